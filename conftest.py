@@ -56,9 +56,14 @@ os.fsync = lambda descriptor: None
 sqlite3.connect = functools.partial(sqlite3.connect, factory=_Hasty)
 
 
+# Nothing that collecting makes is garbage: looking for some takes seconds.
+gc.disable()
+
+
 def pytest_collection_finish():
     """Spare the collector thousands of tests and all modules, which stay to the end."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure():

@@ -26,7 +26,7 @@ ALONE = (
     "hushtable.data.readers.columnar",
     "hushtable.cli.",
     "hushtable.report.",
-    "hushtable.scores.company",
+    "hushtable.scores.reasons",
 )
 #: Packages that are free of import circles and of small modules with a single importer.
 CLEAN = frozenset({"hushtable"})

@@ -26,7 +26,7 @@ SOURCES = (".gitignore", "pyproject.toml", "packages")
 #: By package, files that its wheel needs, beside py.typed.
 NEEDED = {
     "hushtable": ("data/known_columns.toml", "report/page.html"),
-    "hushtable_bench": ("paper/published.toml", "adbench/known.toml"),
+    "hushtable_bench": ("paper/published.toml", "known.toml"),
     "hushtable_connect": ("omop/concepts.toml",),
     "hushtable_federation": ("policy.toml",),
 }

@@ -20,9 +20,9 @@ def named(dotted):
     return getattr(importlib.import_module(module), name)
 
 
-@pytest.mark.parametrize("dotted", FROZEN)
-def test_a_public_name_keeps_working(dotted):
-    assert named(dotted).__name__ == dotted.rpartition(".")[2]
+def test_public_names_keep_working():
+    for dotted in FROZEN:
+        assert named(dotted).__name__ == dotted.rpartition(".")[2]
 
 
 def on_the_api_page():

@@ -434,7 +434,7 @@ NOT_RUN = {
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/databases.md", "python packages/hushtable-bench/benchmarks/databases.py"):
+    ("docs/databases.md", "python -m hushtable_bench databases"):
         "needs a PostgreSQL server, a minute",
     ("docs/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
     ("docs/flower.md", "pip install ./packages/hushtable"

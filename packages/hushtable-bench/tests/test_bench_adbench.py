@@ -10,8 +10,8 @@ from scipy.stats import wilcoxon
 
 from hushtable import HushTable
 from hushtable.cli import main
-from hushtable_bench import figures
-from hushtable_bench.adbench import compare, known, promises, runs
+from hushtable_bench import adbench, figures
+from hushtable_bench import comparison as stats
 from hushtable_bench.data import LabelledSet, find_sets, load
 from hushtable_bench.results import Results
 
@@ -45,29 +45,29 @@ def odd_folder(tmp_path):
     np.savez(folder / "45_wine.npz", X=X, y=y, categorical=np.array([False, False, True]))
     X, y = made_up(1, 100)
     np.savez(folder / "lone.npz", X=X, y=np.arange(100) == 3)
-    X = np.random.default_rng(2).normal(size=(100, runs.MOST_COLUMNS["MCD"] + 1))
+    X = np.random.default_rng(2).normal(size=(100, adbench.MOST_COLUMNS["MCD"] + 1))
     X[:10] += 2.0
     np.savez(folder / "wide.npz", X=X, y=y)
     return folder
 
 
-CONTESTANTS = runs.contestants
+CONTESTANTS = adbench.contestants
 
 
-def few(protocol="unsupervised", names=(runs.DEFAULT, runs.MANY, "iForest", "KNN", "MCD")):
+def few(protocol="unsupervised", names=(adbench.DEFAULT, adbench.MANY, "iForest", "KNN", "MCD")):
     return [c for c in CONTESTANTS(protocol) if c.name in names]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["unsupervised", "novelty"])
 def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runs, "contestants", few)  # each by itself is run below
+    monkeypatch.setattr(adbench, "contestants", few)  # each by itself is run below
     output = tmp_path / "out"
     arguments = ["bench", "adbench", "--seeds", "2", "--data", str(folder), "-o", str(output)]
     arguments += ["--protocol", protocol]
     assert main([*arguments, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    field = runs.contestants(protocol)
+    field = adbench.contestants(protocol)
     assert facts["sets"] == ["set0", "set1", "set2"]
     assert set(facts["means"]["auc"]) == set(facts["ranks"]["ap"]) == {c.name for c in field}
     assert facts["protocol"] == protocol
@@ -87,7 +87,7 @@ def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
     for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         assert (output / f"critical-difference{suffix}.{kind}").read_bytes().startswith(first)
     # Called again, nothing is run.
-    monkeypatch.setattr(runs, "_run", lambda *_: pytest.fail("run again"))
+    monkeypatch.setattr(adbench, "_run", lambda *_: pytest.fail("run again"))
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith((output / f"{name}.md").read_text().rstrip("\n"))
 
@@ -97,7 +97,7 @@ def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys, monkeyp
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
     np.savez(folder / "one.npz", X=np.zeros((4, 2)), y=np.ones(4))
     np.savez(folder / "rare.npz", X=np.zeros((5000, 2)), y=np.arange(5000) == 0)
-    monkeypatch.setattr(runs, "contestants", few)
+    monkeypatch.setattr(adbench, "contestants", few)
     arguments = ["bench", "adbench", "--seeds", "1", "--data", str(folder), "--max-rows", "200"]
     assert main([*arguments, "-o", str(tmp_path / "out")]) == 1
     out = capsys.readouterr().out
@@ -115,7 +115,7 @@ def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys, monkeyp
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["unsupervised", "novelty"])
 def test_a_failure_is_said_and_ranks_last(protocol, odd_folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(runs, "contestants", few)
+    monkeypatch.setattr(adbench, "contestants", few)
     output = tmp_path / "out"
     arguments = ["bench", "adbench", "--seeds", "1", "--data", str(odd_folder), "-o", str(output)]
     arguments += ["--protocol", protocol]
@@ -127,10 +127,10 @@ def test_a_failure_is_said_and_ranks_last(protocol, odd_folder, tmp_path, capsys
     out = capsys.readouterr().out
     assert "- MCD on wide: 65 columns; it takes minutes for more than 64\n" in out
     assert "(2 sets)" in next(line for line in out.splitlines() if line.startswith("| MCD"))
-    name = runs.experiment(protocol, runs.MAX_ROWS)
+    name = adbench.experiment(protocol, adbench.MAX_ROWS)
     names = [c.name for c in few(protocol)]
     sets = ("45_wine", "lone", "wide")
-    found = compare.Comparison.of(Results(output / "adbench.parquet"), "auc", sets, names, name)
+    found = stats.SystemComparison.of(Results(output / "adbench.parquet"), "auc", sets, names, name)
     assert np.isfinite(found.values).sum() == found.values.size - 1
     # A mean over fewer sets alone; last by rank where it failed.
     mcd = names.index("MCD")
@@ -153,12 +153,14 @@ def test_a_peer_may_raise_anything_and_ours_only_our_own_errors(folder):
         (ZeroDivisionError(), "ZeroDivisionError"),
     ):
         broken.error = error
-        peer = runs.Contestant("peer", lambda seed: broken)
-        (row,) = runs._run(peer, data, 0, "novelty")
+        peer = adbench.Contestant("peer", lambda seed: broken)
+        (row,) = adbench._run(peer, data, 0, "novelty")
         assert row["note"] == reason
         assert math.isnan(row["auc"])
         with pytest.raises(type(error)):
-            runs._run(runs.Contestant("our", lambda seed: broken, ours=True), data, 0, "novelty")
+            adbench._run(
+                adbench.Contestant("our", lambda seed: broken, ours=True), data, 0, "novelty"
+            )
 
 
 def test_a_missing_pyod_names_the_extra(folder, tmp_path, capsys, monkeypatch):
@@ -174,13 +176,13 @@ def test_a_missing_pyod_names_the_extra(folder, tmp_path, capsys, monkeypatch):
         pytest.param(
             one, protocol, id=f"{one.name}-{protocol}", marks=[pytest.mark.slow] * ((at + i) % 2)
         )
-        for at, one in enumerate(runs.contestants())
+        for at, one in enumerate(adbench.contestants())
         for i, protocol in enumerate(("unsupervised", "novelty"))
     ],
 )
 def test_a_seed_fixes_the_scores_and_high_is_abnormal(contestant, protocol, folder):
     data = load(folder / "set2.npz")
-    train = runs.training_half(data, 1) if protocol == "novelty" else None
+    train = adbench.training_half(data, 1) if protocol == "novelty" else None
     y = data.y if train is None else data.y[~train]
     a, flagged = contestant.outlying(data, 1, train)
     b, _ = contestant.outlying(data, 1, train)
@@ -195,7 +197,7 @@ def test_a_seed_fixes_the_scores_and_high_is_abnormal(contestant, protocol, fold
 
 def test_half_of_the_normal_rows_are_trained_on(folder):
     data = load(folder / "set1.npz")  # 140 of 150 are normal
-    halves = [runs.training_half(data, seed) for seed in (0, 0, 1)]
+    halves = [adbench.training_half(data, seed) for seed in (0, 0, 1)]
     assert [half.sum() for half in halves] == [70, 70, 70]
     assert not any((half & data.y).any() for half in halves)
     np.testing.assert_array_equal(halves[0], halves[1])
@@ -222,10 +224,12 @@ def test_peers_get_medians_and_scales_of_the_training_rows():
 
     X = np.array([[0.0, 5.0], [2.0, 5.0], [4.0, 5.0], [np.nan, 5.0], [8.0, np.nan]])
     data, train = LabelledSet("", X, np.arange(5) == 4), np.array([1, 1, 1, 0, 0], bool)
-    runs.Contestant("p", lambda seed: Peer(), scale=runs.MinMaxScaler).outlying(data, 0, train)
+    adbench.Contestant("p", lambda seed: Peer(), scale=adbench.MinMaxScaler).outlying(
+        data, 0, train
+    )
     assert seen["fit"].tolist() == [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]
     assert seen["judged"].tolist() == [[0.5, 0.0], [2.0, 0.0]]
-    runs.Contestant("p", lambda seed: Peer()).outlying(data, 0, train)
+    adbench.Contestant("p", lambda seed: Peer()).outlying(data, 0, train)
     assert seen["judged"].tolist() == [[2.0, 5.0], [8.0, 5.0]]
 
 
@@ -233,7 +237,7 @@ def test_ocsvm_trains_on_some_rows_and_judges_all(folder, monkeypatch):
     data = load(folder / "set2.npz")
     (svm,) = few(names=("OCSVM",))
     whole, _ = svm.outlying(data, 0)
-    monkeypatch.setitem(runs.MOST_ROWS, "OCSVM", 80)
+    monkeypatch.setitem(adbench.MOST_ROWS, "OCSVM", 80)
     some, _ = svm.outlying(data, 0)
     assert some.shape == whole.shape
     assert (some != whole).any()
@@ -241,9 +245,9 @@ def test_ocsvm_trains_on_some_rows_and_judges_all(folder, monkeypatch):
 
 
 def test_the_first_contestant_is_held_against_and_novelty_leads_where_it_is_there():
-    assert runs.contestants()[0].name == runs.DEFAULT
+    assert adbench.contestants()[0].name == adbench.DEFAULT
     there = "novelty" in HushTable().get_params()
-    assert runs.contestants("novelty")[0].name == (runs.NOVELTY if there else runs.DEFAULT)
+    assert adbench.contestants("novelty")[0].name == (adbench.NOVELTY if there else adbench.DEFAULT)
 
 
 def test_novelty_is_asked_for(monkeypatch):
@@ -254,9 +258,9 @@ def test_novelty_is_asked_for(monkeypatch):
         def get_params(self):
             return {"novelty": False}
 
-    monkeypatch.setattr(runs, "HushTable", Detector)
-    first, second = runs.contestants("novelty")[:2]
-    assert (first.name, second.name) == (runs.NOVELTY, runs.DEFAULT)
+    monkeypatch.setattr(adbench, "HushTable", Detector)
+    first, second = adbench.contestants("novelty")[:2]
+    assert (first.name, second.name) == (adbench.NOVELTY, adbench.DEFAULT)
     assert first.make(3).given == {"novelty": True, "random_state": 3}
     assert second.make(3).given == {"random_state": 3}
 
@@ -268,7 +272,7 @@ def comparison(values):
     values = np.asarray(values, float)
     sets, systems = values.shape
     names = tuple("abcdefghijklmnop"[:systems])
-    return compare.Comparison(tuple(map(str, range(sets))), names, values, np.zeros(systems))
+    return stats.SystemComparison(tuple(map(str, range(sets))), names, values, np.zeros(systems))
 
 
 def test_ranks_share_ties():
@@ -343,29 +347,29 @@ def test_bars_join_what_does_not_differ():
 
 # --- published figures and promises -----------------------------------------------------------
 
-DATA, ODD = (known.KNOWN["collections"][key]["sets"] for key in ("data", "data-odd"))
+DATA, ODD = (stats.KNOWN["collections"][key]["sets"] for key in ("data", "data-odd"))
 
 
 def test_published_means_are_for_known_names_only():
-    assert known.published("unsupervised", ["a", "b"]) == []
-    assert known.published("novelty", ["a", "b"]) == []
-    (first, *_) = rows = known.published("novelty", ["31_satimage-2", "made up"])
+    assert stats.published("unsupervised", ["a", "b"]) == []
+    assert stats.published("novelty", ["a", "b"]) == []
+    (first, *_) = rows = stats.published("novelty", ["31_satimage-2", "made up"])
     assert len(rows) == 12
     assert first.over == "1 of these 2"
-    assert first.auc == known.KNOWN["novelty"]["auc"]["satimage-2"][1]
+    assert first.auc == stats.KNOWN["novelty"]["auc"]["satimage-2"][1]
     # InternetAds has no figure of MCD.
-    found = {one.system: one for one in known.published("novelty", ["InternetAds", "45_wine"])}
+    found = {one.system: one for one in stats.published("novelty", ["InternetAds", "45_wine"])}
     assert found["MCD"].over == "1 of these 2"
     assert found["KCM"].over == "2 of these 2"
 
 
 def test_published_means_are_those_of_the_source():
-    rows = {(one.system, one.over): one for one in known.published("novelty", DATA)}
+    rows = {(one.system, one.over): one for one in stats.published("novelty", DATA)}
     kcm = rows["KCM", "28 of these 29"]
     assert (kcm.auc, kcm.ap) == pytest.approx((0.8750, 0.7146), abs=5e-4)
     assert rows["KNN", "28 of ADBench"].auc == 0.862
-    assert known.sets_published(DATA) == DATA[:-1]  # all but kdd99
-    assert max(known.published("unsupervised", DATA), key=lambda one: one.auc).system == "MCD"
+    assert stats.sets_published(DATA) == DATA[:-1]  # all but kdd99
+    assert max(stats.published("unsupervised", DATA), key=lambda one: one.auc).system == "MCD"
 
 
 def judged(protocol, sets, auc, ap):
@@ -373,19 +377,19 @@ def judged(protocol, sets, auc, ap):
 
     def made(values):
         tiled = np.tile(list(values.values()), (len(sets), 1))
-        return compare.Comparison(tuple(sets), tuple(values), tiled, np.zeros(len(values)))
+        return stats.SystemComparison(tuple(sets), tuple(values), tiled, np.zeros(len(values)))
 
-    return [target.met for target in promises.targets(protocol, made(auc), made(ap))]
+    return [target.met for target in adbench.targets(protocol, made(auc), made(ap))]
 
 
 def test_promises_are_for_the_collections_of_the_docs():
-    names = (runs.DEFAULT, runs.MANY, "iForest", "KNN", "KNN, min-max")
+    names = (adbench.DEFAULT, adbench.MANY, "iForest", "KNN", "KNN, min-max")
     auc, ap = dict.fromkeys(names, 0.8), dict.fromkeys(names, 0.4)
     for protocol in ("unsupervised", "novelty"):
         assert judged(protocol, DATA[:28], auc, ap) == []
         assert judged(protocol, [*ODD, "more"], auc, ap) == []
     # Not ahead by enough, or at all.
-    good = {runs.DEFAULT: 0.81, runs.MANY: 0.79, "iForest": 0.81}
+    good = {adbench.DEFAULT: 0.81, adbench.MANY: 0.79, "iForest": 0.81}
     assert judged("unsupervised", DATA, good, good) == [True, False, False, True, True, False]
     assert judged("unsupervised", ODD, good | {"iForest": 0.801}, good | {"iForest": 0.795}) == [
         True, True, True, False
@@ -393,7 +397,7 @@ def test_promises_are_for_the_collections_of_the_docs():
 
 
 def test_promises_of_novelty_are_against_the_better_neighbours():
-    ours = {runs.NOVELTY: 0.861, "KNN": 0.85, "KNN, min-max": 0.87}
+    ours = {adbench.NOVELTY: 0.861, "KNN": 0.85, "KNN, min-max": 0.87}
     # Here one set has no published figures; level is no more than chance.
     assert judged("novelty", DATA, ours, ours | {"KNN, min-max": 0.8}) == [True, False, True, True]
     assert judged("novelty", ODD, ours, ours) == [True, False]
@@ -407,16 +411,16 @@ def test_promises_of_novelty_are_against_the_better_neighbours():
 
 # From seed to seed, one pass varies by .005 in AP, more than it exceeds its promise by.
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seeds"), [(runs.DEFAULT, 10), (runs.MANY, 3)])
+@pytest.mark.parametrize(("name", "seeds"), [(adbench.DEFAULT, 10), (adbench.MANY, 3)])
 def test_hushtable_keeps_its_promise_and_is_ahead(name, seeds, data_dir, tmp_path):
     results = Results(tmp_path / "r.parquet")
-    sets = [load(f).at_most(runs.MAX_ROWS) for f in find_sets(data_dir)]
+    sets = [load(f).at_most(adbench.MAX_ROWS) for f in find_sets(data_dir)]
     for system, count in ((name, seeds), ("iForest", 3)):
-        list(runs.Runs(few(names=(system,)), sets, count).run(results))
-    least = promises.LEAST["unsupervised", "data"][name]
+        list(adbench.ComparisonRuns(few(names=(system,)), sets, count).run(results))
+    least = adbench.LEAST["unsupervised", "data"][name]
     for metric, bound in zip(("auc", "ap"), least, strict=True):
         names = [data.name for data in sets]
-        found = compare.Comparison.of(results, metric, names, (name, "iForest"))
+        found = stats.SystemComparison.of(results, metric, names, (name, "iForest"))
         means = found.means()
         assert means[0] >= bound, metric
         assert means[0] > means[1]

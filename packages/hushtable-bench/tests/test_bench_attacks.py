@@ -9,9 +9,9 @@ import pytest
 from hushtable import Plan, Sketch
 from hushtable.audit.bounds import Finding
 from hushtable.cli import main
-from hushtable_bench import attacks, membership
+from hushtable_bench import attacks
 from hushtable_bench.data import LabelledSet
-from hushtable_bench.planted import MISTAKES
+from hushtable_bench.mistakes import MISTAKES
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7
@@ -71,32 +71,32 @@ def test_attacks_are_as_good_as_the_noise_allows(scene, monkeypatch):
     for name, attack in attacks.ATTACKS.items():
         if "canaries" in name or "joins" in name:  # those leave something unused
             continue
-        one = attacks.Outcome(name, 4.0, attack(scene, 4.0, 600))
+        one = attacks.AttackOutcome(name, 4.0, attack(scene, 4.0, 600))
         # 5.3 standard errors either way: once in ten million runs.
         assert abs(one.above_best) < 5.3, (name, one.finding.auc, one.best)
 
 
 def test_a_half_is_solved_for_exactly_without_noise(labelled):
     """And with noise, the attack is held by epsilon."""
-    found = [one for trial in membership.attack(labelled, (1.0,), 2) for one in trial]
+    found = [one for trial in attacks.attack(labelled, (1.0,), 2) for one in trial]
     raw = [one for one in found if one.epsilon is None]
     noised = [one for one in found if one.epsilon == 1.0]
     assert len(raw) == len(noised) == 2
     assert min(one.auc for one in raw) > 0.99
     # The best area is .56 here, and a half has a standard error of .033.
     assert max(one.auc for one in noised) < 0.75
-    assert "no noise" in membership.table(found)
-    verdicts = {t.claim: t.met for t in membership.targets(raw + noised)}
+    assert "no noise" in attacks.membership_table(found)
+    verdicts = {t.claim: t.met for t in attacks.membership_targets(raw + noised)}
     assert verdicts["membership, made-up, no noise: AUC"]
     weak = [dataclasses.replace(raw[0], auc=0.6), dataclasses.replace(noised[0], lower_bound=1.1)]
-    assert [t.met for t in membership.targets(weak)] == [False, False]
+    assert [t.met for t in attacks.membership_targets(weak)] == [False, False]
 
 
 def test_solving_agrees_with_the_formula(labelled):
     """One row in, by a dense solve of the same equations."""
     plan = Plan.draw(labelled.schema(), random_state=0, n_tables=10)
     X = labelled.X[:40]
-    solver = membership.Solver(plan, X)
+    solver = attacks.Solver(plan, X)
     A = solver.incidence.toarray()
     assert (A.sum(axis=1) == 10).all()
     counts = Sketch.from_data(plan, X[:15]).counts
@@ -109,7 +109,7 @@ def test_solving_agrees_with_the_formula(labelled):
 def test_targets_judge_what_was_found():
     def outcome(name, epsilon, bound, auc):
         finding = Finding("a", epsilon or 0.0, 1e-6, bound, 0.999, 600, 0.0, auc)
-        return attacks.Outcome(name, epsilon, finding)
+        return attacks.AttackOutcome(name, epsilon, finding)
 
     found = [
         outcome("strong", None, 3.0, 1.0),

@@ -7,8 +7,7 @@ import pytest
 from hushtable import HushTable
 from hushtable.errors import DataError
 from hushtable_bench.data import LabelledSet, data_folder, find_sets, load
-from hushtable_bench.results import Results
-from hushtable_bench.tables import Target, markdown_table, print_targets, spread
+from hushtable_bench.results import Promise, Results, markdown_table, print_targets, spread
 
 
 @pytest.fixture
@@ -166,11 +165,11 @@ def test_markdown_table_lines_up():
     ],
 )
 def test_a_target_is_judged_unrounded(measured, needs, bound, met):
-    assert Target("", measured, needs, bound).met is met
+    assert Promise("", measured, needs, bound).met is met
 
 
 def test_print_targets_tells_a_miss_by_its_exit_code(capsys):
-    kept, missed = Target("kept", 2.0, ">=", 1.0, ".1f"), Target("missed", 0.5, ">=", 1.0, ".1f")
+    kept, missed = Promise("kept", 2.0, ">=", 1.0, ".1f"), Promise("missed", 0.5, ">=", 1.0, ".1f")
     assert print_targets([kept]) == 0
     assert print_targets([kept, missed]) == 1
     lines = capsys.readouterr().out.splitlines()

@@ -17,10 +17,10 @@ from hushtable.cli import main
 from hushtable.data.encoding import Encoder
 from hushtable.errors import DataError
 from hushtable.scores.scorer import Scorer
-from hushtable_bench.cli import bench_paper
+from hushtable_bench import commands
 from hushtable_bench.data import LabelledSet
-from hushtable_bench.paper import experiments, promises, sets, tables
-from hushtable_bench.paper.systems import OURS, SYSTEMS
+from hushtable_bench.paper import experiments, sets, tables
+from hushtable_bench.paper.experiments import OURS, SYSTEMS
 from hushtable_bench.results import Results
 
 SMALL = ("4_breastw", "29_Pima", "6_cardio", "38_thyroid")
@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bench_paper, "_QUICK", ("BreastW", "Thyroid"))
+    monkeypatch.setitem(commands._QUICK, "paper", ("BreastW", "Thyroid"))
     monkeypatch.setattr(experiments, "PARTICIPANTS", (2, 10))
     monkeypatch.setattr(experiments, "SHARES", (0.1, 1.0))
     arguments = ["bench", "paper", "--quick", "--data", str(folder), "-o", str(tmp_path)]
@@ -326,10 +326,10 @@ def results(tmp_path):
 
 
 def test_the_papers_own_figures_keep_every_promise_on_accuracy(results):
-    accuracy = [t for t in promises.targets(results) if "off the paper" in t.claim]
+    accuracy = [t for t in tables.targets(results) if "off the paper" in t.claim]
     assert len(accuracy) == 9
     assert all(target.met and target.measured == pytest.approx(0, abs=1e-9) for target in accuracy)
-    assert promises.explanations(results).count("\n") == 1
+    assert tables.explanations(results).count("\n") == 1
     first = tables.accuracy_table(results).splitlines()[2]
     assert "97.3 ± 0.0 (97.3)" in first
     assert "1.0 (1.0)" not in first
@@ -338,17 +338,17 @@ def test_the_papers_own_figures_keep_every_promise_on_accuracy(results):
 def test_a_figure_off_the_paper_breaks_a_promise_unless_it_is_explained(results, monkeypatch):
     row = next(r for r in results.rows if (r["data"], r["system"]) == ("Musk", "ACE"))
     row["auc"] -= 0.05
-    (target,) = [t for t in promises.targets(results) if t.claim.startswith("ACE")]
+    (target,) = [t for t in tables.targets(results) if t.claim.startswith("ACE")]
     assert not target.met
     assert "Musk" in target.claim
-    assert "not explained" in promises.explanations(results)
-    monkeypatch.setitem(promises.EXPLAINED, ("ACE", "Musk"), "because")
-    (target,) = [t for t in promises.targets(results) if t.claim.startswith("ACE")]
+    assert "not explained" in tables.explanations(results)
+    monkeypatch.setitem(tables.EXPLAINED, ("ACE", "Musk"), "because")
+    (target,) = [t for t in tables.targets(results) if t.claim.startswith("ACE")]
     assert target.met
-    assert "because" in promises.explanations(results)
+    assert "because" in tables.explanations(results)
     cover = next(r for r in results.rows if (r["data"], r["system"]) == ("Cover", "ACE"))
     cover["auc"] -= 0.3  # not comparable
-    (target,) = [t for t in promises.targets(results) if t.claim.startswith("ACE")]
+    (target,) = [t for t in tables.targets(results) if t.claim.startswith("ACE")]
     assert target.met
 
 
@@ -356,7 +356,7 @@ def test_times_are_ratios_to_lsh_itables(results):
     table = tables.time_table(results)
     assert "600 ms (0.6 s)" in table
     assert "220.0 (220.0)" in table
-    found = {t.claim: t for t in promises.targets(results)}
+    found = {t.claim: t for t in tables.targets(results)}
     assert found["Pendigits: RS-H, times LSH iTables"].measured == pytest.approx(2.0)
     fastest = found["Mnist: the fastest other system (LODA), times LSH iTables"]
     assert fastest.measured == pytest.approx(0.8)
@@ -375,7 +375,7 @@ def test_shapes_are_held_to_the_papers(results):
         for place, epsilon in enumerate(experiments.EPSILONS):
             add("epsilon", data, "LSH iTables", epsilon, 80.0 + place)
             add("epsilon", data, "RS-H", epsilon, 70.0 - place)
-    found = {t.claim: t for t in promises.targets(results) if "in the mean" in t.claim}
+    found = {t.claim: t for t in tables.targets(results) if "in the mean" in t.claim}
     lead = found["Table 4: LSH iTables ahead of RS-H by, in the mean"].measured
     assert lead == pytest.approx(2.3)
     lost = found["Table 4, LSH iTables: lost to participants, in the mean"].measured
@@ -398,7 +398,7 @@ def test_systems_reproduce_the_paper(data_dir, tmp_path, which):
     """All but the neighbours, which take minutes; those on the smaller sets, with one seed."""
     results = Results(tmp_path / "r.parquet")
     data, _ = sets.load_set(which, data_dir)
-    from hushtable_bench.paper.systems import run
+    from hushtable_bench.paper.experiments import run
 
     for system in SYSTEMS:
         neighbours = system.limit is not None
@@ -413,5 +413,5 @@ def test_systems_reproduce_the_paper(data_dir, tmp_path, which):
                 results.add(key, [{"system": system.name} | run(system, data, seed)])
     for system in SYSTEMS:
         ours = tables.mean_auc(results, which.name, system.name)
-        if not math.isnan(ours) and (system.name, which.name) not in promises.EXPLAINED:
+        if not math.isnan(ours) and (system.name, which.name) not in tables.EXPLAINED:
             assert ours == pytest.approx(which.published[system.name], abs=2.5), system.name

@@ -10,7 +10,7 @@ from hushtable.cli import main
 from hushtable_bench import outside
 from hushtable_bench import privacy as bench
 from hushtable_bench.data import LabelledSet, load
-from hushtable_bench.planted import MISTAKES
+from hushtable_bench.mistakes import MISTAKES
 
 
 def labelled(name, rows, seed=0):
@@ -109,7 +109,7 @@ def test_raw_counts_betray_lone_rows_and_noise_hides_them():
 
 def test_targets_judge_what_was_measured():
     def run(system, epsilon, auc, data="a", rows=2000, seed=0):
-        return bench.Run(data, rows, 3, system, epsilon, seed, auc, 0.5)
+        return bench.AccuracyRun(data, rows, 3, system, epsilon, seed, auc, 0.5)
 
     systems = [(bench.OURS, 0.0, 0.9), (bench.PRIVATE, 1.0, 0.89), (bench.PAPERS, 1.0, 0.7)]
     systems += [(bench.PRIVATE, 0.1, 0.88), (bench.PAPERS, 0.1, 0.84)]

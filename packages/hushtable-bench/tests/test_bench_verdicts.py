@@ -13,12 +13,12 @@ import pytest
 
 from hushtable.cli import main
 from hushtable.errors import HushTableError, UsageError
-from hushtable_bench.adbench import known
+from hushtable_bench import verdicts
+from hushtable_bench.comparison import KNOWN
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.results import Results
-from hushtable_bench.verdicts import learners, page, protocol, runs
 
-OURS, ALONE, NONE = learners.DEFAULT, learners.FOREST, learners.NO_FEEDBACK
+OURS, ALONE, NONE = verdicts.DEFAULT, verdicts.FOREST, verdicts.NO_FEEDBACK
 
 
 def made_up(seed, rows, outliers=10):
@@ -64,7 +64,7 @@ def test_rows_are_looked_at_by_the_scores_so_far_and_the_rest_is_judged_alone():
     # Row 1 is lowest; then row 0; then, of rows not shown, row 4. What scores say of rows that
     # were shown does not matter.
     learner = Told([5, 0, 6, 7, 8, 9], [0, -9, 6, 7, 8, 9], [-9, -9, 5, 4, 1, 6])
-    one, two, three = protocol.looked_at(learner, y, [1, 2, 3], y)
+    one, two, three = verdicts.looked_at(learner, y, [1, 2, 3], y)
     assert learner.verdicts == [(1, False), (0, True), (4, True)]
     assert [o.n_verdicts for o in (one, two, three)] == [1, 2, 3]
     assert [o.found for o in (one, two, three)] == [0, 1, 2]
@@ -82,7 +82,7 @@ def test_rows_are_looked_at_by_the_scores_so_far_and_the_rest_is_judged_alone():
 
 def test_a_budget_beyond_the_rows_shows_all_and_nothing_is_left_to_judge():
     y = np.array([0, 1, 0], bool)
-    half, whole = protocol.looked_at(Told([3, 1, 2]), y, [2, 9], y)
+    half, whole = verdicts.looked_at(Told([3, 1, 2]), y, [2, 9], y)
     assert (half.found, whole.found, whole.n_verdicts) == (1, 1, 9)
     assert not whole.rest.any()
     assert all(map(math.isnan, (half.ap, half.auc, whole.ap, whole.auc)))  # one label only
@@ -91,7 +91,7 @@ def test_a_budget_beyond_the_rows_shows_all_and_nothing_is_left_to_judge():
 def test_verdicts_given_are_of_half_of_either_kind_at_most_and_told_at_once():
     y = np.arange(40) < 7
     learner = Told(np.arange(40))
-    outcome = protocol.given(learner, y, 5, np.random.default_rng(0))
+    outcome = verdicts.given(learner, y, 5, np.random.default_rng(0))
     told = dict(learner.verdicts)
     assert len(told) == 8  # 3 of 7 outliers, 5 of 33 others
     assert outcome.found == sum(told.values()) == 3
@@ -99,24 +99,24 @@ def test_verdicts_given_are_of_half_of_either_kind_at_most_and_told_at_once():
     assert sorted(told) == np.flatnonzero(~outcome.rest).tolist()
     assert outcome.auc == outcome.ap == 1.0  # lowest of those that are left
     # A lone outlier is not told, but is judged.
-    alone = protocol.given(Told(np.arange(9)), np.arange(9) == 4, 5, np.random.default_rng(0))
+    alone = verdicts.given(Told(np.arange(9)), np.arange(9) == 4, 5, np.random.default_rng(0))
     assert alone.found == 0
     assert alone.rest[4]
 
 
 def test_a_subset_keeps_the_share_of_outliers_and_mixes_the_rows():
     data = made_up(0, 1000, outliers=100)
-    some = protocol.subset(data, 50, 1)
+    some = verdicts.subset(data, 50, 1)
     assert (len(some.y), some.y.sum()) == (50, 5)
     assert np.diff(np.flatnonzero(some.y)).max() > 1  # not all together, as the file has them
-    all_rows = protocol.subset(data, 1000, 1)
+    all_rows = verdicts.subset(data, 1000, 1)
     assert sorted(map(tuple, all_rows.X)) == sorted(map(tuple, data.X))
     assert not np.array_equal(all_rows.X, data.X)
-    np.testing.assert_array_equal(some.X, protocol.subset(data, 50, 1).X)
-    assert not np.array_equal(some.X, protocol.subset(data, 50, 2).X)
+    np.testing.assert_array_equal(some.X, verdicts.subset(data, 50, 1).X)
+    assert not np.array_equal(some.X, verdicts.subset(data, 50, 2).X)
     # A rare outlier stays; and one other row, however few there are.
-    assert protocol.subset(made_up(0, 1000, outliers=1), 10, 0).y.sum() == 1
-    assert protocol.subset(made_up(0, 1000, outliers=999), 10, 0).y.sum() == 9
+    assert verdicts.subset(made_up(0, 1000, outliers=1), 10, 0).y.sum() == 1
+    assert verdicts.subset(made_up(0, 1000, outliers=999), 10, 0).y.sum() == 9
 
 
 # --- systems ----------------------------------------------------------------------------------
@@ -153,9 +153,9 @@ def test_a_conifer_gets_all_verdicts_with_its_signs_and_no_missing_value(monkeyp
     told = conifer("AADForest", monkeypatch)
     data = made_up(0, 60)
     data.X[3, 1] = np.nan
-    (_, system) = learners.systems(["AADForest"])
+    (_, system) = verdicts.systems(["AADForest"])
     learner = system.make(data, 7)
-    list(protocol.looked_at(learner, data.y, [3], data.y))
+    list(verdicts.looked_at(learner, data.y, [3], data.y))
     signs = told[-1][1]
     assert [told[0], *(n for n, _ in told[1:])] == [7, 1, 2, 3]
     assert set(signs) <= {1, -1}
@@ -167,24 +167,24 @@ def test_a_conifer_gets_all_verdicts_with_its_signs_and_no_missing_value(monkeyp
 
 @pytest.mark.parametrize("name", [OURS, pytest.param(ALONE, marks=pytest.mark.slow), NONE])
 def test_a_seed_fixes_what_is_found_and_low_is_abnormal(name):
-    data = protocol.subset(made_up(2, 150), 150, 0)
-    (system,) = (one for one in learners.systems([name]) if one.name == name)
+    data = verdicts.subset(made_up(2, 150), 150, 0)
+    (system,) = (one for one in verdicts.systems([name]) if one.name == name)
     # A forest of verdicts alone takes a tenth of a second a verdict.
     found = [
-        [o.found for o in protocol.looked_at(system.make(data, 1), data.y, [4, 8], data.y)]
+        [o.found for o in verdicts.looked_at(system.make(data, 1), data.y, [4, 8], data.y)]
         for _ in "ab"
     ]
     assert found[0] == found[1]
     first = system.make(data, 1).scores()
     assert first[data.y].mean() < first[~data.y].mean()
-    np.testing.assert_array_equal(first, learners.without_feedback(data, 1))
+    np.testing.assert_array_equal(first, verdicts.without_feedback(data, 1))
 
 
 def test_verdicts_help_ours_find_more_than_no_feedback():
-    data = protocol.subset(made_up(3, 300, outliers=30), 300, 0)
+    data = verdicts.subset(made_up(3, 300, outliers=30), 300, 0)
     ours, none = (
-        next(protocol.looked_at(one.make(data, 0), data.y, [40], data.y)).found
-        for one in learners.systems([NONE])
+        next(verdicts.looked_at(one.make(data, 0), data.y, [40], data.y)).found
+        for one in verdicts.systems([NONE])
     )
     assert ours > none
 
@@ -194,7 +194,7 @@ def test_ours_takes_categories_and_missing_values_of_one_row():
     data.X[:, 1] = np.arange(60) % 4
     data.X[5] = [np.nan, np.nan, 1.0]
     data = LabelledSet("odd", data.X, data.y, np.array([False, True, False]))
-    learner = learners.systems([OURS])[0].make(data, 0)
+    learner = verdicts.systems([OURS])[0].make(data, 0)
     before = learner.scores()
     learner.learn(np.array([5]), data.y[[5]])
     assert (learner.scores() != before).any()
@@ -202,18 +202,18 @@ def test_ours_takes_categories_and_missing_values_of_one_row():
 
 def test_unknown_systems_and_a_library_that_is_missing_are_named(monkeypatch, folder, tmp_path):
     monkeypatch.setitem(sys.modules, "coniferest", None)
-    assert [one.name for one in learners.systems()] == [OURS, ALONE, NONE]
+    assert [one.name for one in verdicts.systems()] == [OURS, ALONE, NONE]
     with pytest.raises(UsageError, match="'KNN' is unknown: needs some of HushTable, AADForest"):
-        learners.systems(["KNN"])
+        verdicts.systems(["KNN"])
     with pytest.raises(UsageError, match="PineForest needs coniferest, which is not installed"):
-        learners.systems([NONE, "PineForest"])
+        verdicts.systems([NONE, "PineForest"])
     assert bench(folder, tmp_path / "o", "--systems", "AADForest") == 2
     assert not (tmp_path / "o").exists()
     monkeypatch.undo()
     conifer("AADForest", monkeypatch)
-    assert [one.name for one in learners.systems()] == [OURS, *learners.CONIFERS, ALONE, NONE]
-    assert [one.name for one in learners.systems([NONE])] == [OURS, NONE]  # ours is held against
-    assert learners.library_versions(learners.systems())[-1] == "coniferest"
+    assert [one.name for one in verdicts.systems()] == [OURS, *verdicts.CONIFERS, ALONE, NONE]
+    assert [one.name for one in verdicts.systems([NONE])] == [OURS, NONE]  # ours is held against
+    assert verdicts.library_versions(verdicts.systems())[-1] == "coniferest"
 
 
 # --- runs and figures -------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     assert len(kept.select("verdicts-100-12")) == 2 * 2 * 2 * 3  # sets, seeds, systems, budgets
     assert len(kept.select("verdicts-100-given")) == 2 * 2 * 2 * 2
     # Called again, nothing is run.
-    monkeypatch.setattr(runs, "_caught", lambda *_: pytest.fail("run again"))
+    monkeypatch.setattr(verdicts, "_caught", lambda *_: pytest.fail("run again"))
     assert bench(folder, output, *arguments) == 0
     text = capsys.readouterr().out
     assert text.startswith((output / "verdicts-100-12.md").read_text("utf-8").rstrip("\n"))
@@ -266,18 +266,22 @@ def test_a_peer_may_raise_anything_and_ours_only_our_own_errors(tmp_path):
 
     data = made_up(0, 60)
     for error, reason in ((IndexError("no\nsuch"), "no"), (ZeroDivisionError(), "ZeroDivisionErr")):
-        peer, ours = (learners.System("it", fails, ours=ours) for ours in (False, True))
+        peer, ours = (verdicts.LearningSystem("it", fails, ours=ours) for ours in (False, True))
         results = Results(tmp_path / f"{reason}.parquet")
-        one = runs.Runs([*learners.systems([OURS]), peer], [data], 1, 60, 6)
+        one = verdicts.VerdictRuns([*verdicts.systems([OURS]), peer], [data], 1, 60, 6)
         assert len(list(one.run(results))) == 4
-        assert runs.failures(results, one)["it on set0"].startswith(reason)
+        assert verdicts.failures(results, one)["it on set0"].startswith(reason)
         figures = one.figures(results)
-        assert np.isnan(page.found(one, figures, 6)).tolist() == [[False, True]]
-        assert "- it on set0: " + reason in page.page(one, results, figures)
+        assert np.isnan(verdicts.found(one, figures, 6)).tolist() == [[False, True]]
+        assert "- it on set0: " + reason in verdicts.page(one, results, figures)
         with pytest.raises(type(error)):
-            list(runs.Runs([ours], [data], 1, 60, 6).run(Results(tmp_path / "ours.parquet")))
+            list(
+                verdicts.VerdictRuns([ours], [data], 1, 60, 6).run(
+                    Results(tmp_path / "ours.parquet")
+                )
+            )
     error = HushTableError("said")
-    assert runs._caught(ours, lambda: fails(data, 0)) == [{"system": "it", "note": "said"}]
+    assert verdicts._caught(ours, lambda: fails(data, 0)) == [{"system": "it", "note": "said"}]
 
 
 def test_results_of_a_file_without_the_column_are_read(tmp_path):
@@ -289,41 +293,43 @@ def test_results_of_a_file_without_the_column_are_read(tmp_path):
 
 
 def test_means_are_over_seeds_then_sets_with_their_standard_error(tmp_path):
-    one = runs.Runs(learners.systems([NONE]), [made_up(s, 50) for s in range(3)], 2, 50, 6)
+    one = verdicts.VerdictRuns(
+        verdicts.systems([NONE]), [made_up(s, 50) for s in range(3)], 2, 50, 6
+    )
     results = Results(tmp_path / "r.parquet")
     for seed, of_sets in enumerate(([1, 4, 6], [3, None, 8])):
         for data, value in enumerate(of_sets):
             name = {"experiment": one.looks, "data": f"set{data}", "step": OURS, "seed": seed}
             results.add(name, [{"system": OURS, "setting": 6.0, "found": value}])
-    values = page.found(one, one.figures(results), 6)
+    values = verdicts.found(one, one.figures(results), 6)
     np.testing.assert_array_equal(values[:, 0], [2, 4, 7])
     assert np.isnan(values[:, 1]).all()
-    assert runs.mean(values)[0] == pytest.approx(13 / 3)
-    assert runs.error(values)[0] == pytest.approx(np.std([2, 4, 7], ddof=1) / math.sqrt(3))
-    assert math.isnan(runs.error(values)[1])
-    assert math.isnan(runs.error(values[:1])[0])
+    assert verdicts.mean(values)[0] == pytest.approx(13 / 3)
+    assert verdicts.error(values)[0] == pytest.approx(np.std([2, 4, 7], ddof=1) / math.sqrt(3))
+    assert math.isnan(verdicts.error(values)[1])
+    assert math.isnan(verdicts.error(values[:1])[0])
 
 
 def test_promises_are_for_the_sets_of_the_docs_and_the_protocols_settings():
-    names = [name for entry in known.KNOWN["collections"].values() for name in entry["sets"]]
+    names = [name for entry in KNOWN["collections"].values() for name in entry["sets"]]
     sets = [LabelledSet(name, np.zeros((2, 1)), np.array([True, False])) for name in names]
-    systems = learners.systems([NONE])
-    standard = runs.Runs(systems, sets)
+    systems = verdicts.systems([NONE])
+    standard = verdicts.VerdictRuns(systems, sets)
     shape = len(sets), len(systems)
     figures = {
-        (standard.looks, b, "found"): np.full(shape, least) for b, least in page.FOUND.items()
+        (standard.looks, b, "found"): np.full(shape, least) for b, least in verdicts.FOUND.items()
     }
     figures[standard.looks, 60, "ap"] = np.full(shape, 0.141)
     figures[standard.looks, 60, "auc"] = np.full(shape, 0.05)
     figures[standard.looks, 60, "auc"][:4] = -0.021
     figures[standard.gifts, 20, "ap"] = np.full(shape, 0.57)
-    met = [target.met for target in page.targets(standard, figures)]
+    met = [target.met for target in verdicts.targets(standard, figures)]
     assert met == [True, True, True, True, True, False, False]
     figures[standard.looks, 60, "auc"][3] = -0.019
     figures[standard.gifts, 20, "ap"][:] = 0.581
-    assert all(target.met for target in page.targets(standard, figures))
-    assert page.targets(runs.Runs(systems, sets, budget=30), figures) == []
-    assert page.targets(runs.Runs(systems, sets[1:]), figures) == []
+    assert all(target.met for target in verdicts.targets(standard, figures))
+    assert verdicts.targets(verdicts.VerdictRuns(systems, sets, budget=30), figures) == []
+    assert verdicts.targets(verdicts.VerdictRuns(systems, sets[1:]), figures) == []
 
 
 # --- wrong verdicts -------------------------------------------------------------------------------
@@ -332,18 +338,20 @@ def test_promises_are_for_the_sets_of_the_docs_and_the_protocols_settings():
 def test_wrong_verdicts_are_told_and_true_outliers_are_counted():
     y = np.array([1, 0, 1], bool)
     learner = Told([1, 2, 3])
-    (outcome,) = protocol.looked_at(learner, y, [2], ~y)
+    (outcome,) = verdicts.looked_at(learner, y, [2], ~y)
     assert learner.verdicts == [(0, False), (1, True)]
     assert outcome.found == 1  # row 0 is one, whatever was told
 
 
 def test_wrong_verdicts_have_results_of_their_own(tmp_path):
     data = LabelledSet("a", np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) < 9)
-    [system] = learners.systems(["HushTable"])
-    right, wrong = (runs.Runs([system], [data], 1, 60, 6, wrong=share) for share in (0.0, 0.5))
+    [system] = verdicts.systems(["HushTable"])
+    right, wrong = (
+        verdicts.VerdictRuns([system], [data], 1, 60, 6, wrong=share) for share in (0.0, 0.5)
+    )
     assert right.looks != wrong.looks
     results = Results(tmp_path / "r.parquet")
     for one in (right, wrong):
         list(one.run(results))
-    assert page.targets(wrong, wrong.figures(results)) == []
-    assert "wrongly in 50% of them" in page.page(wrong, results, wrong.figures(results))
+    assert verdicts.targets(wrong, wrong.figures(results)) == []
+    assert "wrongly in 50% of them" in verdicts.page(wrong, results, wrong.figures(results))

@@ -254,13 +254,13 @@ def test_rows_of_weight_zero_of_every_kind(table, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-@pytest.mark.parametrize("rows", [[0], [3, 4, ROWS - 1], range(0, ROWS, 7)])
-def test_rows_are_taken_by_number(table, tmp_path, name, rows):
-    rows = np.array(rows)
+def test_rows_are_taken_by_number(table, tmp_path, name):
     plan = Plan.marginals(schema_of(table))
-    reader = as_reader(CONTAINERS[name](table, tmp_path)).repeatable().take(rows)
-    assert reader.n_rows == len(rows) == sum(len(batch) for batch in reader.read())
-    assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, table.take(rows))
+    whole = as_reader(CONTAINERS[name](table, tmp_path)).repeatable()
+    for rows in map(np.array, ([0], [3, 4, ROWS - 1], range(0, ROWS, 7))):
+        reader = whole.take(rows)
+        assert reader.n_rows == len(rows) == sum(len(batch) for batch in reader.read())
+        assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, table.take(rows))
 
 
 def test_columns_of_taken_rows(table, tmp_path):

@@ -252,51 +252,51 @@ def test_ranks_need_many_numeric_functions_of_each_feature():
             assert (layout.arguments(codes)[0].dtype == np.int8) == ranked
 
 
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])
 @pytest.mark.parametrize("columns", [48, 127, 128, 129, 256])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_many_columns_are_encoded_as_few(rng, n, columns, dtype):
-    X = rng.normal(size=(n, columns)).astype(dtype)
-    X[rng.random(X.shape) < 0.01] = np.nan
-    low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
-    low[3] = high[3] = 0.5
-    scale = np.where(high > low, LEVELS / np.where(high > low, high - low, 1.0), 0.0)
-    found = []
-    for encode in (kernels.encode, kernels.encode_wide):
-        codes, tally = np.empty((columns, n), np.uint16), np.zeros((columns, 2), np.int64)
-        assert encode(X, low, high, scale, codes, tally) == (-1, -1)
-        found.append((codes, tally))
-    for few, many in zip(*found, strict=True):
-        np.testing.assert_array_equal(few, many)
-    X[n // 2, 40] = np.inf
-    row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
-    assert row_and_column == (n // 2, 40)
+def test_many_columns_are_encoded_as_few(rng, columns, dtype):
+    for n in (1, 63, 64, 65, 1000):
+        X = rng.normal(size=(n, columns)).astype(dtype)
+        X[rng.random(X.shape) < 0.01] = np.nan
+        low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
+        low[3] = high[3] = 0.5
+        scale = np.where(high > low, LEVELS / np.where(high > low, high - low, 1.0), 0.0)
+        found = []
+        for encode in (kernels.encode, kernels.encode_wide):
+            codes, tally = np.empty((columns, n), np.uint16), np.zeros((columns, 2), np.int64)
+            assert encode(X, low, high, scale, codes, tally) == (-1, -1)
+            found.append((codes, tally))
+        for few, many in zip(*found, strict=True):
+            np.testing.assert_array_equal(few, many)
+        X[n // 2, 40] = np.inf
+        row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
+        assert row_and_column == (n // 2, 40)
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
 @pytest.mark.parametrize("columns", [16, 127, 128, 129, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_numbers_are_counted_as_their_codes(rng, n, columns, dtype, order):
-    X = rng.normal(size=(n, columns)).astype(dtype, order=order)
-    X[rng.random(X.shape) < 0.01] = np.nan
-    low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
-    low[3] = high[3] = 0.5
-    schema = Schema(
-        Feature.numeric(f"x{j}", low=a, high=b)
-        for j, (a, b) in enumerate(zip(low, high, strict=True))
-    )
-    family, encoder = Plan.marginals(schema).family, Encoder(schema)
-    codes = encoder.encode(X)
-    expected = np.zeros(family.n_cells, np.int64)
-    family.count(codes, expected)
-    counts, tally = np.zeros_like(expected), np.zeros((columns, 2), np.int64)
-    assert encoder.scan(X, 0, family.counting_numbers(), counts, tally)
-    np.testing.assert_array_equal(counts, expected)
-    np.testing.assert_array_equal(tally, codes.tally)
-    X[n // 2, 11] = -np.inf
-    with pytest.raises(DataError, match=rf"'x11' in row {5 + n // 2};"):
-        encoder.scan(X, 5, family.counting_numbers(), counts, tally)
+def test_numbers_are_counted_as_their_codes(rng, columns, dtype, order):
+    for n in (1, 7, 8, 9, 1000):
+        X = rng.normal(size=(n, columns)).astype(dtype, order=order)
+        X[rng.random(X.shape) < 0.01] = np.nan
+        low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
+        low[3] = high[3] = 0.5
+        schema = Schema(
+            Feature.numeric(f"x{j}", low=a, high=b)
+            for j, (a, b) in enumerate(zip(low, high, strict=True))
+        )
+        family, encoder = Plan.marginals(schema).family, Encoder(schema)
+        codes = encoder.encode(X)
+        expected = np.zeros(family.n_cells, np.int64)
+        family.count(codes, expected)
+        counts, tally = np.zeros_like(expected), np.zeros((columns, 2), np.int64)
+        assert encoder.scan(X, 0, family.counting_numbers(), counts, tally)
+        np.testing.assert_array_equal(counts, expected)
+        np.testing.assert_array_equal(tally, codes.tally)
+        X[n // 2, 11] = -np.inf
+        with pytest.raises(DataError, match=rf"'x11' in row {5 + n // 2};"):
+            encoder.scan(X, 5, family.counting_numbers(), counts, tally)
 
 
 @pytest.mark.parametrize("ends", [(-0.1, 0.1), (-1e300, 1e300), (0.1, 1e300), (-1e-50, 1e-50)])
@@ -326,19 +326,19 @@ def test_every_level_is_counted_in_the_cell_that_division_gives(bins):
     np.testing.assert_array_equal(counts, expected)
 
 
-@pytest.mark.parametrize("n", [1, 3, 4, 5, 1023, 1024, 1027])
 @pytest.mark.parametrize("columns", [1, 2, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ranges_are_the_least_and_the_largest(rng, n, columns, dtype):
-    X = rng.normal(size=(n, columns)).astype(dtype)
-    X[rng.random(X.shape) < 0.3] = np.nan
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    low[0], high[0] = -1e-300, 1e-300  # of rows before: no float32 holds them
-    expected = np.fmin(low, np.fmin.reduce(X)), np.fmax(high, np.fmax.reduce(X))
-    assert kernels.column_ranges(X, low, high) == (-1, -1)
-    np.testing.assert_array_equal([low, high], expected)
-    X[n - 1, -1] = np.inf
-    assert kernels.column_ranges(X, low, high) == (n - 1, columns - 1)
+def test_ranges_are_the_least_and_the_largest(rng, columns, dtype):
+    for n in (1, 3, 4, 5, 1023, 1024, 1027):
+        X = rng.normal(size=(n, columns)).astype(dtype)
+        X[rng.random(X.shape) < 0.3] = np.nan
+        low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+        low[0], high[0] = -1e-300, 1e-300  # of rows before: no float32 holds them
+        expected = np.fmin(low, np.fmin.reduce(X)), np.fmax(high, np.fmax.reduce(X))
+        assert kernels.column_ranges(X, low, high) == (-1, -1)
+        np.testing.assert_array_equal([low, high], expected)
+        X[n - 1, -1] = np.inf
+        assert kernels.column_ranges(X, low, high) == (n - 1, columns - 1)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 500])

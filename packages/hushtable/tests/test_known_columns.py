@@ -16,34 +16,34 @@ def joined(name):
     return "".join(_words(name))
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.what)
-def test_an_entry_is_complete_and_matched_by_its_names(column):
-    assert column.what
-    assert column.names
-    assert column.ranges or column.texts or column.codes
-    for name in column.names:
-        assert len(joined(name)) > 1, "a name of one letter says too little"
-        snake = name.replace(" ", "_")
-        camel = "".join(word.capitalize() for word in name.split())
-        for spelling in (name, snake, snake.upper(), camel, f"max_{snake}", f"{snake}_2"):
-            assert known_column(spelling).what == column.what, spelling
+def test_entries_are_complete_and_matched_by_their_names():
+    for column in COLUMNS:
+        assert column.what
+        assert column.names
+        assert column.ranges or column.texts or column.codes, column.what
+        for name in column.names:
+            assert len(joined(name)) > 1, "a name of one letter says too little"
+            snake = name.replace(" ", "_")
+            camel = "".join(word.capitalize() for word in name.split())
+            for spelling in (name, snake, snake.upper(), camel, f"max_{snake}", f"{snake}_2"):
+                assert known_column(spelling).what == column.what, spelling
 
 
-@pytest.mark.parametrize(("column", "one"), RANGES)
-def test_a_range_is_one_and_has_its_unit(column, one):
-    assert one.low < one.high
-    assert one.unit
-    Feature.numeric(column.names[0], low=one.low, high=one.high, unit=one.unit)
-    spellings = _content()["units"].get(one.unit, [])
-    assert spellings or not one.only_if_named
-    for spelling in spellings:
-        found = known_column(f"{column.names[0]} ({spelling})")
-        assert one in found.ranges, spelling
-        assert {other.unit for other in found.ranges} <= {
-            unit
-            for unit, all_spellings in _content()["units"].items()
-            if joined(spelling) in map(joined, all_spellings)
-        }
+def test_ranges_are_some_and_have_their_units():
+    for column, one in RANGES:
+        assert one.low < one.high, column.what
+        assert one.unit
+        Feature.numeric(column.names[0], low=one.low, high=one.high, unit=one.unit)
+        spellings = _content()["units"].get(one.unit, [])
+        assert spellings or not one.only_if_named
+        for spelling in spellings:
+            found = known_column(f"{column.names[0]} ({spelling})")
+            assert one in found.ranges, spelling
+            assert {other.unit for other in found.ranges} <= {
+                unit
+                for unit, all_spellings in _content()["units"].items()
+                if joined(spelling) in map(joined, all_spellings)
+            }
 
 
 def test_no_name_is_claimed_twice():

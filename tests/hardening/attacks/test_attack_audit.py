@@ -11,7 +11,7 @@ from hushtable.errors import PrivacyError
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Sensitivity
 from hushtable_bench import outside
-from hushtable_bench.broken import BROKEN, a_third_of_the_noise
+from hushtable_bench.mistakes import BROKEN, a_third_of_the_noise
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7
@@ -175,4 +175,4 @@ def test_targets_and_table_say_what_was_found(tmp_path):
     assert [target.met for target in outside.targets(found)] == [True, True]
     swapped = [("planted", standing), ("one round", broken)]
     assert [target.met for target in outside.targets(swapped)] == [False, False]
-    assert outside.table(found).count("rejected") == 1
+    assert outside.page(found).count("rejected") == 1

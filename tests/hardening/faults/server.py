@@ -11,12 +11,12 @@ import os
 import sys
 import time
 
-import hushtable.report.words
 import numpy as np
 import opendp.prelude  # noqa: F401 (here and below: imported before the first fork)
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
+import hushtable.describe.plan
 import hushtable.privacy.mechanisms
 import hushtable.scores.scorer  # noqa: F401
 from hushtable import HushTable

@@ -43,6 +43,7 @@ from hushtable.cli.inspect_ import inspect
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
+from hushtable.describe import describe_ledger
 from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
@@ -156,7 +157,7 @@ def _use(loaded: object) -> None:
         _use_periods(loaded, rows)
         return
     if isinstance(loaded, Release | LocalModel):
-        loaded.ledger.words()
+        describe_ledger(loaded.ledger)
     if isinstance(loaded, Sketch | Release | LocalModel):
         if not plan.purpose.refines:
             scorer = Scorer(loaded)
@@ -175,7 +176,7 @@ def _use(loaded: object) -> None:
 def _use_periods(loaded: Periods | Increment, rows: pa.Table) -> None:
     """Go on from a site's periods, and decode what they released."""
     if isinstance(loaded, Increment):
-        loaded.ledger.words()
+        describe_ledger(loaded.ledger)
         if loaded.period == 1:
             decoded([loaded])
         return
@@ -192,7 +193,7 @@ def _use_verdicts(plan: Plan, rows: pa.Table, loaded: object) -> None:
         counted = (loaded + counted) - loaded
     assert counted.n_rows >= 0
     if isinstance(loaded, Release | LocalModel):
-        loaded.ledger.words()
+        describe_ledger(loaded.ledger)
 
 
 def _hush(content: bytes) -> None:
@@ -230,7 +231,7 @@ def _of_round(content: bytes) -> None:
             layout.implausible(np.zeros(layout.n_cells, np.int64), 1.0)
     elif kind == "sealed":
         sealed = files.unpack(content, "a.hush").build(Sealed.from_file)
-        sealed.ledger.words()
+        describe_ledger(sealed.ledger)
         sealed.open(seeds.round_().plan)
     elif kind == "secret":
         pins = {name: seeds.keys(name).card.fingerprint for name in seeds.NAMES}

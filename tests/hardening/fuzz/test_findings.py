@@ -16,6 +16,7 @@ from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
+from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.scores.files import ScoreFile
 from hushtable_federation.approval import Approval
@@ -99,7 +100,7 @@ def test_a_delta_at_which_nothing_is_spent():
 
     loaded = files.unpack(with_change(seeds.of_rounds()[3], half), "a").build(Sealed.from_file)
     assert loaded.ledger.epsilon == 0.0
-    assert "a factor e^0.0, plus 0.5" in loaded.ledger.words()[0]
+    assert "a factor e^0.0, plus 0.5" in describe_ledger(loaded.ledger)[0]
 
 
 def test_a_local_model_without_anybody_else():

@@ -1,6 +1,11 @@
-"""Measure what the project claims: all that ``hushtable bench`` runs, and only that.
+"""Measure what the project claims: all that ``hushtable bench`` runs, and the cases of `runner`."""
 
-May import every room but the command line. Scripts that time things, or race other packages,
-lie in benchmarks/, outside the package. Tested by ``tests/bench`` on made-up sets; the promises
-themselves by its slow tests, where there are labelled sets.
+#: The commands that this package adds.
+COMMANDS = """
+bench           -                  Measure what the docs promise.
+bench adbench   commands:adbench   Compare our detectors with PyOD's and scikit-learn's.
+bench paper     commands:paper     Run the paper's experiments, and print its figures beside ours.
+bench privacy   commands:privacy   Measure what privacy costs, and what adversaries and audits find.
+bench sites     commands:sites     Measure accuracy over 2 to 100 sites at a total epsilon of 1.
+bench verdicts  commands:verdicts  Measure what an analyst's verdicts on a few rows are worth.
 """

@@ -1,10 +1,4 @@
-"""Attack releases, end to end, and compare with the best that epsilon allows any attack.
-
-Each plays both cases many times over: a person's row is in, or it is not. The attacker knows
-everything else: all other rows, the plan, the scale of the noise. Tables are few and small, so
-that thousands of releases can be drawn; with noise calibrated to the tables, their number makes
-an attack no easier and no harder.
-"""
+"""Attack releases, end to end, and compare with the best that epsilon allows any attack."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,19 +8,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import linalg, sparse, stats
 
 from hushtable.audit.audit import audit_canaries, audit_neighbours
-from hushtable.audit.bounds import Finding, judge, most_area
+from hushtable.audit.bounds import Finding, area, canary_bound, judge, most_area, most_true
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rho_bound
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.data import LabelledSet
-from hushtable_bench.planted import EXACT
-from hushtable_bench.tables import Target, judged, markdown_table
+from hushtable_bench.mistakes import EXACT
+from hushtable_bench.results import Promise, judged, markdown_table
 from hushtable_federation.collect import total
 from hushtable_federation.keys import Keys
 from hushtable_federation.round import Round, now
@@ -216,12 +211,12 @@ ATTACKS: dict[str, Attack] = {
     "two sites' sum, less one's own release": _played(sum_minus_own),
     "four sites' masked sum, less two sites' parts": _played(masked_minus_parts),
 }
-#: What an audit has to find out, beside `hushtable_bench.planted`.
+#: What an audit has to find out, beside `hushtable_bench.mistakes`.
 PLANTED = "planted: the same noise in two rounds"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttackOutcome:
     """The success of an attack at a total epsilon; None is no noise."""
 
     attack: str
@@ -253,16 +248,16 @@ def n_outcomes(epsilons: Sequence[float]) -> int:
     return len(ATTACKS) * (len(epsilons) + 1) + 1
 
 
-def outcomes(scene: Scene, epsilons: Sequence[float], trials: int) -> Iterator[Outcome]:
+def outcomes(scene: Scene, epsilons: Sequence[float], trials: int) -> Iterator[AttackOutcome]:
     """Yield what each attack achieves without noise and at each epsilon, and on a planted bug."""
     for name, attack in ATTACKS.items():
         for epsilon in (None, *sorted(epsilons, reverse=True)):
-            yield Outcome(name, epsilon, attack(scene, epsilon, trials))
+            yield AttackOutcome(name, epsilon, attack(scene, epsilon, trials))
     planted = _played(partial(joins, same_noise=True))
-    yield Outcome(PLANTED, 1.0, planted(scene, 1.0, trials))
+    yield AttackOutcome(PLANTED, 1.0, planted(scene, 1.0, trials))
 
 
-def table(found: Sequence[Outcome]) -> str:
+def table(found: Sequence[AttackOutcome]) -> str:
     """Lay out what the attacks achieved beside what epsilon allows."""
     rows = []
     for one in found:
@@ -280,21 +275,158 @@ def table(found: Sequence[Outcome]) -> str:
     return markdown_table(header, rows)
 
 
-def targets(found: Sequence[Outcome]) -> list[Target]:
+def targets(found: Sequence[AttackOutcome]) -> list[Promise]:
     """Hold releases to stand, and attacks to work where there is no noise."""
     made = []
     for name in dict.fromkeys(one.attack for one in found):
         those = [one for one in found if one.attack == name]
         bounds = {one.epsilon: one.finding.bound for one in those}
         if name == PLANTED:
-            made.append(Target(f"{name}: lower bound on epsilon", bounds[1.0], ">", 1.0, ".2f"))
+            made.append(Promise(f"{name}: lower bound on epsilon", bounds[1.0], ">", 1.0, ".2f"))
             continue
         raw = min(one.finding.auc or 0.0 for one in those if one.epsilon is None)
-        made.append(Target(f"{name}, no noise: AUC", raw, ">=", 0.9, ".3f"))
+        made.append(Promise(f"{name}, no noise: AUC", raw, ">=", 0.9, ".3f"))
         worst = max(bound / epsilon for epsilon, bound in bounds.items() if epsilon)
-        made.append(Target(f"{name}: bound over epsilon, highest", worst, "<=", 1.0, ".2f"))
+        made.append(Promise(f"{name}: bound over epsilon, highest", worst, "<=", 1.0, ".2f"))
         above = [one.above_best for one in those if one.epsilon and one.above_best is not None]
         if above:
             claim = f"{name}: standard errors above the best AUC"
-            made.append(Target(claim, max(above), "<=", 5.0, ".1f"))
+            made.append(Promise(claim, max(above), "<=", 5.0, ".1f"))
     return made
+
+
+# --- membership -----------------------------------------------------------------------------------
+
+#: Rows of a set that are solved for together.
+CANDIDATES = 2000
+#: Rate of false positives at which the true ones are counted.
+FALSE = 0.01
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """The success of an attack on one release, by solving for its rows."""
+
+    data: str
+    rows: int  # candidates
+    epsilon: float | None  # total of the release; None is no noise
+    auc: float  # how often a counted row is ranked above one that was not
+    true: float  # share of the counted rows found when 1% of the others is taken for counted
+    outliers: float  # the area among the outliers alone
+    lower_bound: float  # epsilon is at least this, with probability `CONFIDENCE`
+
+
+class Solver:
+    """Solves for the coins of rows X under one plan, whatever the noise."""
+
+    def __init__(self, plan: Plan, X: Floats) -> None:
+        family, codes = plan.family, Encoder(plan.schema).encode(X)
+        # The sum of cell numbers that are those of one membership_table only, and 0 elsewhere.
+        cells = []
+        for first, last in zip(family.offsets[:-1], family.offsets[1:], strict=True):
+            numbers = np.zeros(family.n_cells)
+            numbers[first:last] = np.arange(first, last)
+            cells.append(family.sum(codes, numbers).astype(np.int64))
+        at = (np.repeat(np.arange(len(X)), len(cells)), np.stack(cells, axis=1).ravel())
+        shape = (len(X), family.n_cells)
+        self.incidence = sparse.csr_matrix((np.ones(at[0].size), at), shape=shape)
+        shared = (self.incidence @ self.incidence.T).toarray()
+        self._values, self._vectors = linalg.eigh(shared)
+
+    def scores(self, counts: NDArray[np.int64], noise_sd: float) -> Floats:
+        """Return the guess for each row: high if it was counted."""
+        half = 0.5 * np.asarray(self.incidence.sum(axis=0)).ravel()
+        seen = self.incidence @ (counts - half)
+        # Without noise, rows that share all their cells need some.
+        spread = np.maximum(self._values, 0.0) + max(4.0 * noise_sd**2, 1e-3)
+        return np.asarray(self._vectors @ ((self._vectors.T @ seen) / spread), np.float64)
+
+
+def attack(
+    data: LabelledSet, epsilons: Sequence[float], trials: int, seed: int = 0
+) -> Iterator[list[Attacked]]:
+    """Yield the success against releases of random halves, trial after trial."""
+    plan = Plan.draw(data.schema(), random_state=seed)
+    solver = Solver(plan, data.X)
+    rng = np.random.default_rng(seed)
+    for _ in range(trials):
+        counted = rng.random(len(data.X)) < 0.5
+        sketch = Sketch.from_data(plan, data.X[counted])
+        found = []
+        for epsilon in (None, *sorted(epsilons, reverse=True)):
+            release = EXACT.release(sketch) if epsilon is None else sketch.release(epsilon, DELTA)
+            noise = 0.0 if epsilon is None else release.noise_sd
+            found.append(_judged(data, epsilon, counted, solver.scores(release.counts, noise)))
+        yield found
+
+
+def _judged(
+    data: LabelledSet, epsilon: float | None, counted: NDArray[np.bool_], scores: Floats
+) -> Attacked:
+    n, third = len(counted), len(counted) // 3
+    order = np.argsort(scores, kind="stable")
+    right = int(counted[order[-third:]].sum() + (~counted[order[:third]]).sum())
+    threshold = np.quantile(scores[~counted], 1.0 - FALSE, method="higher")
+    return Attacked(
+        data.name, n, epsilon,
+        auc=area(scores[~counted], scores[counted]),
+        true=float((scores[counted] > threshold).mean()),
+        outliers=area(scores[data.y & ~counted], scores[data.y & counted]),
+        lower_bound=canary_bound(n, 2 * third, right, DELTA, 1.0 - CONFIDENCE),
+    )  # fmt: skip
+
+
+def _shown(trials: Sequence[Attacked], name: str) -> str:
+    values = [getattr(trial, name) for trial in trials]
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
+
+
+def membership_table(found: Sequence[Attacked]) -> str:
+    """Lay out means over the trials, with standard errors, beside what epsilon allows."""
+    rows = []
+    for name, epsilon in dict.fromkeys((one.data, one.epsilon) for one in found):
+        trials = [one for one in found if (one.data, one.epsilon) == (name, epsilon)]
+        label, most, true = "no noise", 1.0, 1.0
+        if epsilon is not None:
+            label, most = f"{epsilon:g}", most_area(epsilon, DELTA)
+            true = float(most_true(epsilon, DELTA, FALSE))
+        auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
+        bound = max(t.lower_bound for t in trials)
+        figures = f"{most:.3f}", share, f"{true:.3f}", odd, f"{bound:.2f}"
+        rows.append((name, f"{trials[0].rows:,}", label, auc, *figures))
+    header = (
+        "set", "rows", "total epsilon", "AUC", "at most", "TPR at 1% FPR", "at most",
+        "AUC, outliers", "epsilon is at least",
+    )  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def membership_targets(found: Sequence[Attacked]) -> list[Promise]:
+    """Hold releases to their epsilon, and the attack to work where there is no noise."""
+    made = []
+    for name in dict.fromkeys(one.data for one in found):
+        those = [one for one in found if one.data == name]
+        raw = float(np.mean([one.auc for one in those if one.epsilon is None]))
+        made.append(Promise(f"membership, {name}, no noise: AUC", raw, ">=", 0.9, ".3f"))
+        worst = max(one.lower_bound / one.epsilon for one in those if one.epsilon)
+        claim = f"membership, {name}: bound over epsilon, highest"
+        made.append(Promise(claim, worst, "<=", 1.0, ".2f"))
+    return made
+
+
+def page(
+    name: str, plays: int, halves: int, played: Sequence[AttackOutcome], solved: Sequence[Attacked]
+) -> str:
+    """Lay out what attacks on one set achieve, and on membership of all rows."""
+    sure = f"{100 * CONFIDENCE:.4g}%"
+    return "\n".join([
+        f"# Attacks\n\nOne row of {name}, in or not; {plays} plays of each. Lower",
+        f"bounds on epsilon hold with {sure} confidence each. The standard error of an AUC",
+        f"of chance is {(6 * plays) ** -0.5:.3f}.\n",
+        table(played),
+        "\n# Membership\n\nAll rows of a set solved for from one release; a coin decided which",
+        f"are in it. Means of {halves} releases ± standard errors; the highest bound.\n",
+        membership_table(solved),
+    ])  # fmt: skip

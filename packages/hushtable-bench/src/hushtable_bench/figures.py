@@ -9,8 +9,8 @@ import numpy as np
 from hushtable.errors import MissingExtraError
 from hushtable.plots import EpsilonDisplay
 from hushtable_bench import sites as bench_sites
-from hushtable_bench.adbench.compare import Comparison
-from hushtable_bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, Run, means
+from hushtable_bench.comparison import SystemComparison
+from hushtable_bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, AccuracyRun, means
 from hushtable_bench.results import Results
 
 #: The report's colours for rows and for what is odd, and a third one: distinct to colour-blind
@@ -56,7 +56,7 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
 
 
 def privacy_figure(
-    runs: Sequence[Run], membership: Mapping[str, list[dict[str, float]]], folder: Path
+    runs: Sequence[AccuracyRun], membership: Mapping[str, list[dict[str, float]]], folder: Path
 ) -> list[Path]:
     """Draw accuracy, and what an adversary learns, against epsilon; return the files."""
     figure = pyplot()(figsize=(9.0, 3.4), layout="constrained")
@@ -92,7 +92,7 @@ def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Pa
     return save(figure, folder, "sites")
 
 
-def _accuracy(axes: Any, runs: Sequence[Run], metric: str) -> None:
+def _accuracy(axes: Any, runs: Sequence[AccuracyRun], metric: str) -> None:
     found = means(runs, metric)
     epsilons = sorted({r.epsilon for r in runs if r.epsilon})
     systems = {"HushTable": (PRIVATE, OURS), "the paper's": (PAPERS, THEIRS)}
@@ -125,7 +125,7 @@ def _membership(axes: Any, membership: Mapping[str, list[dict[str, float]]]) -> 
 
 
 def critical_difference_figure(
-    comparisons: dict[str, Comparison],
+    comparisons: dict[str, SystemComparison],
     ours: set[str],
     folder: Path,
     name: str = "critical-difference",
@@ -142,14 +142,14 @@ def critical_difference_figure(
     return save(figure, folder, name)
 
 
-def _ranks_heights(comparison: Comparison) -> tuple[float, float]:
+def _ranks_heights(comparison: SystemComparison) -> tuple[float, float]:
     """Return where the names begin, below the bars, and where the panel ends."""
     bars = len(_cliques(np.sort(comparison.ranks()), comparison.critical_difference()))
     top = -0.5 - 0.3 * bars
     return top, top - 0.65 * ((len(comparison.systems) + 1) // 2)
 
 
-def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
+def _ranks_panel(axes: Any, comparison: SystemComparison, ours: set[str]) -> None:
     ranks = comparison.ranks()
     order = np.argsort(ranks)
     k = len(order)

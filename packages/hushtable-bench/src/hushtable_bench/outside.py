@@ -3,7 +3,7 @@
 Each case publishes the rows of hundreds of persons who share no cell, reads back what was
 written, and infers from it who is in. The adversary knows everything else. Counts, noise,
 accounting, rounds and files are the package's own: to show that a mistake in them would be
-found, `hushtable_bench.broken` makes one for a moment.
+found, `hushtable_bench.mistakes` makes one for a moment.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import apart, audit_neighbours, audit_periods
-from hushtable.audit.bounds import Finding
+from hushtable.audit.audit import Finding, apart, audit_neighbours, audit_periods
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
@@ -28,8 +27,8 @@ from hushtable.detectors.load import load
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import MAX_EPSILON
-from hushtable_bench.broken import BROKEN, Plant, a_third_of_the_noise
-from hushtable_bench.tables import Target, judged, markdown_table
+from hushtable_bench.mistakes import BROKEN, Plant, a_third_of_the_noise
+from hushtable_bench.results import Promise, judged, markdown_table
 from hushtable_federation.book.book import Book
 from hushtable_federation.collect import Collection
 from hushtable_federation.keys import Keys
@@ -264,7 +263,7 @@ def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
             yield mistake, found
 
 
-def table(found: Sequence[tuple[str, Finding]]) -> str:
+def page(found: Sequence[tuple[str, Finding]]) -> str:
     """Lay out the bounds on epsilon beside the claims."""
     rows = []
     for name, finding in found:
@@ -275,13 +274,14 @@ def table(found: Sequence[tuple[str, Finding]]) -> str:
         "audited from outside", "trials", "total epsilon", "epsilon is at least", "if Gaussian",
         "an ideal mechanism shows", "claim",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    how = f"Through public calls and files only, with {100 * CONFIDENCE:.4g}% confidence each:"
+    return f"\n{how}\n\n{markdown_table(header, rows)}"
 
 
-def targets(found: Sequence[tuple[str, Finding]]) -> list[Target]:
+def targets(found: Sequence[tuple[str, Finding]]) -> list[Promise]:
     """Hold the package to stand, and every planted mistake to be found."""
     return [
-        Target(
+        Promise(
             f"from outside, {name}: lower bound over epsilon",
             finding.bound / finding.epsilon, "<=" if name in CASES else ">", 1.0, ".2f",
         )

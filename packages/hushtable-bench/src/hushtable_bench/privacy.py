@@ -21,12 +21,14 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc, auc_and_ap
-from hushtable_bench.planted import MISTAKES, audit_all
-from hushtable_bench.tables import Target, judged, markdown_table, spread
+from hushtable_bench.mistakes import MISTAKES, audit_all
+from hushtable_bench.results import Promise, judged, markdown_table, spread
 
 DELTA = 1e-6
 #: Rows that a set must have to count in the means, and rows taken of it at most.
 MIN_ROWS, MAX_ROWS = 1000, 20_000
+#: Ways, for each seed, to deal a set's rows into those that are counted and those that are not.
+HALVES = 5
 #: The paper's data sets, by the names of their files.
 PAPER_SETS = (
     "4_breastw", "29_Pima", "6_cardio", "24_mnist", "25_musk", "28_pendigits", "31_satimage-2",
@@ -87,7 +89,7 @@ def _hushtable(X: Floats, schema: Schema, seed: int) -> Sketch:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AccuracyRun:
     """One system on one set with one seed; ``epsilon`` is 0 for counts without noise."""
 
     data: str
@@ -102,7 +104,7 @@ class Run:
 
 def accuracy(
     sets: Sequence[LabelledSet], epsilons: Sequence[float], seeds: int
-) -> Iterator[list[Run]]:
+) -> Iterator[list[AccuracyRun]]:
     """Yield the runs of each set and seed. Seeds draw plans and no noise."""
     for data in sets:
         X, schema = data.X, data.schema()
@@ -117,7 +119,7 @@ def accuracy(
                     (PAPERS, epsilon, papers_scorer(X, schema, epsilon, seed)),
                 ]
             yield [
-                Run(
+                AccuracyRun(
                     data.name, len(X), X.shape[1], system, epsilon, seed,
                     *auc_and_ap(data.y, scorer.score(X, n_jobs=-1)).values(),
                 )
@@ -125,7 +127,7 @@ def accuracy(
             ]  # fmt: skip
 
 
-def _values(runs: Iterable[Run], system: str, epsilon: float, metric: str) -> Floats:
+def _values(runs: Iterable[AccuracyRun], system: str, epsilon: float, metric: str) -> Floats:
     """Return a metric in points, sets by seeds."""
     found: dict[str, list[float]] = {}
     for run in runs:
@@ -134,14 +136,14 @@ def _values(runs: Iterable[Run], system: str, epsilon: float, metric: str) -> Fl
     return np.array(list(found.values()))
 
 
-def means(runs: Sequence[Run], metric: str) -> dict[tuple[str, float], Floats]:
+def means(runs: Sequence[AccuracyRun], metric: str) -> dict[tuple[str, float], Floats]:
     """Return, for each system and epsilon, the mean over the large sets for each seed."""
     large = [run for run in runs if run.rows >= MIN_ROWS]
     keys = dict.fromkeys((run.system, run.epsilon) for run in runs)
     return {key: _values(large, *key, metric).mean(axis=0) for key in keys}
 
 
-def table_of_means(runs: Sequence[Run]) -> str:
+def table_of_means(runs: Sequence[AccuracyRun]) -> str:
     """Lay out mean AUC and AP over the large sets against the total epsilon."""
     both = means(runs, "auc"), means(runs, "ap")
     rows = [
@@ -160,7 +162,7 @@ def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
     return (ours, epsilon), (papers, epsilon)
 
 
-def table_of_sets(runs: Sequence[Run]) -> str:
+def table_of_sets(runs: Sequence[AccuracyRun]) -> str:
     """Lay out the AUC of each set against the total epsilon: HushTable / the paper's."""
     epsilons = [0.0, *sorted({r.epsilon for r in runs if r.epsilon}, reverse=True)]
     rows = []
@@ -174,12 +176,12 @@ def table_of_sets(runs: Sequence[Run]) -> str:
     return markdown_table(header, rows)
 
 
-def _of_set(runs: Sequence[Run], name: str, system: str, epsilon: float) -> Floats:
+def _of_set(runs: Sequence[AccuracyRun], name: str, system: str, epsilon: float) -> Floats:
     values: Floats = _values((r for r in runs if r.data == name), system, epsilon, "auc")[0]
     return values
 
 
-def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
+def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
     """Hold the private detector to what it promises, at epsilon 1 and 0.1."""
     found = []
     mean = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
@@ -187,16 +189,16 @@ def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
         if (PRIVATE, epsilon) in mean:
             lost = mean[OURS, 0.0] - mean[PRIVATE, epsilon]
             claim = f"epsilon {epsilon:g}: AUC points lost to the noise"
-            found.append(Target(claim, lost, "<=", loss, ".2f"))
+            found.append(Promise(claim, lost, "<=", loss, ".2f"))
     if (PRIVATE, 0.1) in mean:
         ahead = mean[PRIVATE, 0.1] - mean[PAPERS, 0.1]
         claim = "epsilon 0.1: AUC points ahead of the paper's mechanism"
-        found.append(Target(claim, ahead, ">=", 5.0, ".2f"))
+        found.append(Promise(claim, ahead, ">=", 5.0, ".2f"))
         for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
             ours, papers = (_of_set(runs, name, s, 0.1) for s in (PRIVATE, PAPERS))
             seeds = float(max(ours.std(), papers.std()))
             claim = f"epsilon 0.1, {name}: points ahead, within the spread between seeds"
-            found.append(Target(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))
+            found.append(Promise(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))
     return found
 
 
@@ -266,11 +268,30 @@ def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
     return markdown_table(header, rows)
 
 
-def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Target]:
+def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Promise]:
     """Hold the correct release to stand, and some audit to reject every mistake."""
     targets = []
     for at, (name, findings) in enumerate(found):
         rejected = sum(finding.rejects for finding in findings)
         claim = f"audit, {name}: how many of {len(findings)} audits reject it"
-        targets.append(Target(claim, rejected, "<=" if at == 0 else ">=", int(at > 0), "d"))
+        targets.append(Promise(claim, rejected, "<=" if at == 0 else ">=", int(at > 0), "d"))
     return targets
+
+
+def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> str:
+    """Lay out accuracy, membership and audits."""
+    large = len({run.data for run in runs if run.rows >= MIN_ROWS})
+    return "\n".join([
+        "# Accuracy\n",
+        f"Mean over {large} sets of 1,000 rows and more, {seeds} seeds ± their",
+        "standard deviation, x 100. Ranges are the data's own, taken as public.\n",
+        table_of_means(runs),
+        "\nROC-AUC x 100 of each set, HushTable / the paper's mechanism:\n",
+        table_of_sets(runs),
+        "\n# Membership\n",
+        "AUC of separating rows that were counted from rows that were not, mean",
+        f"over {HALVES * seeds} ways to halve the rows:\n",
+        table_of_membership(membership),
+        "\n# Audits\n\nLower bounds on epsilon, each with 95% confidence:\n",
+        table_of_audits(audits),
+    ])  # fmt: skip

@@ -21,8 +21,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc
 from hushtable_bench.paper.experiments import local_counts, noised_values, papers_plan
 from hushtable_bench.privacy import released
-from hushtable_bench.results import Results, Row, Step
-from hushtable_bench.tables import Target, markdown_table, spread
+from hushtable_bench.results import Promise, Results, Row, Step, markdown_table, spread
 
 SITES = (2, 4, 6, 8, 10, 20, 50, 100)
 SETS = ("BreastW", "Cardio", "Pendigits", "Mnist")
@@ -171,16 +170,28 @@ def local_table(results: Results, sets: Sequence[str]) -> str:
     return markdown_table(("set", *header), rows)
 
 
-def targets(results: Results, sets: Sequence[str]) -> list[Target]:
+def page(results: Results, names: Sequence[str]) -> str:
+    """Lay out both tables."""
+    return "\n".join([
+        "## Accuracy as sites join\n",
+        "ROC-AUC x 100 of all rows, mean ± standard deviation over the seeds; total epsilon 1.\n",
+        sites_table(results, names),
+        "\n## Local models\n",
+        "ROC-AUC x 100 of each site's own rows, mean over the sites; masked rounds.\n",
+        local_table(results, names),
+    ])  # fmt: skip
+
+
+def targets(results: Results, sets: Sequence[str]) -> list[Promise]:
     """Return what the project promises, with this run's figures."""
     found = []
     for data in sets:
         masked = [float(v.mean()) for v in results.curve("sites", data, MASKED).values()]
         claim = f"{data}: {MASKED}: highest minus lowest mean over 2 to 100 sites"
-        found.append(Target(claim, max(masked) - min(masked), "<=", FLAT, ".2f"))
+        found.append(Promise(claim, max(masked) - min(masked), "<=", FLAT, ".2f"))
         papers = float(results.curve("sites", data, PAPERS)[SITES[-1]].mean())
         claim = f"{data}: points ahead of the paper's mechanism at {SITES[-1]} sites"
-        found.append(Target(claim, masked[-1] - papers, ">", 0.0, ".1f"))
+        found.append(Promise(claim, masked[-1] - papers, ">", 0.0, ".1f"))
     totals = [r["total_epsilon"] for r in results.select("sites", system=MASKED)]
-    found.append(Target("largest total epsilon of a masked round", max(totals), "<=", EPSILON))
+    found.append(Promise("largest total epsilon of a masked round", max(totals), "<=", EPSILON))
     return found

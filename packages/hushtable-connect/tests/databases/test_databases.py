@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import traceback
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,8 @@ from hushtable_connect.databases import drivers
 from hushtable_connect.databases import reader as _database
 
 duckdb = pytest.importorskip("duckdb")
-pytest.importorskip("sqlalchemy")
+if find_spec("sqlalchemy") is None:  # not imported yet: it takes a third of a second
+    pytest.skip("SQLAlchemy is not installed", allow_module_level=True)
 
 KINDS = ("sqlite", "duckdb", "sqlite+pysqlite")
 QUERY = "SELECT id, x, word FROM visits ORDER BY id"

@@ -3,16 +3,12 @@
 import os
 import signal
 import time
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
-import pytest
-
-pytest.importorskip("dask", reason="Dask is not installed")
-
-import dask
-import dask.dataframe as dd
 import pyarrow.parquet as pq
+import pytest
 
 from engine_helpers import frame, plans, write_files
 from hushtable import HushTable, Sketch
@@ -23,8 +19,19 @@ from hushtable_connect.engines import dask as engine
 COLUMNS = ["a", "c", "b"]
 
 
+pytestmark = pytest.mark.skipif(find_spec("dask") is None, reason="Dask is not installed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """Import Dask for the first test: it takes seconds that collecting can do without."""
+    global dask, dd
+    import dask
+    import dask.dataframe as dd
+
+
 @pytest.fixture(autouse=True)
-def one_process():
+def one_process(imported):
     with dask.config.set(scheduler="threads"):
         yield
 

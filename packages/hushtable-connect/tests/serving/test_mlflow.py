@@ -1,23 +1,30 @@
 """MLflow's flavour: the .hush file, and the answers of the library."""
 
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pytest
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # MLflow's own, while it is imported
-    pytest.importorskip("mlflow.pyfunc", reason="MLflow is not installed")
-
-import mlflow.pyfunc
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.errors import DataError, FileError, UsageError
 from hushtable_connect.serving import Served
 from hushtable_connect.serving import mlflow as flavor
 
-pytestmark = pytest.mark.filterwarnings("ignore:::mlflow")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:::mlflow"),
+    pytest.mark.skipif(find_spec("mlflow") is None, reason="MLflow is not installed"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """Import MLflow for the first test: it takes seconds that collecting can do without."""
+    global mlflow
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own
+        import mlflow.pyfunc
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,15 @@
 import asyncio
 import importlib.util
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 import places
 
-pytest.importorskip("fastapi", reason="FastAPI is not installed")
+if find_spec("fastapi") is None:  # not imported yet: it takes half a second
+    pytest.skip("FastAPI is not installed", allow_module_level=True)
 pytest.importorskip("httpx", reason="httpx is not installed")
 
 import httpx

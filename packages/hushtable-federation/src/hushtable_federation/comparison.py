@@ -4,7 +4,7 @@ Under masks nobody sees what a single site sent, and a site that invents rows ch
 all. What a site can look at by itself is the result without its own part: the counts of the others,
 with their noise. A share of them that lies where this site has hardly a row is either a kind of
 rows that others have and this site has not, or invented. No count tells which. So the level is
-one that honest, unequal sites stay below (``benchmarks/poison.py`` of hushtable-bench), and what
+one that honest, unequal sites stay below (``python -m hushtable_bench poison``), and what
 lies above it is a question to the others, not a proof.
 """
 

@@ -4,23 +4,27 @@ import itertools
 import math
 
 import pytest
-from dp_accounting import dp_event
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.rdp import rdp_privacy_accountant as rdp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.accounting import epsilon_from_rho, rho_from_epsilon
+from hushtable.privacy.accounting import epsilon_from_rho
 from hushtable.privacy.budget import (
     MAX_DELTA,
+    Cost,
+    Sensitivity,
     calibrated_scale,
     check_delta,
     check_epsilon,
     check_public_delta,
     check_share,
+    rho_from_epsilon,
 )
-from hushtable.privacy.mechanisms import Cost, Sensitivity
+from later import Later
+
+dp_event = Later("dp_accounting.dp_event")
+pld = Later("dp_accounting.pld.privacy_loss_distribution")
+rdp = Later("dp_accounting.rdp.rdp_privacy_accountant")
 
 GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
 

@@ -486,7 +486,7 @@ def onnx_model(model: Model, missing: str = "") -> "ModelProto":
 
 
 def scores(graph: Graph, model: Model, codes: OnnxCodes) -> str:
-    """Add the scores (n,) of encoded rows: the arithmetic of `hushtable.plans.families.Scoring`."""
+    """Add the scores (n,) of encoded rows: the arithmetic of `hushtable.plans.families`."""
     family, values = model.plan.family, model.scorer.values
     score = graph.add("Div", totals(graph, family, codes, values), float(family.n_tables))
     if codes.numbers is None:

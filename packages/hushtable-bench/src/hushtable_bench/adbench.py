@@ -1,0 +1,476 @@
+"""Accuracy on a folder of labelled sets: the detectors compared, both protocols, runs, promises."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import IsolationForest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
+from hushtable.errors import DataError, HushTableError, MissingExtraError
+from hushtable_bench.comparison import (
+    RESAMPLES,
+    SystemComparison,
+    collection,
+    published,
+    sets_published,
+)
+from hushtable_bench.data import LabelledSet, auc_and_ap
+from hushtable_bench.results import Promise, Results, Row, Step, markdown_table
+
+Protocol = Literal["unsupervised", "novelty"]
+Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+#: Rows taken of a set at most: a random subset, the same for all detectors.
+MAX_ROWS = 20_000
+#: OCSVM is quadratic in the rows that it trains on, MCD cubic in the columns.
+MOST_ROWS, MOST_COLUMNS = {"OCSVM": 3_000}, {"MCD": 64}
+
+DEFAULT, NOVELTY, MANY = "HushTable", "HushTable, novelty", "HushTable, m=400"
+#: HushTable's settings by protocol; the first one is what the others are held against.
+SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "unsupervised": {
+        DEFAULT: {},
+        "HushTable, one pass": {"passes": 1},
+        MANY: {"n_tables": 400, "passes": 2},
+    },
+    "novelty": {NOVELTY: {"novelty": True}, DEFAULT: {}},
+}
+#: The detectors of the paper; unsupervised only.
+PAPERS: dict[str, Callable[..., Any]] = {
+    "LSHiTables": LSHiTables,
+    "RSHash": RSHash,
+    "RotatedRSHash": RotatedRSHash,
+    "ACE": ACE,
+}
+#: The scale of peers that compare distances over columns; by PyOD's name and ours.
+SCALED = (
+    ("KNN", "KNN", StandardScaler), ("KNN", "KNN, min-max", MinMaxScaler),
+    ("LOF", "LOF", StandardScaler), ("OCSVM", "OCSVM", StandardScaler),
+    ("CBLOF", "CBLOF", StandardScaler), ("MCD", "MCD", StandardScaler),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A detector by its name in tables.
+
+    Attributes
+    ----------
+    make : callable
+        Takes a seed, returns the detector.
+    fixed : bool
+        No seed changes its scores.
+    ours : bool
+        Takes missing values and categories as they are.
+    scale : callable, optional
+        Makes the scaler of the columns.
+    """
+
+    name: str
+    make: Callable[[int], Any]
+    fixed: bool = False
+    ours: bool = False
+    scale: Callable[[], Any] | None = None
+
+    def outlying(
+        self, data: LabelledSet, seed: int, train: Mask | None = None
+    ) -> tuple[Floats, float]:
+        """Return how outlying each row is (high: abnormal), and the share that is flagged.
+
+        With ``train`` (n,), fitted on those rows, and the others are judged; else on all rows.
+        """
+        fitted = data if train is None else data.take(train)
+        judged = data if train is None else data.take(~train)
+        if self.ours:
+            model = self.make(seed).fit(fitted.rows())
+            return _of_sklearn(model, judged.rows())
+        if data.X.shape[1] > (most := MOST_COLUMNS.get(self.name, data.X.shape[1])):
+            raise DataError(f"{data.X.shape[1]} columns; it takes minutes for more than {most}")
+        medians = SimpleImputer(strategy="median", keep_empty_features=True)
+        prepare = make_pipeline(medians, self.scale() if self.scale else "passthrough")
+        prepare.fit(fitted.X)
+        some = fitted.at_most(MOST_ROWS.get(self.name, len(fitted.X)), seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a peer's, on a set that does not suit it
+            model = self.make(seed).fit(prepare.transform(some.X))
+            if not hasattr(model, "decision_scores_"):
+                return _of_sklearn(model, prepare.transform(judged.X))
+            # PyOD's scores of the rows that it was fitted on are not always those of new rows.
+            own = some is judged
+            scores = (
+                model.decision_scores_
+                if own
+                else model.decision_function(prepare.transform(judged.X))
+            )
+        flagged = float((scores > model.threshold_).mean())
+        if not np.isfinite(scores).any():
+            raise DataError("none of its scores is a number")
+        # A score that is not finite ranks highest, beside any other such.
+        return np.where(np.isfinite(scores), scores, np.finfo(np.float64).max), flagged
+
+
+def _of_sklearn(model: Any, rows: Any) -> tuple[Floats, float]:
+    scores = model.score_samples(rows)
+    return -scores, float((scores < model.offset_).mean())
+
+
+def contestants(protocol: Protocol = "unsupervised") -> list[Contestant]:
+    """Return our detectors and their peers; the others are held against the first."""
+    INNE, PCA, LODA = (_of_pyod(name) for name in ("INNE", "PCA", "LODA"))
+    return [
+        *_ours(protocol),
+        Contestant("iForest", lambda seed: IsolationForest(random_state=seed)),
+        Contestant("INNE", lambda seed: INNE(random_state=seed)),
+        *(_peer(name, name, None) for name in ("ECOD", "COPOD", "HBOS")),
+        *(_peer(*entry) for entry in SCALED),
+        # All components but those without variance, by which it would divide.
+        Contestant("PCA", lambda seed: PCA(n_components=1 - 1e-9, random_state=0), fixed=True),
+        Contestant("LODA", partial(_seeded, LODA)),
+    ]
+
+
+def _ours(protocol: Protocol) -> Iterator[Contestant]:
+    for name, settings in SETTINGS[protocol].items():
+        make = partial(_of_seed, partial(HushTable, **settings))
+        yield Contestant(name, make, ours=True)
+    if protocol == "unsupervised":
+        for name, detector in PAPERS.items():
+            yield Contestant(name, partial(_of_seed, detector), ours=True)
+
+
+def _peer(pyod: str, name: str, scale: Callable[[], Any] | None) -> Contestant:
+    detector, seeded = _of_pyod(pyod), pyod in ("CBLOF", "MCD")
+    make = partial(_of_seed if seeded else _unseeded, detector)
+    # OCSVM draws the rows that it trains on.
+    return Contestant(name, make, fixed=not (seeded or pyod == "OCSVM"), scale=scale)
+
+
+def _of_pyod(name: str) -> Callable[..., Any]:
+    try:
+        detector: Callable[..., Any] = getattr(import_module(f"pyod.models.{name.lower()}"), name)
+    except ImportError:
+        raise MissingExtraError("the comparison", "PyOD", "bench") from None
+    return detector
+
+
+def _of_seed(detector: Callable[..., Any], seed: int) -> Any:
+    return detector(random_state=seed)
+
+
+def _unseeded(detector: Callable[[], Any], seed: int) -> Any:
+    return detector()
+
+
+def _seeded(detector: Callable[[], Any], seed: int) -> Any:
+    """Make a detector that draws from NumPy's global generator."""
+    np.random.seed(seed)  # noqa: NPY002 (PyOD's LODA takes no seed of its own)
+    return detector()
+
+
+def training_half(data: LabelledSet, seed: int) -> Mask:
+    """Draw which rows novelty trains on (n,): half of the normal ones."""
+    normal = np.flatnonzero(~data.y)
+    np.random.default_rng(seed).shuffle(normal)
+    train = np.zeros(len(data.y), bool)
+    train[normal[: len(normal) // 2]] = True
+    return train
+
+
+def experiment(protocol: Protocol, max_rows: int) -> str:
+    """Name the experiment: results of other protocols and sizes lie beside it, and its files."""
+    parts = ["adbench"]
+    if protocol != "unsupervised":
+        parts.append(protocol)
+    if max_rows != MAX_ROWS:
+        parts.append(str(max_rows))
+    return "-".join(parts)
+
+
+@dataclass(frozen=True)
+class ComparisonRuns:
+    """All runs of one comparison: detectors, sets and seeds."""
+
+    field: list[Contestant]
+    sets: list[LabelledSet]
+    seeds: int
+    protocol: Protocol = "unsupervised"
+    max_rows: int = MAX_ROWS
+
+    @property
+    def name(self) -> str:
+        """The experiment's name in results."""
+        return experiment(self.protocol, self.max_rows)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield a step for each set, detector and seed; under novelty, a seed draws the half."""
+        for data in self.sets:
+            for one in self.field:
+                fixed = one.fixed and self.protocol == "unsupervised"
+                for seed in range(1 if fixed else self.seeds):
+                    do = partial(_run, one, data, seed, self.protocol)
+                    yield Step(self.name, data.name, one.name, seed, do)
+
+    def run(self, results: Results) -> Iterator[None]:
+        """Do what is not done; yield after each step."""
+        for step in self.steps():
+            step.run(results)
+            yield
+
+
+def _run(contestant: Contestant, data: LabelledSet, seed: int, protocol: Protocol) -> list[Row]:
+    train = training_half(data, seed) if protocol == "novelty" else None
+    row: Row = {"system": contestant.name}
+    # A peer may raise anything on a set that does not suit it, and the others go on.
+    caught: type[Exception] = HushTableError if contestant.ours else Exception
+    try:
+        scores, flagged = contestant.outlying(data, seed, train)
+    except caught as error:
+        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
+        return [row | dict.fromkeys(("setting", "auc", "ap"), np.nan) | {"note": reason}]
+    labels = data.y if train is None else data.y[~train]
+    return [row | {"setting": flagged, **auc_and_ap(labels, -scores)}]
+
+
+#: Mean ROC-AUC and mean average precision at least, by protocol and collection.
+LEAST = {
+    ("unsupervised", "data"): {DEFAULT: (0.808, 0.447), MANY: (0.80, 0.45)},
+    ("unsupervised", "data-odd"): {DEFAULT: (0.758, 0.283)},
+    ("novelty", "data"): {NOVELTY: (0.860, 0.685)},
+}
+_KNN = ("KNN", "KNN, min-max")
+#: How far ahead of the best of some peers, in ROC-AUC and AP.
+AHEAD = {
+    ("unsupervised", "data"): (("iForest",), (0.0, 0.0)),
+    ("unsupervised", "data-odd"): (("iForest",), (0.008, 0.02)),
+    ("novelty", "data-odd"): (_KNN, (-0.01, 0.0)),
+}
+#: Where no peer of these may be better by more than chance.
+LEVEL = {("novelty", "data"): _KNN}
+_LABELS = ("mean ROC-AUC", "mean AP")
+
+
+def targets(protocol: str, auc: SystemComparison, ap: SystemComparison) -> list[Promise]:
+    """Hold HushTable to its promises; there are none for other sets.
+
+    Under novelty, sets of the first collection without published figures do not count.
+    """
+    case = (protocol, collection(auc.sets) or "")
+    if case == ("novelty", "data"):
+        auc, ap = (one.only(sets_published(one.sets)) for one in (auc, ap))
+    found = []
+    for at, (metric, label) in enumerate(zip((auc, ap), _LABELS, strict=True)):
+        means = dict(zip(metric.systems, metric.means().tolist(), strict=True))
+        for system, least in LEAST.get(case, {}).items():
+            measured = means.get(system, math.nan)  # a detector that is not there keeps no promise
+            found.append(Promise(f"{system}: {label}", measured, ">=", least[at], ".5f"))
+        ours = metric.systems[0]
+        if case in AHEAD:
+            peers, margins = AHEAD[case]
+            claim, best = f"{ours}: {label} beyond {{}}'s", _best(means, peers)
+            beyond, needs = means[ours] - means[best], ">" if margins[at] == 0 else ">="
+            found.append(Promise(claim.format(best), beyond, needs, margins[at], ".5f"))
+        if case in LEVEL:
+            best = _best(means, LEVEL[case])
+            low = metric.intervals(ours)[best][1]
+            claim = f"{best} beyond {ours}, {label}: lower end of the 95% interval"
+            found.append(Promise(claim, low, "<=", 0.0, ".5f"))
+    return found
+
+
+def _best(means: dict[str, float], peers: Sequence[str]) -> str:
+    return max(peers, key=lambda name: means[name])
+
+
+# --- page -----------------------------------------------------------------------------------------
+
+_METRICS = ("ROC-AUC", "AP")
+_PROTOCOLS = {
+    "unsupervised": "Each detector is fitted on all rows without their labels, and judges them.",
+    "novelty": "Each detector is fitted on half of the normal rows, drawn by the seed (a split "
+    "that a file names is not used), and judges the other half and all outliers.",
+}
+
+
+def page(
+    runs: ComparisonRuns, results: Results, auc: SystemComparison, ap: SystemComparison
+) -> str:
+    """Write all tables of a comparison; others are held against its first system."""
+    ours, parts = auc.systems[0], [_PROTOCOLS[runs.protocol] + "\n"]
+    for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
+        parts.append(
+            f"## {title} x 100, mean of {runs.seeds} {'seeds' if runs.seeds > 1 else 'seed'}\n"
+        )
+        parts.append(sets_table(comparison, runs.sets) + "\n")
+    parts += [
+        f"## Means over {len(runs.sets)} sets\n",
+        "± is the standard deviation over the seeds; rank is the mean over the sets; p is "
+        f"Wilcoxon's signed-rank test against {ours}, with Holm's correction.\n",
+        means_table(auc, ap),
+        f"\nMean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
+        "(Nemenyi's test at 5%).\n",
+        _handling(runs.max_rows) + "\n",
+        *failures(results, runs),
+        f"## Differences from {ours}\n",
+        f"Means over the sets of each detector's figure minus {ours}'s, with 95% intervals by "
+        f"bootstrap over the sets ({RESAMPLES:,} resamples).\n",
+        differences_table(auc, ap) + "\n",
+        *_published(runs.protocol, auc, ap),
+        "## Rows flagged\n",
+        flagged_table(results, runs),
+    ]
+    return "\n".join(parts)
+
+
+def _handling(max_rows: int) -> str:
+    """Say how rows are prepared for peers."""
+    scaled = [name for _, name, _ in SCALED if name not in ("KNN, min-max",)]
+    return (
+        f"At most {max_rows:,} rows of a set, drawn once. Peers get the column's median of the "
+        "training rows for a missing value, and categories as the numbers that code them. "
+        f"{', '.join(scaled)} get z-scores, and KNN, min-max columns from 0 to 1, by the training "
+        f"rows. OCSVM trains on {MOST_ROWS['OCSVM']:,} rows at most, drawn by the seed; MCD takes "
+        f"{MOST_COLUMNS['MCD']} columns at most. All else is as the library sets it."
+    )
+
+
+def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> str:
+    """Lay out one metric in percent: a row a set, a dash for what failed."""
+    shapes = {data.name: data for data in sets}
+    rows = []
+    for name, values in zip(comparison.sets, comparison.values, strict=True):
+        figures = (_figure(100 * value, ".1f") for value in (shapes[name].y.mean(), *values))
+        rows.append((name, *shapes[name].X.shape, *figures))
+    header = ("set", "rows", "columns", "outliers %", *comparison.systems)
+    return markdown_table(header, rows)
+
+
+def _figure(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else f"{value:{form}}"
+
+
+def means_table(auc: SystemComparison, ap: SystemComparison) -> str:
+    """Lay out means ± spread over the seeds, mean ranks, and tests against the first system."""
+    tests = (auc.p_values(auc.systems[0]), ap.p_values(ap.systems[0]))
+    rows = []
+    for at in np.argsort(auc.ranks(), kind="stable"):
+        name = auc.systems[at]
+        row = [name]
+        for metric, p in zip((auc, ap), tests, strict=True):
+            done = metric.done()[at]
+            of = "" if done == len(metric.sets) else f" ({done} sets)"
+            row += [
+                f"{_figure(metric.means()[at], '.4f')} ± {_figure(metric.spread[at], '.4f')}{of}",
+                f"{metric.ranks()[at]:.1f}",
+                f"{p[name]:.2g}" if name in p else "",
+            ]
+        rows.append(row)
+    header = ("system", "ROC-AUC", "rank", "p", "AP", "rank", "p")
+    return markdown_table(header, rows)
+
+
+def differences_table(auc: SystemComparison, ap: SystemComparison) -> str:
+    """Lay out mean differences from the first system, each with its interval."""
+    ours = auc.systems[0]
+    found = [metric.intervals(ours) for metric in (auc, ap)]
+    rows = []
+    for name in sorted(found[0], key=lambda name: -np.nan_to_num(found[0][name][0], nan=-1.0)):
+        row = [name]
+        for mean, low, high in (intervals[name] for intervals in found):
+            row += [_figure(mean, "+.4f"), f"{_figure(low, '+.4f')} to {_figure(high, '+.4f')}"]
+        rows.append(row)
+    header = (f"minus {ours}", "ROC-AUC", "95% interval", "AP", "95% interval")
+    return markdown_table(header, rows)
+
+
+def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
+    """Say which detectors failed on which sets, and why."""
+    names = {data.name for data in runs.sets}
+    seen: dict[tuple[str, str], str] = {}
+    for row in results.select(runs.name):
+        if row["note"] and row["data"] in names:
+            seen.setdefault((row["system"], row["data"]), row["note"])
+    if seen:
+        yield (
+            "These have no figure (-): the detector ranks last there, and its mean is over the "
+            "other sets, whose number stands beside it.\n"
+        )
+        yield "\n".join(f"- {one} on {data}: {why}" for (one, data), why in seen.items()) + "\n"
+
+
+def _published(protocol: str, auc: SystemComparison, ap: SystemComparison) -> Iterator[str]:
+    """Lay out means that others published, beside ours of this run on the same sets."""
+    known = sets_published(auc.sets)
+    found = published(protocol, auc.sets)
+    if not found:
+        return
+    here = [metric.only(known) for metric in (auc, ap)]
+    ran = {
+        name: (float(a), float(b))
+        for name, a, b in zip(auc.systems, *(metric.means() for metric in here), strict=True)
+    }
+    blank = (math.nan, math.nan)
+    rows = [
+        (one.system, one.auc, one.ap, *ran.get(one.system, blank), one.over, one.source)
+        for one in found
+    ]
+    rows.insert(0, (auc.systems[0], *blank, *ran[auc.systems[0]], "", ""))
+    yield "## Published means\n"
+    yield (
+        "Published, not run here: others' figures, on rows, scales and settings of their own. "
+        f"Run here: means over the {len(known)} of these sets that ADBench has.\n"
+    )
+    header = ("system", "ROC-AUC, published", "AP, published", "ROC-AUC, run here",
+              "AP, run here", "published over", "source")  # fmt: skip
+    cells = ([_figure(x, ".3f") if isinstance(x, float) else x for x in row] for row in rows)
+    yield markdown_table(header, cells) + "\n"
+
+
+def flagged_table(results: Results, runs: ComparisonRuns) -> str:
+    """Lay out the shares of rows that the detectors flag by themselves, over sets and seeds."""
+    rows, found = [], results.select(runs.name)
+    for system in (one.name for one in runs.field):
+        shares = 100 * np.array([row["setting"] for row in found if row["system"] == system])
+        if (shares := shares[np.isfinite(shares)]).size:
+            figures = (shares.mean(), np.median(shares), shares.min(), shares.max())
+            rows.append((system, *(f"{figure:.1f}" for figure in figures)))
+    return markdown_table(("rows flagged, %", "mean", "median", "least", "most"), rows)
+
+
+def facts(
+    runs: ComparisonRuns, results: Results, auc: SystemComparison, ap: SystemComparison
+) -> dict[str, Any]:
+    """Return all figures, for machines."""
+    metrics, ours = (("auc", auc), ("ap", ap)), auc.systems[0]
+    return {
+        "command": "bench adbench",
+        "protocol": runs.protocol,
+        "max_rows": runs.max_rows,
+        "sets": list(auc.sets),
+        "means": {m: dict(zip(c.systems, c.means().tolist(), strict=True)) for m, c in metrics},
+        "ranks": {m: dict(zip(c.systems, c.ranks().tolist(), strict=True)) for m, c in metrics},
+        "against": ours,
+        "differences": {
+            m: {
+                system: {"mean": mean, "low": low, "high": high}
+                for system, (mean, low, high) in c.intervals(ours).items()
+            }
+            for m, c in metrics
+        },
+        "failed": {
+            f"{row['system']} on {row['data']}": row["note"]
+            for row in results.select(runs.name)
+            if row["note"] and row["data"] in auc.sets
+        },
+        "published": [vars(one) for one in published(runs.protocol, auc.sets)],
+    }

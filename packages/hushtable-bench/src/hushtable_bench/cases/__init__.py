@@ -1,0 +1,1 @@
+"""Cases, timed and judged: one function each, run by `hushtable_bench.runner`."""

@@ -1,0 +1,297 @@
+"""Waits of people: a newcomer from a clone to a list, and five hospitals' month.
+
+`newcomer`: from a fresh clone to a ranked list by the README's commands, and with --sites on to a
+signed result of three sites, which one machine plays. Nothing is at hand: a new clone, no
+environment, empty caches of packages and of compiled kernels (--pip-cache keeps pip's own). Needs
+git, make, Python and an index of packages. `month`: by files passed on by hand, and in a folder;
+plays both with the real commands in a temporary folder, and counts commands, files that people pass
+on, and calls. Minutes are an assumption, stated below, the same for both; seconds are measured.
+"""
+
+import contextlib
+import io
+import itertools
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hushtable.cli import main
+from hushtable_bench.runner import ROOT, CaseRun
+
+#: Minutes of a person.
+COMMAND, FILE, CALL_OF_TWO, CALL_OF_ALL = 1.0, 2.0, 5.0, 15.0
+MONTH_SCHEMA = """
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120
+
+[[feature]]
+name = "pulse"
+kind = "numeric"
+low = 20
+high = 250
+"""
+
+
+@dataclass
+class Month:
+    """Counts of a month so far."""
+
+    commands: int = 0
+    files: int = 0
+    calls: int = 0
+    calls_of_all: int = 0
+    seconds: float = 0.0
+
+    def do(self, command):
+        """Run a command that must succeed."""
+        self.commands += 1
+        start = time.perf_counter()
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            code = main(command.split())
+        self.seconds += time.perf_counter() - start
+        assert code == 0, (command, said.getvalue())
+        return said.getvalue()
+
+    @property
+    def all_calls(self):
+        """Calls of two, and of all."""
+        return self.calls + self.calls_of_all
+
+    @property
+    def minutes(self):
+        """Minutes of people."""
+        calls = CALL_OF_TWO * self.calls + CALL_OF_ALL * self.calls_of_all
+        return COMMAND * self.commands + FILE * self.files + calls
+
+
+def begin(month, sites):
+    """Make keys and rows."""
+    rng = np.random.default_rng(0)
+    for site in sites:
+        month.do(f"round keygen {site} --cap 2 --persons 1")
+        rows = np.column_stack([rng.integers(18, 95, 1500), rng.normal(75, 9, 1500).round()])
+        text = "\n".join(f"{a:g},{b:g}" for a, b in rows)
+        Path(f"{site}.csv").write_text(f"age,pulse\n{text}\n")
+    month.do("round keygen lead")
+    Path("schema.toml").write_text(MONTH_SCHEMA)
+
+
+def draw(month, sites):
+    """Draw the plan."""
+    month.do(f"plan draw schema.toml --epsilon 1 --expected-rows {1500 * len(sites)} -o plan.hush")
+
+
+def by_hand(sites):
+    """Pass files on: cards, round, submissions, result."""
+    month = Month()
+    begin(month, sites)
+    month.files += len(sites) + len(sites) * len(sites)  # cards to lead, and to each other
+    month.calls = len(list(itertools.combinations([*sites, "lead"], 2)))
+    draw(month, sites)
+    cards = " ".join(f"{site}.card" for site in sites)
+    month.do(f"round open plan.hush {cards} --key lead.key --epsilon 1 -o round.hush")
+    for site in sites:
+        month.files += 2  # the round here, the submission back
+        trust = " ".join(f"--trust {one}.card" for one in (*sites, "lead") if one != site)
+        month.do(f"round show round.hush --key {site}.key")
+        month.do(
+            f"round submit round.hush {site}.csv --key {site}.key {trust} --yes -o {site}.sent.hush"
+        )
+    sent = " ".join(f"{site}.sent.hush" for site in sites)
+    month.do(f"round collect round.hush {sent} --key lead.key -o result.hush")
+    for site in sites:
+        month.files += 1
+        month.do(f"round verify result.hush --book {site}.book")
+    return month
+
+
+def in_a_folder(sites):
+    """Meet once, then call ``round sync``."""
+    month = Month(calls_of_all=1)
+    begin(month, sites)
+    os.mkdir("meeting")
+    os.mkdir("round")
+    everybody = ",".join(("lead", *sites))
+    for one in ("lead", *sites):
+        meet = f"round meet meeting --key {one}.key --coordinator lead"
+        month.do(f"{meet} --expect {everybody} --json")
+    for one in ("lead", *sites):
+        said = month.do(f"round meet meeting --key {one}.key --json")
+    code = next((word for word in said.split('"') if word.replace(" ", "").isdigit()), "")
+    for one in ("lead", *sites):
+        month.do(f"round meet meeting --key {one}.key --code {code.replace(' ', '')} --json")
+    draw(month, sites)
+    month.do(
+        f"round open plan.hush lead.verified --key lead.key --epsilon 1 --least {len(sites) - 1} "
+        "-o round.hush"
+    )
+    month.do("round sync round --key lead.key --post round.hush")
+    for site in sites:
+        os.mkdir(f"out.{site}")
+        month.do(f"round sync round {site}.csv --key {site}.key --yes -o out.{site}")
+    month.do("round sync round --key lead.key")
+    for site in sites:
+        month.do(f"round sync round --key {site}.key -o out.{site}")
+    month.do("round sync round --key lead.key")
+    for site in sites:
+        month.do(f"round sync round --key {site}.key -o out.{site}")
+        assert list(Path(f"out.{site}").glob("*.result.hush")), site
+    return month
+
+
+OWN_FILE = "mine.csv"
+MOST_COMMANDS = 3
+
+
+#: What people fill in where the README says so.
+SCHEMA = """
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120
+
+[[feature]]
+name = "pulse"
+kind = "numeric"
+low = 20
+high = 250
+
+[[feature]]
+name = "ward"
+kind = "categorical"
+categories = ["a", "b"]
+"""
+THREE_SITES = ("north", "south", "west")
+EACH = "each site"
+INSTALL = "pip install ./packages/hushtable ./packages/hushtable-federation"
+
+
+def commands(begin: str) -> list[tuple[str, str]]:
+    """Return the README's commands in the block that begins so, each with its comment."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(rf"^```sh\n({begin}.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    found = (line.partition("  #") for line in block[1].splitlines())
+    return [(command.strip(), comment.strip()) for command, _, comment in found]
+
+
+def write_rows(path: Path, seed: int = 0) -> None:
+    """Write 2,000 rows, of which the last is odd."""
+    rng = random.Random(seed)
+    rows = [
+        f"{rng.uniform(18, 95):.1f},{rng.gauss(75, 9):.0f},{rng.choice('ab')}" for _ in range(1999)
+    ]
+    path.write_text("\n".join(["age,pulse,ward", *rows, "37.0,210,a"]) + "\n")
+
+
+def as_at(site: str, command: str) -> str:
+    """Return what is typed at a site, where the README shows what is typed at the first."""
+    swap = {THREE_SITES[0]: site, site: THREE_SITES[0]}
+    return re.sub("|".join(swap), lambda found: swap[found[0]], command)
+
+
+class Newcomer:
+    """Somebody with a clone, who runs commands and waits for them."""
+
+    def __init__(self, clone: Path, setting: dict[str, str]) -> None:
+        self.clone, self.setting = clone, setting
+        self.waited: list[tuple[str, float]] = []
+
+    def run(self, command: str, *, show: str = "") -> None:
+        """Run a command in the clone, and note its seconds."""
+        print(f"$ {command}", flush=True)
+        start = time.perf_counter()
+        subprocess.run(command, shell=True, cwd=self.clone, env=self.setting, check=True)
+        self.waited.append((show or command, time.perf_counter() - start))
+
+    def list_of_one(self, data: Path | None) -> None:
+        """Go from the clone to a ranked list of one's own rows."""
+        if data is None:
+            write_rows(self.clone / OWN_FILE)
+        else:
+            shutil.copy(data, self.clone / OWN_FILE)
+        path = commands("make demo")
+        assert len(path) <= MOST_COMMANDS, path
+        for command, _ in path:
+            self.run(command)
+        assert (self.clone / "top.xlsx").stat().st_size > 0
+
+    def result_of_three(self) -> None:
+        """Go on to a signed result of three sites, all in the clone's folder."""
+        assert f"`{INSTALL}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+        bin_folder = self.clone / ".venv" / "bin"
+        self.setting["PATH"] = f"{bin_folder}{os.pathsep}{self.setting['PATH']}"
+        self.run(INSTALL.replace("install", "install --quiet"))
+        for seed, site in enumerate(THREE_SITES):
+            write_rows(self.clone / f"{site}.csv", seed)
+        for command, comment in commands("hushtable round keygen"):
+            yes = " --yes" if " submit " in command else ""  # it asks, and the reader agrees
+            for site in THREE_SITES if comment.startswith(EACH) else THREE_SITES[:1]:
+                self.run(as_at(site, command) + yes, show=as_at(site, command))
+            if "plan draft" in command:
+                (self.clone / "schema.toml").write_text(SCHEMA)
+        assert (self.clone / "all.hush").stat().st_size > 0
+
+    def table(self, title: str) -> str:
+        """Return what was waited for, and forget it."""
+        lines = ["", f"| {title} | seconds |", "|---|---:|"]
+        lines += [f"| `{command[:70]}` | {seconds:.1f} |" for command, seconds in self.waited]
+        lines.append(f"| all | {sum(seconds for _, seconds in self.waited):.1f} |")
+        self.waited.clear()
+        return "\n".join(lines)
+
+
+# --- the runs -------------------------------------------------------------------------------------
+
+
+def month(run: CaseRun, *, sites: int = 5) -> None:
+    """Play a month of so many hospitals and a coordinator, by hand and in a folder."""
+    names = [f"site{i:02d}" for i in range(1, sites + 1)]
+    found = []
+    for title, way in {"by hand": by_hand, "in a folder": in_a_folder}.items():
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            found.append((title, way(names)))
+    run.table(
+        {
+            "": "{t[0]}", "commands": "{t[1].commands}", "files passed on": "{t[1].files}",
+            "calls": "{t[1].all_calls}", "minutes of people": "{t[1].minutes:.0f}",
+            "seconds of computers": "{t[1].seconds:.0f}",
+        }, found,
+    )  # fmt: skip
+
+
+def newcomer(
+    run: CaseRun, *, file: Path | None = None, pip_cache: bool = False, sites: bool = False
+) -> None:
+    """Clone, run each command, and print its seconds; --file is a CSV, by default made up."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone = Path(folder) / "hushtable"
+        hidden = ("NUMBA_CACHE_DIR", "PYTHONPATH", "VIRTUAL_ENV")
+        setting = {key: value for key, value in os.environ.items() if key not in hidden}
+        if pip_cache:
+            asked = [sys.executable, "-m", "pip", "cache", "dir"]
+            found = subprocess.run(asked, check=True, capture_output=True, text=True)
+            setting["PIP_CACHE_DIR"] = found.stdout.strip()
+        setting["XDG_CACHE_HOME"] = str(Path(folder) / "cache")
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+        one = Newcomer(clone, setting)
+        one.list_of_one(file)
+        tables = [one.table("from a clone to a list")]
+        if sites:
+            one.result_of_three()
+            tables.append(one.table("from there to a signed result of three sites"))
+    for table in tables:
+        run.say(table)

@@ -1,0 +1,399 @@
+"""Time from a call to its scores: in a warm process, in a new one, and of a service.
+
+`latency`: few rows in a process that has scored before, beside IsolationForest; everything with one
+thread, fitted on 5,000 rows of 10 columns; calls come in bursts, which take turns. And the time
+until a new process has a `Scorer`, and its first score from a model's file. `first_use`: seconds
+from import to scores of 2,000 rows of 10 columns, in processes that take turns: with kernels that
+are built, as in a wheel for this platform (`make kernels` builds them here); compiled, as from
+sources, with no kernel kept from before; and compiled in a process before. `serving`: one row, and
+the service of examples/, by uvicorn in a process of its own, that gets requests all at once.
+"""
+
+import asyncio
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import IsolationForest
+from threadpoolctl import threadpool_limits
+
+from hushtable import HushTable, LSHiTables
+from hushtable.errors import DataError
+from hushtable.kernels import _built
+from hushtable.scores import Scorer
+from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.runner import ROOT, CaseRun, progress, timed
+
+FITTED, COLUMNS = 5_000, 10
+CALL_ROWS = (1, 10, 100, 1_000)
+#: Calls in a burst; of the peer, which takes a hundred times as long, two.
+CALLS, PEERS_CALLS = 100, 2
+BURSTS, QUICK_BURSTS = 51, 7
+#: New processes.
+STARTS, QUICK_STARTS = 5, 1
+#: Microseconds at most, by the rows of a call.
+MOST = {1: 50.0, 10: 70.0, 100: 85.0}
+MOST_PANDAS, MOST_IMPORT = 150.0, 0.7
+
+START = """
+from time import perf_counter
+began = perf_counter()
+from hushtable.scores import Scorer
+imported = perf_counter()
+import sys
+import numpy as np
+Scorer.load(sys.argv[1]).score(np.zeros((1, int(sys.argv[2]))))
+print(imported - began, perf_counter() - began, "sklearn" in sys.modules)
+"""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Median microseconds of a call on some rows."""
+
+    name: str
+    rows_as: str
+    rows: int
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class Start:
+    """Median seconds of a new process until the import is done, and until the first score."""
+
+    imported: float
+    scored: float
+    sklearn: bool
+
+
+def as_frame(X: Any) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+
+#: What rows come as, and how they are made of float64.
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "pandas": as_frame,
+}
+
+
+def median_of_calls(
+    scoring: dict[str, Callable[[Any], Any]], X: Any, bursts: int
+) -> dict[str, float]:
+    """Return the median microseconds of a call of each, over bursts that take turns.
+
+    A call of its own, not a burst's share: few calls meet what else the machine does.
+    """
+    times: dict[str, list[float]] = {name: [] for name in scoring}
+    # The first burst does not count: processor and caches have to warm up.
+    for burst in range(1 + bursts):
+        for name, score in scoring.items():
+            calls = PEERS_CALLS if name == PEER else CALLS
+            some = [timed(partial(score, X))[0] for _ in range(calls)]
+            times[name] += some if burst else []
+    return {name: 1e6 * statistics.median(some) for name, some in times.items()}
+
+
+def time_all(sizes: Sequence[int] = CALL_ROWS, bursts: int = BURSTS) -> list[Latency]:
+    rng = np.random.default_rng(0)
+    X, found = rng.normal(size=(FITTED, COLUMNS)), []
+    for rows_as, made in KINDS.items():
+        fitted = {m.__name__: m(random_state=0).fit(made(X)) for m in (HushTable, LSHiTables)}
+        scoring = {name: detector.score_samples for name, detector in fitted.items()}
+        scoring["Scorer"] = Scorer(fitted["HushTable"].sketch_).score
+        scoring[PEER] = IsolationForest(random_state=0).fit(made(X)).score_samples
+        for rows in sizes:
+            some = made(rng.normal(size=(rows, COLUMNS)))
+            medians = median_of_calls(scoring, some, bursts)
+            found += [Latency(name, rows_as, rows, one) for name, one in medians.items()]
+            progress(f"{rows_as}: {rows} rows")
+    return found
+
+
+def time_starts(starts: int = STARTS) -> Start:
+    """Start processes that read a model's file and score a row; the first does not count."""
+    X = np.random.default_rng(0).normal(size=(FITTED, COLUMNS))
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model.hush"
+        HushTable(random_state=0).fit(X).save(model)
+        command = [sys.executable, "-c", START, str(model), str(COLUMNS)]
+        said = [subprocess.check_output(command, text=True).split() for _ in range(1 + starts)][1:]
+    imported, scored = (statistics.median(float(one[i]) for one in said) for i in (0, 1))
+    return Start(imported, scored, any(one[2] == "True" for one in said))
+
+
+def latency_targets(found: Sequence[Latency], start: Start) -> list[Promise]:
+    ours = [one for one in found if one.name == "HushTable"]
+    slowest = {
+        rows: max(one.microseconds for one in ours if one.rows == rows and one.rows_as != "pandas")
+        for rows in MOST
+    }
+    (frame,) = [one.microseconds for one in ours if (one.rows, one.rows_as) == (1, "pandas")]
+    return [
+        *(
+            Promise(f"HushTable, {rows} NumPy rows, us at most", slowest[rows], "<=", most, ".0f")
+            for rows, most in MOST.items()
+        ),
+        Promise("HushTable, 1 pandas row, us at most", frame, "<=", MOST_PANDAS, ".0f"),
+        Promise("import of the Scorer, s at most", start.imported, "<=", MOST_IMPORT, ".2f"),
+        Promise("the Scorer imports scikit-learn", float(start.sklearn), "<=", 0.0, ".0f"),
+    ]
+
+
+#: Rounds, each with a process of every kind.
+ROUNDS, QUICK_ROUNDS = 5, 1
+#: Seconds at most.
+MOST_BUILT, MOST_COMPILED = 3.0, 7.0
+BUILT, COMPILED, KEPT, PEER = "built", "compiled", "compiled before", "IsolationForest"
+
+SCRIPT = """
+from time import perf_counter
+began = perf_counter()
+import sys
+import numpy as np
+X = np.random.default_rng(0).normal(size=(2000, 10))
+if sys.argv[1] == "IsolationForest":
+    from sklearn.ensemble import IsolationForest as Detector
+else:
+    from hushtable import HushTable as Detector
+imported = perf_counter()
+detector = Detector(random_state=0).fit(X)
+fitted = perf_counter()
+detector.score_samples(X)
+print(imported - began, fitted - imported, perf_counter() - fitted)
+"""
+
+
+@dataclass(frozen=True)
+class FirstUse:
+    """Median seconds of each step, and of all."""
+
+    kind: str
+    imported: float
+    fitted: float
+    scored: float
+    whole: float
+
+
+def first_use_of(kind: str, cache: Path) -> tuple[float, float, float]:
+    """Return the seconds of import, fit and score in a process of its own."""
+    compiles = {"HUSHTABLE_JIT": "0" if kind == BUILT else "1", "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", SCRIPT, kind]
+    said = subprocess.check_output(command, env=os.environ | compiles, text=True)
+    imported, fitted, scored = map(float, said.split())
+    return imported, fitted, scored
+
+
+def time_first_uses(rounds: int) -> list[FirstUse]:
+    there = any(_built.path_of(level).is_file() for level in _built.levels_at_hand())
+    kinds = ([BUILT] if there else []) + [COMPILED, KEPT, PEER]
+    seconds: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in (KEPT, PEER):  # what is read from the disk is then in memory for all
+            first_use_of(kind, Path(folder))
+        for number in range(rounds):
+            for kind in kinds:
+                progress(f"round {number + 1} of {rounds}: {kind}")
+                with tempfile.TemporaryDirectory() as empty:
+                    cache = folder if kind == KEPT else empty
+                    seconds[kind].append(first_use_of(kind, Path(cache)))
+    found = []
+    for kind, times in seconds.items():
+        imported, fitted, scored = map(statistics.median, zip(*times, strict=True))
+        whole = statistics.median(map(sum, times))
+        found.append(FirstUse(kind, imported, fitted, scored, whole))
+    return found
+
+
+# --- a service ------------------------------------------------------------------------------------
+
+WIDTHS = (10, 30)
+SERVING_BURSTS, QUICK_SERVING_BURSTS = 51, 5
+#: Requests at once, each of one row; and how often, after some that do not count.
+AT_ONCE, TIMES, QUICK_TIMES = 100, 20, 3
+#: Seconds that the service may take until it answers.
+PATIENCE = 60.0
+MOST_MICROSECONDS = 1_000.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """Median microseconds of a call of ``score_samples`` on one row."""
+
+    name: str
+    columns: int
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class Requests:
+    """How requests at once were answered: milliseconds, and how many were not."""
+
+    at_once: int
+    median: float
+    p99: float
+    slowest: float
+    alone: float
+    errors: int
+
+
+def time_calls(bursts: int = SERVING_BURSTS) -> list[Call]:
+    rng, found = np.random.default_rng(0), []
+    for columns in WIDTHS:
+        X = rng.normal(size=(FITTED, columns))
+        fitted = [make(random_state=0).fit(X) for make in (HushTable, LSHiTables, IsolationForest)]
+        scoring = {type(one).__name__: one.score_samples for one in fitted}
+        medians = median_of_calls(scoring, rng.normal(size=(1, columns)), bursts)
+        found += [Call(name, columns, one) for name, one in medians.items()]
+        progress(f"{columns} columns")
+    return found
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[str]:
+    """Run the example service on a model of ten columns; give its address."""
+    X = np.random.default_rng(0).normal(size=(FITTED, WIDTHS[0]))
+    HushTable(random_state=0).fit(X).save(folder / "model.hush")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port)]
+    quiet = [
+        "--log-level",
+        "warning",
+        "--app-dir",
+        str(ROOT / "packages" / "hushtable-connect" / "examples"),
+    ]
+    named = os.environ | {"HUSHTABLE_MODEL": str(folder / "model.hush")}
+    running = subprocess.Popen([*command, *quiet], env=named)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        running.terminate()
+        running.wait()
+
+
+async def ask(address: str, at_once: int, times: int) -> Requests:
+    """Send requests of one row each, all at once, several times; and one after the other."""
+    import httpx
+
+    rows = np.random.default_rng(1).normal(size=(at_once, WIDTHS[0])).tolist()
+    requests = [[{f"x{j}": value for j, value in enumerate(row)}] for row in rows]
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
+
+        async def one(request: Any) -> tuple[float, bool]:
+            start = time.perf_counter()
+            try:
+                answer = await client.post("/score", json=request)
+            except httpx.HTTPError:
+                return time.perf_counter() - start, False
+            good = answer.status_code == 200 and len(answer.json()) == 1
+            return time.perf_counter() - start, good
+
+        end = time.monotonic() + PATIENCE
+        while not (await one(requests[0]))[1]:
+            if time.monotonic() > end:
+                raise DataError(f"the service does not answer within {PATIENCE:g} s")
+            await asyncio.sleep(0.1)
+        await asyncio.gather(*map(one, requests))  # does not count
+        found = [x for _ in range(times) for x in await asyncio.gather(*map(one, requests))]
+        alone = [(await one(request))[0] for request in requests]
+    median, p99, slowest = np.quantile([1e3 * x for x, _ in found], [0.5, 0.99, 1.0]).tolist()
+    errors = sum(not good for _, good in found)
+    return Requests(at_once, median, p99, slowest, 1e3 * float(np.median(alone)), errors)
+
+
+def time_requests(at_once: int = AT_ONCE, times: int = TIMES) -> Requests:
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as address:
+        return asyncio.run(ask(address, at_once, times))
+
+
+def serving_targets(found: Sequence[Call], requests: Requests) -> list[Promise]:
+    ours = [one for one in found if one.name != PEER]
+    return [
+        *(
+            Promise(
+                f"{one.name}, one row of {one.columns} columns, us at most", one.microseconds,
+                "<=", MOST_MICROSECONDS, ".0f",
+            )
+            for one in ours
+        ),
+        Promise(f"{requests.at_once} requests at once, errors", requests.errors, "<=", 0, ".0f"),
+    ]  # fmt: skip
+
+
+# --- the runs -------------------------------------------------------------------------------------
+
+
+def latency(run: CaseRun, *, quick: bool = False) -> None:
+    """Microseconds of a call on few rows: two minutes; --quick, half a minute."""
+    bursts = QUICK_BURSTS if quick else BURSTS
+    with threadpool_limits(limits=1):
+        found = time_all(bursts=bursts)
+    start = time_starts(QUICK_STARTS if quick else STARTS)
+    run.say(f"Medians of {bursts * CALLS} calls ({bursts * PEERS_CALLS} of {PEER}), one thread.")
+    times = {(one.name, one.rows_as, one.rows): one.microseconds for one in found}
+    lines = [
+        (*kind, *(f"{times[*kind, rows]:,.0f}" for rows in CALL_ROWS))
+        for kind in dict.fromkeys((one.name, one.rows_as) for one in found)
+    ]
+    header = ("detector", "rows as", *(f"{n:,} row{'s' * (n > 1)}, us" for n in CALL_ROWS))
+    run.say(markdown_table(header, lines, text=2))
+    run.say(
+        f"A new process has a Scorer after {start.imported:.2f} s, and the first score of a row "
+        f"after {start.scored:.2f} s."
+    )
+    run.figures |= {"latencies": found, "start": start}
+    run.targets += latency_targets(found, start)
+
+
+def first_use(run: CaseRun, *, quick: bool = False) -> None:
+    """Seconds from import to scores in new processes: a minute and a half; --quick, 20 s."""
+    found = time_first_uses(QUICK_ROUNDS if quick else ROUNDS)
+    run.table(
+        {
+            "kernels": "{t.kind}", "import, s": "{t.imported:.2f}", "fit, s": "{t.fitted:.2f}",
+            "score, s": "{t.scored:.2f}", "from import to scores, s": "{t.whole:.2f}",
+        }, found,
+    )  # fmt: skip
+    if found[0].kind != BUILT:
+        run.say("No kernels are built here (make kernels): left out.")
+    most = {BUILT: MOST_BUILT, COMPILED: MOST_COMPILED}
+    for one in found:
+        if one.kind in most:
+            claim = f"first use, {one.kind}, s at most"
+            run.hold(claim, one.whole, "<=", most[one.kind], ".2f")
+    run.figures["uses"] = found
+
+
+def serving(run: CaseRun, *, quick: bool = False) -> None:
+    """Microseconds of a row, and a service's requests: two minutes; --quick, half a minute."""
+    bursts, times = (QUICK_SERVING_BURSTS, QUICK_TIMES) if quick else (SERVING_BURSTS, TIMES)
+    with threadpool_limits(limits=1):
+        found = time_calls(bursts)
+    requests = time_requests(times=times)
+    by = {(one.name, one.columns): one.microseconds for one in found}
+    names = dict.fromkeys(one.name for one in found)
+    lines = [(name, *(f"{by[name, columns]:,.0f}" for columns in WIDTHS)) for name in names]
+    header = ("detector", *(f"a row of {columns} columns, us" for columns in WIDTHS))
+    run.say(markdown_table(header, lines))
+    run.say(
+        f"{requests.at_once} requests at once, {times} times: median {requests.median:.0f} ms, "
+        f"p99 {requests.p99:.0f} ms, slowest {requests.slowest:.0f} ms, {requests.errors} errors. "
+        f"One after the other, {requests.alone:.1f} ms each."
+    )
+    run.figures |= {"calls": found, "requests": requests}
+    run.targets += serving_targets(found, requests)

@@ -1,0 +1,488 @@
+"""The commands ``hushtable bench``: options, beginning, run and end of each."""
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import typer
+
+# What takes a second to import (scikit-learn, SciPy) is imported where it is used: not for --help.
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish
+from hushtable.cli.progress import bar_of_steps
+from hushtable.errors import DataError, UsageError
+from hushtable.privacy import mechanisms
+from hushtable_bench.data import VARIABLE, LabelledSet, data_folder, find_sets, load
+
+#: Where results are kept by default.
+FOLDER = Path("hushtable-bench")
+#: Sets of a glimpse: the smallest.
+_QUICK = {
+    "paper": ("BreastW", "Pima", "Cardio", "Thyroid"),
+    "sites": ("BreastW", "Cardio"),
+    "privacy": ("6_cardio", "28_pendigits", "38_thyroid", "4_breastw"),
+}
+#: Sets for the attack on membership.
+_ATTACKED = ("4_breastw", "6_cardio", "38_thyroid", "47_yeast", "43_WDBC")
+_PACKAGES = ("opendp", "numba", "numpy", "scikit-learn")
+
+Sets: TypeAlias = Annotated[
+    Path | None, option("FOLDER", "Labelled .npz sets with X and y; by default $HUSHTABLE_DATA.")
+]
+SetsOrFetched: TypeAlias = Annotated[
+    Path | None, option("FOLDER", "The sets; by default $HUSHTABLE_DATA, else fetched once.")
+]
+ResultFolder: TypeAlias = Annotated[
+    Path, option("FOLDER", "Where results are kept.", "--output", "-o")
+]
+Seeds: TypeAlias = Annotated[int, option("N", "Seeds of each system, and of what is drawn.", min=1)]
+Quick: TypeAlias = Annotated[
+    bool, typer.Option("--quick", help="A glimpse in a minute: few seeds, small sets.")
+]
+_MaxRows = Annotated[int, option("N", "Rows of each set at most, drawn once.", min=10)]
+_Protocol = Annotated[
+    Literal["unsupervised", "novelty"],
+    typer.Option(help="Fit on all rows, or on half of the normal ones and judge the rest."),
+]
+
+
+# --- shared ---------------------------------------------------------------------------------------
+
+
+def _begin(data: Path | None, output: Path, name: str) -> tuple[Path | None, Any]:
+    """Return the folder of the sets, None if they are to be fetched, and the results so far.
+
+    A library that is missing is named now, not in half an hour.
+    """
+    from hushtable_bench import figures, results
+
+    folder = data_folder(data) if data is not None or os.environ.get(VARIABLE) else None
+    figures.pyplot()
+    mechanisms.library()
+    output.mkdir(parents=True, exist_ok=True)
+    return folder, results.Results(output / name)
+
+
+def _load_all(files: Iterable[Path], most: int | None = None) -> tuple[list[LabelledSet], Any]:
+    """Return the sets that can be read, of ``most`` rows at most, and why others cannot."""
+    sets: list[LabelledSet] = []
+    left_out: dict[str, str] = {}
+    for file in files:
+        try:
+            one = load(file) if most is None else load(file).at_most(most)
+            if one.y.all() or not one.y.any():
+                raise DataError(f"{file}: {most} of its rows hold one label only; take more rows")
+            sets.append(one)
+        except DataError as error:
+            left_out[file.stem] = str(error)
+    if not sets:
+        raise DataError(f"no set could be read: {'; '.join(left_out.values())}")
+    return sets, left_out
+
+
+def _conclude(
+    facts: dict[str, Any],
+    page: str,
+    targets: Sequence[Any],
+    files: Sequence[Path],
+    as_json: bool,
+    packages: Sequence[str] = _PACKAGES,
+) -> None:
+    """Print the outcome; exit with 1 if a set was left out or a promise missed."""
+    from hushtable_bench import results
+
+    left_out: Mapping[str, str] = facts.get("left_out", {})
+
+    def text() -> None:
+        print(page)
+        results.print_environment(packages)
+        if targets:
+            results.print_targets(targets)
+        for name, reason in left_out.items():
+            print(f"\nLeft out: {name}. {reason}")
+        print(f"\nWrote {', '.join(map(str, files))}.")
+
+    finish(as_json, facts, text)
+    if left_out or not all(target.met for target in targets):
+        raise typer.Exit(1)
+
+
+def _verdicts(targets: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return promised figures and whether they are met, for machines."""
+    return [dataclasses.asdict(target) | {"met": target.met} for target in targets]
+
+
+def _without_nan(found: Any) -> Any:
+    """Replace NaN, which JSON has no word for, by null."""
+    if isinstance(found, dict):
+        return {key: _without_nan(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_without_nan(value) for value in found]
+    return None if isinstance(found, float) and math.isnan(found) else found
+
+
+# --- adbench --------------------------------------------------------------------------------------
+
+
+def adbench(
+    data: Sets = None,
+    protocol: _Protocol = "unsupervised",
+    seeds: Seeds = 3,
+    max_rows: _MaxRows = 20_000,
+    output: ResultFolder = FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Compare our detectors with PyOD's and scikit-learn's.
+
+    On every set of a folder: ROC-AUC and average precision, mean ranks, a critical-difference
+    diagram, differences from HushTable with intervals, Wilcoxon's tests, and published means.
+    Missing values (NaN) and categories (an array categorical, bool by column) are kept. A detector
+    that fails on a set has no figure there. Results are kept in FOLDER as Parquet while it runs:
+    called again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
+    missed.
+
+    Example:
+      hushtable bench adbench --data labelled-sets -o results
+      hushtable bench adbench --protocol novelty --data labelled-sets -o results
+    """
+    from hushtable_bench.adbench import ComparisonRuns, contestants, facts, page, targets
+    from hushtable_bench.comparison import SystemComparison
+    from hushtable_bench.figures import critical_difference_figure, pyplot
+    from hushtable_bench.results import Results
+
+    files = find_sets(data_folder(data))
+    pyplot()  # what is missing is named now, not in ten minutes
+    field = contestants(protocol)
+    output.mkdir(parents=True, exist_ok=True)
+    results = Results(output / "adbench.parquet")
+    sets, left_out = _load_all(files, max_rows)
+    runs = ComparisonRuns(field, sets, seeds, protocol, max_rows)
+    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Detectors", as_json):
+        pass
+    names, systems = [one.name for one in sets], [one.name for one in field]
+    auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
+    text = page(runs, results, auc, ap)
+    (file := output / f"{runs.name}.md").write_text(text + "\n")
+    both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
+    diagram = "critical-difference" + runs.name.removeprefix("adbench")
+    ours = {one.name for one in field if one.ours}
+    drawn = critical_difference_figure(both, ours, output, diagram)
+    written = [output / "adbench.parquet", file, *drawn]
+    held = targets(protocol, auc, ap)
+    found = facts(runs, results, auc, ap) | {
+        "left_out": left_out,
+        "targets": _verdicts(held),
+        "files": [str(one) for one in written],
+    }
+    packages = ("numba", "numpy", "scikit-learn", "pyod")
+    _conclude(_without_nan(found), text, held, written, as_json, packages)
+
+
+# --- paper ----------------------------------------------------------------------------------------
+
+
+def paper(
+    data: SetsOrFetched = None,
+    seeds: Seeds = 10,
+    only: Annotated[
+        str | None,
+        option(
+            "NAME,...",
+            "Some experiments: central (Tables 2, 3), local (Figure 1), epsilon (Figure 2), "
+            "participants (Table 4).",
+        ),
+    ] = None,
+    quick: Quick = False,
+    output: ResultFolder = FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Run the paper's experiments, and print its figures beside ours.
+
+    Results are kept in FOLDER as Parquet while it runs: called again, it goes on where it
+    stopped. Tables are written there as Markdown, figures as SVG and PNG. The whole takes about
+    half an hour, on one core. Exit code 1 says that a set was left out or a promise missed.
+
+    Example:
+      hushtable bench paper --data labelled-sets -o results
+    """
+    from hushtable_bench.paper import experiments, tables
+    from hushtable_bench.paper.sets import SETS, load_sets
+
+    names = list(experiments.EXPERIMENTS) if only is None else only.split(",")
+    unknown = sorted(set(names) - set(experiments.EXPERIMENTS))
+    if unknown:
+        raise UsageError(f"--only {only}: {unknown} are none of {list(experiments.EXPERIMENTS)}")
+    folder, results = _begin(data, output, "paper.parquet")
+    loaded, left_out = load_sets(_QUICK["paper"] if quick else [one.name for one in SETS], folder)
+    count = 2 if quick else seeds
+    steps = [step for _, one, _ in loaded for step in experiments.steps(one, names, count)]
+    for step in bar_of_steps(steps, len(steps), "Experiments", as_json):
+        step.run(results)
+    files = [output / "paper.parquet", *tables.write(results, loaded, output)]
+    targets = [] if quick else tables.targets(results)
+    facts: dict[str, Any] = {
+        "command": "bench paper",
+        "sets": [one.name for _, one, _ in loaded],
+        "left_out": left_out,
+        "steps": len(steps),
+        "targets": _verdicts(targets),
+        "files": [str(file) for file in files],
+    }
+    _conclude(facts, tables.markdown(results, loaded), targets, files, as_json)
+
+
+# --- sites ----------------------------------------------------------------------------------------
+
+
+def sites(
+    data: SetsOrFetched = None,
+    seeds: Seeds = 30,
+    quick: Quick = False,
+    output: ResultFolder = FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Measure accuracy over 2 to 100 sites at a total epsilon of 1.
+
+    Noise that the sites share under masks, noise of every site, and the paper's mechanism, on
+    four of the paper's sets; and local models beside the shared one. Results are kept in FOLDER
+    as Parquet while it runs: called again, it goes on where it stopped. The whole takes a quarter
+    of an hour on two cores. Exit code 1 says that a set was left out or a promise missed.
+
+    Example:
+      hushtable bench sites --data labelled-sets -o results
+    """
+    from hushtable_bench import figures
+    from hushtable_bench import sites as bench
+    from hushtable_bench.paper.sets import load_sets
+
+    folder, results = _begin(data, output, "sites.parquet")
+    found, left_out = load_sets(_QUICK["sites"] if quick else bench.SETS, folder)
+    loaded = [data for _, data, _ in found]
+    steps = [step for one in loaded for step in bench.steps(one, 1 if quick else seeds)]
+    for step in bar_of_steps(steps, len(steps), "Sites", as_json):
+        step.run(results)
+    names = [one.name for one in loaded]
+    page = bench.page(results, names)
+    (output / "sites.md").write_text(page + "\n")
+    drawn = figures.sites_figure(results, names, output)
+    files = [output / "sites.parquet", output / "sites.md", *drawn]
+    targets = [] if quick or not loaded else bench.targets(results, names)
+    facts: dict[str, Any] = {
+        "command": "bench sites",
+        "sets": names,
+        "left_out": left_out,
+        "targets": _verdicts(targets),
+        "files": [str(file) for file in files],
+    }
+    _conclude(facts, page, targets, files, as_json)
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def verdicts(
+    data: Sets = None,
+    systems: Annotated[
+        str | None, option("NAMES", "Beside HushTable, with commas between; by default all.")
+    ] = None,
+    seeds: Seeds = 3,
+    rows: Annotated[
+        int, option("N", "Rows of each set at most, drawn by the seed.", min=10)
+    ] = 5_000,
+    budget: Annotated[int, option("N", "Rows of each set that are looked at.", min=1)] = 60,
+    wrong: Annotated[
+        float, option("SHARE", "Share of the verdicts on rows looked at that are wrong.", max=0.5)
+    ] = 0.0,
+    output: ResultFolder = FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Measure what an analyst's verdicts on a few rows are worth.
+
+    The row that scores lowest is shown, whether it is an outlier is told, and the system learns,
+    as often as --budget says. Besides, 5 and 20 rows of each kind are told at once. Systems:
+    HushTable, AADForest and PineForest (where coniferest is installed), a random forest on the
+    verdicts alone, and no feedback. Results are kept in FOLDER as Parquet while it runs: called
+    again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
+    missed.
+
+    Example:
+      hushtable bench verdicts --data labelled-sets -o results
+      hushtable bench verdicts --data labelled-sets --systems "no feedback" --seeds 1
+    """
+    from hushtable_bench import verdicts as bench
+    from hushtable_bench.results import Results
+
+    names = [name.strip() for name in systems.split(",")] if systems is not None else []
+    field, files = bench.systems(names), find_sets(data_folder(data))
+    sets, left_out = _load_all(files)
+    runs = bench.VerdictRuns(field, sets, seeds, rows, budget, wrong)
+    output.mkdir(parents=True, exist_ok=True)
+    results = Results(output / "verdicts.parquet")
+    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Systems", as_json):
+        pass
+
+    figures = runs.figures(results)
+    text, held = bench.page(runs, results, figures), bench.targets(runs, figures)
+    (file := output / f"{runs.looks}.md").write_text(text + "\n", "utf-8")
+    written = [output / "verdicts.parquet", file]
+    facts = bench.facts(runs, results, figures) | {
+        "left_out": left_out,
+        "targets": _verdicts(held),
+        "files": [str(one) for one in written],
+    }
+    packages = bench.library_versions(field)
+    _conclude(_without_nan(facts), text, held, written, as_json, packages)
+
+
+# --- privacy --------------------------------------------------------------------------------------
+
+
+def privacy(
+    data: Sets = None,
+    seeds: Seeds = 10,
+    epsilons: Annotated[
+        str | None,
+        option("E,...", "Total budgets to compare; by default .1,.3,1,3, with --attacks .1,1,4."),
+    ] = None,
+    quick: Quick = False,
+    attacks: Annotated[
+        bool,
+        typer.Option(
+            "--attacks", help="Attack releases instead: neighbours, membership, differences, bugs."
+        ),
+    ] = False,
+    output: ResultFolder = FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Measure what privacy costs, and what adversaries and audits find.
+
+    Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
+    Audits look at the noise itself, and from outside at what is published and written to files;
+    each also has to find planted mistakes, such as noise of a third of what is claimed.
+    The whole takes about eight minutes on two cores; with --attacks, less than three. Exit code 1
+    says that a promised figure was missed.
+
+    Example:
+      hushtable bench privacy --data labelled-sets -o results
+      hushtable bench privacy --data labelled-sets -o results --attacks
+    """
+    from hushtable_bench import figures
+
+    budgets = [0.1, 1.0] if quick else _numbers(epsilons or (".1,1,4" if attacks else ".1,.3,1,3"))
+    files = find_sets(data_folder(data))
+    if not attacks:
+        figures.pyplot()  # what is missing is named now, not in eight minutes
+    output.mkdir(parents=True, exist_ok=True)
+    chosen, attacked = choose_sets(files, quick)
+    if attacks:
+        _attack(attacked, budgets, quick, output, as_json)
+    else:
+        sets, count = (chosen, attacked), 2 if quick else seeds
+        _cost(sets, budgets, count, quick, output, as_json)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--epsilons {text}: needs numbers with commas, such as .1,1") from None
+    return sorted(set(values))
+
+
+def choose_sets(files: Sequence[Path], quick: bool) -> tuple[list[LabelledSet], list[LabelledSet]]:
+    """Return the sets for accuracy, and those for attacks on membership."""
+    from hushtable_bench import privacy as bench
+
+    sets = [load(file).at_most(bench.MAX_ROWS) for file in files]
+    chosen = [d for d in sets if len(d.X) >= bench.MIN_ROWS or d.name in bench.PAPER_SETS]
+    # Without duplicates: a row that is in both halves shows nothing.
+    attacked = [d.distinct() for d in sets if d.name in _ATTACKED] or sets[:3]
+    if quick:
+        return [d for d in chosen if d.name in _QUICK["privacy"]] or chosen[:4], attacked[:2]
+    return chosen, attacked
+
+
+def _cost(
+    sets: tuple[Sequence[LabelledSet], Sequence[LabelledSet]],
+    budgets: Sequence[float],
+    seeds: int,
+    quick: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Measure accuracy, membership and audits, one after the other; print what came of it."""
+    from hushtable_bench import figures, outside
+    from hushtable_bench import privacy as bench
+
+    chosen, attacked = sets
+    steps = bench.accuracy(chosen, budgets, seeds)
+    each = bar_of_steps(steps, len(chosen) * seeds, "Accuracy", as_json)
+    runs = [run for more in each for run in more]
+    # Sets with a handful of outliers need more halves than seeds.
+    trials = [(d, seed) for d in attacked for seed in range(bench.HALVES * seeds)]
+    membership: dict[str, list[dict[str, float]]] = {}
+    for one, seed in bar_of_steps(trials, len(trials), "Membership", as_json):
+        membership.setdefault(one.name, []).append(bench.membership(one, (1.0, 0.1), seed))
+    planted = bench.audits(*((1000, 30) if quick else (10_000, 100)))
+    audits = list(bar_of_steps(planted, bench.N_AUDITED, "Audits", as_json))
+    outer = outside.audits(quick), outside.n_audits(quick)
+    published = list(bar_of_steps(*outer, "Audits from outside", as_json))
+    drawn = figures.privacy_figure(runs, membership, output)
+    targets = bench.audit_targets(audits) + outside.targets(published)
+    targets += [] if quick else bench.accuracy_targets(runs)
+    facts: dict[str, Any] = {
+        "command": "bench privacy",
+        "runs": [dataclasses.asdict(run) for run in runs],
+        "membership": membership,
+        "audits": {name: [dataclasses.asdict(f) for f in found] for name, found in audits},
+        "audits_from_outside": {name: dataclasses.asdict(one) for name, one in published},
+        "targets": _verdicts(targets),
+    }
+    (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
+    page = bench.page(runs, membership, audits, seeds) + "\n" + outside.page(published)
+    _conclude(facts, page, targets, [output / "privacy.json", *drawn], as_json)
+
+
+def _attack(
+    sets: Sequence[LabelledSet], epsilons: Sequence[float], quick: bool, output: Path, as_json: bool
+) -> None:
+    """Attack releases, exact counts and planted mistakes; print what came of it."""
+    from hushtable_bench import attacks as bench
+    from hushtable_bench import privacy as audits
+
+    plays, halves, effort = (150, 2, (2000, 30)) if quick else (800, 5, (2000, 60))
+    steps = bench.outcomes(bench.Scene(sets[0]), epsilons, plays)
+    played = list(bar_of_steps(steps, bench.n_outcomes(epsilons), "Attacks", as_json))
+    halved = (
+        found
+        for one in sets
+        for found in bench.attack(one.at_most(bench.CANDIDATES), epsilons, halves)
+    )
+    solving = bar_of_steps(halved, halves * len(sets), "Membership", as_json)
+    solved = [one for found in solving for one in found]
+    mistakes = audits.audits(*effort, confidence=bench.CONFIDENCE)
+    planted = list(bar_of_steps(mistakes, audits.N_AUDITED, "Planted mistakes", as_json))
+    targets = [
+        *bench.targets(played), *bench.membership_targets(solved), *audits.audit_targets(planted),
+    ]  # fmt: skip
+    facts: dict[str, Any] = {
+        "command": "bench privacy --attacks",
+        "confidence": bench.CONFIDENCE,
+        "attacks": [dataclasses.asdict(one) | {"most": one.most} for one in played],
+        "membership": [dataclasses.asdict(one) for one in solved],
+        "planted": {name: [dataclasses.asdict(f) for f in found] for name, found in planted},
+        "targets": _verdicts(targets),
+    }
+    (output / "attacks.json").write_text(json.dumps(facts, indent=1) + "\n")
+    sure = f"{100 * bench.CONFIDENCE:.4g}%"
+    page = "\n".join([
+        bench.page(sets[0].name, plays, halves, played, solved),
+        f"\n# Planted mistakes\n\nLower bounds on epsilon, {sure} confidence each:\n",
+        audits.table_of_audits(planted),
+    ])  # fmt: skip
+    packages = ("opendp", "numba", "numpy", "scipy")
+    _conclude(facts, page, targets, [output / "attacks.json"], as_json, packages)

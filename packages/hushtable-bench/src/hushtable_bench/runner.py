@@ -1,0 +1,252 @@
+"""One runner for the cases of speed, memory and accuracy that the documentation quotes.
+
+``python -m hushtable_bench`` lists the cases; ``python -m hushtable_bench speed --quick`` runs one.
+A case is a function that takes a `CaseRun` and its options, in a module of `hushtable_bench.cases`.
+It measures, and hands tables, targets and figures to the run, which prints and keeps them.
+"""
+
+import argparse
+import dataclasses
+import inspect
+import json
+import re
+import statistics
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import HushTableError
+from hushtable_bench import data
+from hushtable_bench.results import (
+    Promise,
+    environment,
+    markdown_table,
+    print_environment,
+    print_targets,
+)
+
+T = TypeVar("T")
+
+#: The repository that a clone's package lies in; some cases need its other files.
+ROOT = Path(__file__).parents[4]
+#: Versions that the figures depend on, besides the package's own.
+PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
+#: By name: the module in `hushtable_bench.cases` that has a function of that name.
+CASES = {
+    "beyond": "beyond",
+    "databases": "reading",
+    "engines": "reading",
+    "expectations": "costs",
+    "explain": "explain",
+    "exports": "exports",
+    "exports_sql": "exports",
+    "families": "families",
+    "first_use": "latency",
+    "folder": "sums",
+    "latency": "latency",
+    "load": "load",
+    "month": "journeys",
+    "newcomer": "journeys",
+    "periods": "periods",
+    "persons": "persons",
+    "poison": "poison",
+    "ranks": "ranks",
+    "reading": "reading",
+    "register": "persons",
+    "review": "streams",
+    "rows": "costs",
+    "scaling": "scaling",
+    "secure_sum": "sums",
+    "serving": "latency",
+    "speed": "speed",
+    "story": "story",
+    "streams": "streams",
+}
+_HELP = {
+    "quick": "small sizes, to see that it runs",
+    "data": "folder of labelled sets; by default $HUSHTABLE_DATA",
+    "seeds": "seeds of what is drawn",
+    "rows": "rows, or rows of each set at most",
+}
+
+
+@dataclass
+class CaseRun:
+    """One run of a case: prints its tables, and collects its targets and figures."""
+
+    name: str
+    targets: list[Promise] = dataclasses.field(default_factory=list)
+    figures: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def say(self, text: str) -> None:
+        """Print a paragraph of Markdown."""
+        print(text, end="\n\n")
+
+    def table(self, columns: Mapping[str, str], items: Iterable[object], text: int = 1) -> None:
+        """Print a table: a column's header, and how it writes an item ``t``: ``{t.score:.2f}``."""
+        rows = [[form.format(t=item) for form in columns.values()] for item in items]
+        self.say(markdown_table(tuple(columns), rows, text))
+
+    def hold(
+        self, claim: str, measured: float, needs: str, bound: float, form: str = ".4f"
+    ) -> None:
+        """Judge a figure by what is promised, as `Promise` does."""
+        self.targets.append(Promise(claim, measured, needs, bound, form))
+
+    def finish(self, folder: Path) -> int:
+        """Keep the figures as JSON, print environment and verdicts; return 1 if a target missed."""
+        print_environment(PACKAGES)
+        if self.figures:
+            folder.mkdir(parents=True, exist_ok=True)
+            kept = {"environment": environment(PACKAGES), **self.figures}
+            text = json.dumps(kept, indent=1, default=dataclasses.asdict)
+            (folder / f"{self.name}.json").write_text(text + "\n")
+        return print_targets(self.targets) if self.targets else 0
+
+
+def case(name: str) -> Callable[..., None]:
+    """Return the function of a case."""
+    found: Callable[..., None] = getattr(
+        import_module(f"hushtable_bench.cases.{CASES[name]}"), name
+    )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a case, or list them; 1: a target was missed, 2: it cannot run."""
+    listing = argparse.ArgumentParser(prog="python -m hushtable_bench", description=__doc__)
+    listing.add_argument("case", choices=CASES, metavar="CASE", help=", ".join(CASES))
+    listing.formatter_class = argparse.RawDescriptionHelpFormatter
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0].startswith("-"):
+        listing.print_help()
+        return 0 if given in ([], ["-h"], ["--help"]) else 2
+    name = listing.parse_args(given[:1]).case
+    do = case(name)
+    parser = _parser(name, do)
+    options = vars(parser.parse_args(given[1:]))
+    folder, run = options.pop("output"), CaseRun(name)
+    try:
+        do(run, **options)
+    except HushTableError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
+    return run.finish(folder)
+
+
+def _parser(name: str, do: Callable[..., None]) -> argparse.ArgumentParser:
+    """Make the options of a case from its signature."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m hushtable_bench {name}", description=inspect.getdoc(do),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    hints = get_type_hints(do)
+    for option in list(inspect.signature(do).parameters.values())[1:]:
+        kind = hints[option.name]
+        if get_origin(kind) in (Union, types.UnionType):
+            kind = next(one for one in get_args(kind) if one is not type(None))
+        named: dict[str, Any] = {"default": option.default, "help": _HELP.get(option.name)}
+        if kind is bool:
+            named["action"] = "store_true"
+        elif get_origin(kind) is not None:
+            named |= {"nargs": "+", "type": get_args(kind)[0]}
+        else:
+            named["type"] = (lambda text: int(float(text))) if kind is int else kind  # 1e8 rows
+        parser.add_argument(f"--{option.name.replace('_', '-')}", **named)
+    parser.add_argument(
+        "--output", type=Path, default=Path("hushtable-bench"), help="folder of results"
+    )
+    return parser
+
+
+# --- rows to time ---------------------------------------------------------------------------------
+
+
+def data_folder(given: Path | None = None) -> Path:
+    """Return the folder given, or the variable's, or the one that lies beside the clone."""
+    return data.data_folder(given, ROOT.parent / "shared" / "data")
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Unlabelled rows, of a file or drawn from the standard normal distribution.
+
+    They come as float32 in C order: the one format that scikit-learn's trees read without
+    converting it first.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    path: Path | None = None
+
+    @classmethod
+    def of_file(cls, path: Path) -> "RowSource":
+        rows, columns = data.load(path).X.shape
+        return cls(path.stem, rows, columns, path)
+
+    @classmethod
+    def normal(cls, rows: int, columns: int) -> "RowSource":
+        return cls(f"normal {rows:.0e} x {columns}".replace("e+0", "e"), rows, columns)
+
+    @property
+    def values(self) -> int:
+        return self.rows * self.columns
+
+    def load(self) -> NDArray[np.float32]:
+        if self.path is not None:
+            return data.load(self.path).X.astype(np.float32)
+        rng = np.random.default_rng(0)
+        X = np.empty((self.rows, self.columns), np.float32)
+        for block in np.array_split(X, max(1, self.values // 10**7)):
+            # Into the array itself: what is drawn elsewhere first would show as memory.
+            rng.standard_normal(dtype=np.float32, out=block)
+        return X
+
+
+# --- clock and memory -----------------------------------------------------------------------------
+
+
+def progress(message: str) -> None:
+    """Say on stderr how far the run is; stdout is for Markdown that can be pasted."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def timed(do: Callable[[], T]) -> tuple[float, T]:
+    """Return the seconds that a run takes, and its result."""
+    start = time.perf_counter()
+    result = do()
+    return time.perf_counter() - start, result
+
+
+def in_turns(
+    contestants: Mapping[str, Callable[[], object]], repeats: int, uncounted: int = 1
+) -> dict[str, list[float]]:
+    """Return the seconds of several runs of each, in turns, after some that do not count.
+
+    What else the machine does then meets all of them alike.
+    """
+    rounds = [
+        {name: timed(do)[0] for name, do in contestants.items()} for _ in range(uncounted + repeats)
+    ]
+    return {name: [times[name] for times in rounds[uncounted:]] for name in contestants}
+
+
+def seconds(do: Callable[[], object], repeats: int, uncounted: int = 1) -> float:
+    """Return the median of several runs, after some that do not count."""
+    return statistics.median(in_turns({"": do}, repeats, uncounted)[""])
+
+
+def process_memory(key: str = "VmHWM", status: str | None = None) -> int:
+    """Return bytes of this process: at its peak, or ``VmRSS`` now (Linux)."""
+    text = Path("/proc/self/status").read_text() if status is None else status
+    found = re.search(rf"{key}:\s+(\d+) kB", text)
+    assert found is not None
+    return int(found[1]) * 1024

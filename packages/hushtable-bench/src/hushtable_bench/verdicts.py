@@ -1,0 +1,542 @@
+"""The worth of verdicts on rows, on any folder of labelled sets, beside others that learn."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+
+from hushtable.detectors import HushTable
+from hushtable.errors import HushTableError, UsageError
+from hushtable_bench.comparison import KNOWN
+from hushtable_bench.data import LabelledSet, auc_and_ap
+from hushtable_bench.results import Promise, Results, Row, Step, markdown_table
+
+Bools: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+DEFAULT, NO_FEEDBACK, FOREST = "HushTable", "no feedback", "random forest"
+#: Of coniferest, by the names of their classes; each in a module of its name.
+CONIFERS = ("AADForest", "PineForest")
+
+
+class Learner(Protocol):
+    """Ranks the rows of a set."""
+
+    def scores(self) -> Floats:
+        """Return a score for each row (n,), low for outliers, by the verdicts so far."""
+
+    def learn(self, rows: Ints, outliers: Bools) -> None:
+        """Learn which of some rows, given by their places, are outliers."""
+
+
+def without_feedback(data: LabelledSet, seed: int) -> Floats:
+    """Return HushTable's scores of all rows (n,), without verdicts."""
+    rows = data.rows()
+    return HushTable(random_state=seed).fit(rows).score_samples(rows)
+
+
+class _NoFeedback:
+    """HushTable as it was fitted: verdicts change nothing."""
+
+    def __init__(self, data: LabelledSet, seed: int) -> None:
+        self._scores = without_feedback(data, seed)
+
+    def scores(self) -> Floats:
+        return self._scores
+
+    def learn(self, rows: Ints, outliers: Bools) -> None:
+        pass
+
+
+class _Ours:
+    """HushTable through its public calls: `learn`, then `score_samples` of all rows."""
+
+    def __init__(self, data: LabelledSet, seed: int) -> None:
+        self._data, self._rows = data, data.rows()
+        self._detector = HushTable(random_state=seed).fit(self._rows)
+
+    def scores(self) -> Floats:
+        return self._detector.score_samples(self._rows)
+
+    def learn(self, rows: Ints, outliers: Bools) -> None:
+        self._detector.learn(self._data.take(rows).rows(), outliers.astype(np.int64))
+
+
+class _Keeps:
+    """Learns from all verdicts so far at once; takes medians for missing values."""
+
+    def __init__(self, data: LabelledSet) -> None:
+        self._X = SimpleImputer(strategy="median", keep_empty_features=True).fit_transform(data.X)
+        self._known, self._outliers = np.empty(0, np.int64), np.empty(0, bool)
+
+    def learn(self, rows: Ints, outliers: Bools) -> None:
+        self._known = np.append(self._known, rows)
+        self._outliers = np.append(self._outliers, outliers)
+
+
+class _Conifer(_Keeps):
+    """A forest of coniferest, with the library's defaults; its trees are fitted again each time."""
+
+    def __init__(self, name: str, data: LabelledSet, seed: int) -> None:
+        super().__init__(data)
+        module = import_module(f"coniferest.{name.lower()}")
+        self._forest = getattr(module, name)(random_seed=seed, n_jobs=1).fit(self._X)
+
+    def scores(self) -> Floats:
+        return np.asarray(self._forest.score_samples(self._X), np.float64)
+
+    def learn(self, rows: Ints, outliers: Bools) -> None:
+        super().learn(rows, outliers)
+        signs = np.where(self._outliers, -1, 1)
+        self._forest.fit_known(self._X, self._X[self._known], signs)
+
+
+class _VerdictsAlone(_Keeps):
+    """A random forest on the verdicts; HushTable's scores until there are both kinds."""
+
+    def __init__(self, data: LabelledSet, seed: int) -> None:
+        super().__init__(data)
+        self._seed, self._before = seed, without_feedback(data, seed)
+
+    def scores(self) -> Floats:
+        if self._outliers.all() or not self._outliers.any():
+            return self._before
+        forest = RandomForestClassifier(random_state=self._seed)
+        forest.fit(self._X[self._known], self._outliers)
+        return -np.asarray(forest.predict_proba(self._X)[:, 1], np.float64)
+
+
+@dataclass(frozen=True)
+class LearningSystem:
+    """A learner by its name in tables: ``make`` takes a set and a seed."""
+
+    name: str
+    make: Callable[[LabelledSet, int], Learner]
+    ours: bool = False
+
+
+def systems(names: Sequence[str] = ()) -> list[LearningSystem]:
+    """Return ours and the systems named; all that are installed if none is named.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, or its library is not installed.
+    """
+    known = [
+        LearningSystem(DEFAULT, _Ours, ours=True),
+        *(LearningSystem(name, partial(_Conifer, name)) for name in CONIFERS),
+        LearningSystem(FOREST, _VerdictsAlone),
+        LearningSystem(NO_FEEDBACK, _NoFeedback, ours=True),
+    ]
+    all_names = [one.name for one in known]
+    for name in names:
+        if name not in all_names:
+            raise UsageError(f"system {name!r} is unknown: needs some of {', '.join(all_names)}")
+        if name in CONIFERS and not installed():
+            raise UsageError(
+                f"{name} needs coniferest, which is not installed: pip install coniferest, or name "
+                "other systems"
+            )
+    chosen = names or [name for name in all_names if name not in CONIFERS or installed()]
+    return [one for one in known if one.name in chosen or one.name == DEFAULT]
+
+
+def installed() -> bool:
+    """Whether coniferest is there."""
+    return find_spec("coniferest") is not None
+
+
+def library_versions(chosen: Sequence[LearningSystem]) -> tuple[str, ...]:
+    """Return the packages whose versions the figures depend on."""
+    more = ("coniferest",) if any(one.name in CONIFERS for one in chosen) else ()
+    return ("numba", "numpy", "scikit-learn", *more)
+
+
+class VerdictOutcome(NamedTuple):
+    """Outcome of some verdicts.
+
+    ``found`` counts the outliers among the rows with a verdict; ``auc`` and ``ap`` are of the
+    rows without one, NaN if those have one label only. ``rest`` (n,) says which these are.
+    """
+
+    n_verdicts: int
+    found: int
+    auc: float
+    ap: float
+    rest: Bools
+
+
+def looked_at(
+    learner: Learner, y: Bools, budgets: Sequence[int], told: Bools
+) -> Iterator[VerdictOutcome]:
+    """Show the row that scores lowest, tell whether it is an outlier, and so on.
+
+    Parameters
+    ----------
+    learner : Learner
+        Ranks the rows.
+    y : ndarray of shape (n,), bool
+        Which rows are outliers.
+    budgets : sequence of int
+        Numbers of rows that are looked at, ascending. Beyond n, all are.
+    told : ndarray of shape (n,), bool
+        What is told of each row: ``y``, but for wrong verdicts.
+
+    Yields
+    ------
+    Outcome
+        For each budget.
+    """
+    rest, scores = np.ones(len(y), bool), learner.scores()
+    for budget in budgets:
+        while rest.any() and (~rest).sum() < budget:
+            row = np.argmin(np.where(rest, scores, np.inf), keepdims=True)
+            rest[row] = False
+            learner.learn(row, told[row])
+            scores = learner.scores()
+        yield _outcome(budget, y, scores, rest.copy())
+
+
+def given(learner: Learner, y: Bools, k: int, rng: np.random.Generator) -> VerdictOutcome:
+    """Tell of k outliers and k other rows, drawn at random: of half of either kind at most."""
+    rows = np.concatenate([_drawn(np.flatnonzero(kind), k, rng) for kind in (y, ~y)])
+    rest = np.ones(len(y), bool)
+    rest[rows] = False
+    if len(rows):
+        learner.learn(rows, y[rows])
+    return _outcome(k, y, learner.scores(), rest)
+
+
+def of_rest(y: Bools, scores: Floats, rest: Bools) -> tuple[float, float]:
+    """Return ROC-AUC and average precision of some rows; NaN if they have one label only."""
+    if y[rest].all() or not y[rest].any():
+        return math.nan, math.nan
+    found = auc_and_ap(y[rest], scores[rest])
+    return found["auc"], found["ap"]
+
+
+def subset(data: LabelledSet, rows: int, seed: int) -> LabelledSet:
+    """Draw rows at most, in random order, with the share of outliers that the set has.
+
+    In random order, since a learner may score rows alike, and the first is then shown.
+    """
+    rng, n = np.random.default_rng(seed), len(data.y)
+    chosen = np.arange(n)
+    if n > rows:
+        outliers = min(rows - 1, max(1, round(rows * data.y.mean())))
+        kinds = ((data.y, outliers), (~data.y, rows - outliers))
+        chosen = np.concatenate([_drawn(np.flatnonzero(y), k, rng, 1) for y, k in kinds])
+    return data.take(rng.permutation(np.sort(chosen)))
+
+
+def _outcome(n_verdicts: int, y: Bools, scores: Floats, rest: Bools) -> VerdictOutcome:
+    return VerdictOutcome(n_verdicts, int(y[~rest].sum()), *of_rest(y, scores, rest), rest)
+
+
+def _drawn(rows: Ints, k: int, rng: np.random.Generator, of: int = 2) -> Ints:
+    return rng.choice(rows, min(k, len(rows) // of), replace=False)
+
+
+#: Outliers, and other rows, that are given at once.
+GIVEN = (5, 20)
+#: What is measured of a system, by the names of the columns of `Results`.
+FIGURES = ("found", "auc", "ap", "seconds")
+
+
+@dataclass(frozen=True)
+class VerdictRuns:
+    """All runs: systems, sets, seeds; rows of a set at most, and rows that are looked at.
+
+    ``wrong`` is the share of verdicts on these that are the other one.
+    """
+
+    systems: list[LearningSystem]
+    sets: list[LabelledSet]
+    seeds: int = 3
+    rows: int = 5_000
+    budget: int = 60
+    wrong: float = 0.0
+
+    @property
+    def budgets(self) -> list[int]:
+        """Numbers of rows looked at of which figures are told: a sixth, a half, and all."""
+        return sorted({max(1, self.budget // 6), max(1, self.budget // 2), self.budget})
+
+    @property
+    def looks(self) -> str:
+        """The experiment's name in results: rows are looked at. auc and ap are gains."""
+        wrong = f"-wrong-{self.wrong:g}" if self.wrong else ""
+        return f"verdicts-{self.rows}-{self.budget}{wrong}"
+
+    @property
+    def gifts(self) -> str:
+        """The experiment's name in results: verdicts are given."""
+        return f"verdicts-{self.rows}-given"
+
+    def steps(self) -> Iterator[Step]:
+        """Yield two steps for each set, system and seed."""
+        for data in self.sets:
+            for one in self.systems:
+                for seed in range(self.seeds):
+                    for name, do in ((self.looks, self._look), (self.gifts, self._give)):
+                        run = partial(_caught, one, partial(do, one, data, seed))
+                        yield Step(name, data.name, one.name, seed, run)
+
+    def run(self, results: Results) -> Iterator[None]:
+        """Do what is not done; yield after each step."""
+        for step in self.steps():
+            step.run(results)
+            yield
+
+    def _look(self, system: LearningSystem, data: LabelledSet, seed: int) -> Iterator[Row]:
+        data = subset(data, self.rows, seed)
+        before = without_feedback(data, seed)
+        learner, start = system.make(data, seed), time.perf_counter()
+        told = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
+        for outcome in looked_at(learner, data.y, self.budgets, told):
+            seconds = (time.perf_counter() - start) / outcome.n_verdicts
+            auc, ap = of_rest(data.y, before, outcome.rest)
+            yield {
+                "setting": outcome.n_verdicts, "found": outcome.found, "seconds": seconds,
+                "auc": outcome.auc - auc, "ap": outcome.ap - ap,
+            }  # fmt: skip
+
+    def _give(self, system: LearningSystem, data: LabelledSet, seed: int) -> Iterator[Row]:
+        data = subset(data, self.rows, seed)
+        for k in GIVEN:
+            outcome = given(system.make(data, seed), data.y, k, np.random.default_rng((seed, k)))
+            yield {"setting": k, "found": outcome.found, "auc": outcome.auc, "ap": outcome.ap}
+
+    def figures(self, results: Results) -> dict[tuple[str, float, str], Floats]:
+        """Return means over the seeds (n_sets, n_systems), NaN where there are none.
+
+        By experiment, number of verdicts (rows looked at, or outliers given), and figure.
+        """
+        place = {one.name: at for at, one in enumerate(self.systems)}
+        of_set = {data.name: at for at, data in enumerate(self.sets)}
+        shape, found = (len(of_set), len(place), self.seeds), dict[tuple[str, float, str], Floats]()
+        for name in (self.looks, self.gifts):
+            for row in results.select(name):
+                cell = of_set.get(row["data"]), place.get(row["system"]), row["seed"]
+                if None in cell or row["seed"] >= self.seeds or row["setting"] is None:
+                    continue
+                for figure in FIGURES:
+                    key = name, row["setting"], figure
+                    value = row[figure]
+                    found.setdefault(key, np.full(shape, np.nan))[cell] = (
+                        np.nan if value is None else value
+                    )
+        return {key: mean(values, -1) for key, values in found.items()}
+
+
+def mean(values: Floats, axis: int = 0) -> Floats:
+    """Return the mean of what is there over an axis, NaN where nothing is."""
+    there = np.isfinite(values)
+    total = np.where(there, values, 0.0).sum(axis=axis)
+    count = there.sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def error(values: Floats) -> Floats:
+    """Return the standard error of `mean` over the sets, NaN of fewer than two."""
+    count = np.isfinite(values).sum(axis=0)
+    square = mean((values - mean(values)) ** 2) / np.maximum(count - 1, 1)
+    return np.asarray(np.where(count > 1, np.sqrt(square), np.nan))
+
+
+def failures(results: Results, runs: VerdictRuns) -> dict[str, str]:
+    """Return which systems failed on which sets, and why."""
+    names = [data.name for data in runs.sets], [one.name for one in runs.systems]
+    rows: Sequence[Row] = [*results.select(runs.looks), *results.select(runs.gifts)]
+    return {
+        f"{row['system']} on {row['data']}": row["note"]
+        for row in rows
+        if row["note"] and row["data"] in names[0] and row["system"] in names[1]
+    }
+
+
+def _caught(system: LearningSystem, do: partial[Iterator[Row]]) -> list[Row]:
+    """Return the rows of a step, or why there are none: a peer may raise anything."""
+    caught: type[Exception] = HushTableError if system.ours else Exception
+    try:
+        with warnings.catch_warnings():
+            if not system.ours:
+                warnings.simplefilter("ignore")  # a peer's, on a set that does not suit it
+            return [{"system": system.name} | row for row in do()]
+    except caught as error:
+        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
+        return [{"system": system.name, "note": reason}]
+
+
+#: Points of ROC-AUC that a set may lose on the rest, before it counts as worse.
+WORSE = 2.0
+#: What is promised of the sets of both collections, of three seeds or more.
+FOUND = {10: 5.3, 30: 17.5, 60: 36.0}
+#: The same, in 60, if a tenth of the verdicts is wrong.
+WRONG, FOUND_BESIDE = 0.1, 33.0
+REST, WORSE_SETS, WITH_20 = {"ap": 14.0, "auc": 4.0}, 3, 58.0
+
+Figures = Mapping[tuple[str, float, str], Floats]
+
+
+def points(runs: VerdictRuns, figures: Figures, what: str, of: float | None = None) -> Floats:
+    """Return figures (n_sets, n_systems) in points: gains on the rest, or with ``of`` given."""
+    key = (runs.looks, runs.budget, what) if of is None else (runs.gifts, of, what)
+    return 100 * np.asarray(figures.get(key, _blank(runs)))
+
+
+def found(runs: VerdictRuns, figures: Figures, budget: int) -> Floats:
+    """Return the outliers found (n_sets, n_systems) among so many rows."""
+    return np.asarray(figures.get((runs.looks, budget, "found"), _blank(runs)))
+
+
+def page(runs: VerdictRuns, results: Results, figures: Figures) -> str:
+    """Write all tables of a comparison."""
+    wrong = f", wrongly in {runs.wrong:.0%} of them" if runs.wrong else ""
+    parts = [
+        f"Of each set, {runs.rows:,} rows at most. The row that scores lowest is shown, and whether"
+        f" it is an outlier is told, {runs.budget} times{wrong}. "
+        "*found*: outliers among the rows shown. *rest*: average precision (AP) and ROC-AUC of "
+        "the rows that were not shown, less those "
+        f"of {DEFAULT} without feedback on the same rows, in points. *k*: AP / ROC-AUC of the "
+        "other rows, in percent, after k outliers and k other rows drawn at random were told "
+        "(half of either kind at most). ± is the standard error over the sets.\n",
+        f"## Means over {len(runs.sets)} sets; seeds: {runs.seeds}\n",
+        systems_table(runs, figures) + "\n",
+        f"## Differences from {DEFAULT}, paired by set\n",
+        differences_table(runs, figures) + "\n",
+        f"## Outliers found among {runs.budget} rows\n",
+        sets_table(runs, figures),
+    ]
+    if failed := failures(results, runs):
+        parts.append("\nThese have no figure:\n")
+        parts += [f"- {one}: {why}" for one, why in failed.items()]
+    return "\n".join(parts)
+
+
+def systems_table(runs: VerdictRuns, figures: Figures) -> str:
+    """Lay out a row a system: found, gains on the rest, with verdicts given, and time."""
+    rest = {what: points(runs, figures, what) for what in ("ap", "auc")}
+    seconds = mean(points(runs, figures, "seconds")) * 10
+    rows = []
+    for at, one in enumerate(runs.systems):
+        row = [one.name]
+        row += [_with_error(found(runs, figures, b)[:, at], ".1f") for b in runs.budgets]
+        for values in rest.values():
+            column = values[np.isfinite(values[:, at]), at]
+            worst = f" ({column.min():.0f}; {(column < -WORSE).sum()})" if len(column) else ""
+            row.append(_with_error(column, "+.1f") + worst)
+        for k in GIVEN:
+            both = (mean(points(runs, figures, what, k))[at] for what in ("ap", "auc"))
+            row.append(" / ".join(_figure(value, ".1f") for value in both))
+        rows.append([*row, _figure(seconds[at], ".0f")])
+    worst = f"(worst set; sets below -{WORSE:.0f})"
+    header = (
+        "system", *(f"found in {b}" for b in runs.budgets), f"rest, AP {worst}",
+        f"rest, ROC-AUC {worst}", *(f"k={k}" for k in GIVEN), "ms a verdict",
+    )  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def differences_table(runs: VerdictRuns, figures: Figures) -> str:
+    """Lay out mean differences of the others from ours, with standard errors."""
+    measured = {
+        f"found in {runs.budget}": (found(runs, figures, runs.budget), "+.1f"),
+        "rest, AP": (points(runs, figures, "ap"), "+.1f"),
+        "rest, ROC-AUC": (points(runs, figures, "auc"), "+.1f"),
+    }
+    for k in GIVEN:
+        measured[f"k={k}, AP"] = points(runs, figures, "ap", k), "+.1f"
+    rows = [
+        (one.name, *(_with_error(v[:, at] - v[:, 0], form) for v, form in measured.values()))
+        for at, one in enumerate(runs.systems)
+        if at
+    ]
+    return markdown_table((f"minus {DEFAULT}", *measured), rows)
+
+
+def sets_table(runs: VerdictRuns, figures: Figures) -> str:
+    """Lay out the outliers found with the whole budget: a row a set."""
+    counts = found(runs, figures, runs.budget)
+    rows = [
+        (data.name, *data.X.shape, int(data.y.sum()), *(_figure(x, ".1f") for x in values))
+        for data, values in zip(runs.sets, counts, strict=True)
+    ]
+    header = ("set", "rows", "columns", "outliers", *(one.name for one in runs.systems))
+    return markdown_table(header, rows)
+
+
+def facts(runs: VerdictRuns, results: Results, figures: Figures) -> dict[str, Any]:
+    """Return all means and standard errors, for machines."""
+    measured = {f"found in {b}": found(runs, figures, b) for b in runs.budgets}
+    for what in ("ap", "auc"):
+        measured[f"rest {what}"] = points(runs, figures, what)
+        measured |= {f"k={k} {what}": points(runs, figures, what, k) for k in GIVEN}
+    return {
+        "command": "bench verdicts",
+        "rows": runs.rows,
+        "budget": runs.budget,
+        "wrong": runs.wrong,
+        "seeds": runs.seeds,
+        "sets": [data.name for data in runs.sets],
+        "systems": {
+            one.name: {
+                name: {"mean": float(mean(v)[at]), "error": float(error(v)[at])}
+                for name, v in measured.items()
+            }
+            for at, one in enumerate(runs.systems)
+        },
+        "failed": failures(results, runs),
+    }
+
+
+def targets(runs: VerdictRuns, figures: Figures) -> list[Promise]:
+    """Hold HushTable to its promises; there are none for other sets, or other settings."""
+    both = {name for entry in KNOWN["collections"].values() for name in entry["sets"]}
+    standard = VerdictRuns([], []).rows, VerdictRuns([], []).budget
+    if {data.name for data in runs.sets} != both or (runs.rows, runs.budget) != standard:
+        return []
+    if runs.wrong:
+        most = float(mean(found(runs, figures, standard[1]))[0])
+        claim = f"found in {standard[1]}, {WRONG:.0%} of the verdicts wrong"
+        return [Promise(claim, most, ">=", FOUND_BESIDE, ".2f")] if runs.wrong == WRONG else []
+    held = [
+        Promise(f"found in {b}", float(mean(found(runs, figures, b))[0]), ">=", least, ".2f")
+        for b, least in FOUND.items()
+    ]
+    for what, least in REST.items():
+        value = float(mean(points(runs, figures, what))[0])
+        held.append(Promise(f"rest, {what.upper()}, points gained", value, ">=", least, ".2f"))
+    worse = float((points(runs, figures, "auc")[:, 0] < -WORSE).sum())
+    claim = f"sets whose rest loses more than {WORSE:.0f} points of ROC-AUC"
+    held.append(Promise(claim, worse, "<=", WORSE_SETS, ".0f"))
+    with_20 = float(mean(points(runs, figures, "ap", GIVEN[-1]))[0])
+    return [*held, Promise(f"AP with {GIVEN[-1]} of each, percent", with_20, ">=", WITH_20, ".2f")]
+
+
+def _blank(runs: VerdictRuns) -> Floats:
+    return np.full((len(runs.sets), len(runs.systems)), np.nan)
+
+
+def _with_error(values: Floats, form: str) -> str:
+    """Write a mean and its standard error over the sets."""
+    if not np.isfinite(values).any():
+        return "-"
+    spread = float(error(values))
+    return f"{float(mean(values)):{form}}" + (f" ± {spread:.1f}" if np.isfinite(spread) else "")
+
+
+def _figure(value: float, form: str) -> str:
+    return f"{value:{form}}" if np.isfinite(value) else "-"
