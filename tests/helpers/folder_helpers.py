@@ -12,8 +12,8 @@ from hushtable_federation.folder.site import SiteVisit
 from hushtable_federation.folder.store import Store
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result
-from hushtable_federation.site import Reply
 from round_helpers import T0, UNATTENDED
 
 

@@ -16,8 +16,8 @@ from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 
 #: When every round of these tests is opened.
 T0 = datetime(2027, 3, 1, 12, tzinfo=UTC)

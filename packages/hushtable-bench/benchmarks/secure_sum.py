@@ -31,8 +31,8 @@ from hushtable_federation.online.memory import Memory
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round, now
-from hushtable_federation.site import Reply
 
 #: Counters of a vector, and tables of 256 cells that make them up.
 TABLES = 391

@@ -16,9 +16,9 @@ from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
 from hushtable_federation.online.messages import ask
 from hushtable_federation.refusals import Refused
+from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 from places import DOCS
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED, Consortium, Online
 

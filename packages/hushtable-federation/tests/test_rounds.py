@@ -18,9 +18,9 @@ from hushtable_federation.collect import Collection
 from hushtable_federation.hidden import generator
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 from hushtable_federation.sealed import Sealed
-from hushtable_federation.site import Reply
 from round_helpers import DEADLINE, SCHEMA, T0
 
 

@@ -13,7 +13,7 @@ from hushtable_federation.online import totals
 from hushtable_federation.online.memory import Memory
 from hushtable_federation.online.messages import Message
 from hushtable_federation.rehearsal import Rehearsal
-from hushtable_federation.site import Reply
+from hushtable_federation.reply import Reply
 from hushtable_federation.terms import Terms, price
 
 MOST = 250

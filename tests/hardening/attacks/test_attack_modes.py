@@ -199,8 +199,9 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     assert read_plan("p.hush").hidden
     os.chmod("p.hush", 0o644)
     np.savetxt("r.csv", those.sites["s00"].X, delimiter=",", header="x0,x1,x2", comments="")
+    Path("s00.toml").write_text('key = "s00.key"\nplan = "p.hush"\n')
     for line in (
-        "round submit round.hush r.csv --key s00.key --plan p.hush --yes -o s.hush",
+        "round submit round.hush r.csv --site s00.toml --yes -o s.hush",
         "round model sealed.hush --plan p.hush -o s.hush",
     ):
         run(line, code=1)

@@ -174,7 +174,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
             answer = Message.read(site.answer(ask(round_, "shares", lead, {})), north.card)
             assert (answer.step, answer.body) == ("refused", {"word": "unknown"})
         else:
-            from hushtable_federation.site import Reply
+            from hushtable_federation.reply import Reply
 
             reply = Reply(round_, north, book, policy=policy)
             with pytest.raises(RoundError, match="1 of 201 sites are known here"):

@@ -34,8 +34,8 @@ from hushtable_bench.tables import Target, judged, markdown_table
 from hushtable_federation.book.book import Book
 from hushtable_federation.collect import Collection
 from hushtable_federation.keys import Keys
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round, now
-from hushtable_federation.site import Reply
 
 DELTA = 1e-6
 #: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.

@@ -88,8 +88,8 @@ class Past:
         if data_set != first.data_set:
             raise RoundError(
                 f"the periods of this stream before were about {first.data_set!r}, not "
-                f"{data_set!r}: their budget pays for all of them; give --data-set "
-                f"'{first.data_set}'"
+                f"{data_set!r}: their budget pays for all of them; name data_set = "
+                f"'{first.data_set}' in the site's file"
             )
         noted, asked = Round.from_bytes(first.round, f"{self._book.path}: the round"), self._round
         differing = [

@@ -268,16 +268,16 @@ class Policy:
         if self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
-                "column that tells persons (--person), or, where whoever answers for the rows "
-                "knows how many a person has at most, let the policy say it (persons = 1 under "
-                "[round])"
+                "column that tells persons (person = ... in its file), or, where whoever answers "
+                "for the rows knows how many a person has at most, let the policy say it "
+                "(persons = 1 under [round])"
             )
         if rows_per_person < self.persons:
             raise _against(
                 f"it states at most {rows_per_person:,} rows of a person, and the policy affirms "
                 f"that a person has up to {self.persons:,}: name the column that tells persons "
-                "(--person), or ask the coordinator for a round with --rows-per-person "
-                f"{self.persons}"
+                "(person = ... in its file), or ask the coordinator for a round with "
+                f"--rows-per-person {self.persons}"
             )
 
 

@@ -169,7 +169,7 @@ class Federation:
             "--root-certificates", here / "ca.crt", "--port", free_port(),
             "--auth-supernode-private-key", here / f"{name}.node",
             "--node-config",
-            f'key="{here / name}.key" data="{here / name}.csv" data-set="{name}"',
+            f'site="{here / name}.toml"',
         )  # fmt: skip
 
     def run_process(self, name, *command):

@@ -70,7 +70,7 @@ class LocalGrid:
 
 class Consortium(Places):
     def grid(self, **options):
-        nodes = {node: (name, self.config(name)) for node, name in enumerate(NAMES, 1)}
+        nodes = {node: (name, {"site": str(self.file(name))}) for node, name in enumerate(NAMES, 1)}
         return LocalGrid(nodes, **options)
 
     def run(self, grid, timeout=5.0):

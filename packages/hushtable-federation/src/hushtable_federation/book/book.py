@@ -288,7 +288,7 @@ class Book(BookFile):
         if self.data_sets() == [data_set]:
             raise UsageError(
                 f"--new-people: the only answers in this book are about {data_set!r} too: give new "
-                "people a --data-set of their own; a further round about the same people needs no "
+                "people a data_set of their own; a further round about the same people needs no "
                 "--new-people"
             )
 
@@ -310,8 +310,9 @@ class Book(BookFile):
         if other is not None and not new_people:
             raise PrivacyError(
                 f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them: "
-                f"the same people share one budget. Answer with --data-set '{other}'; if they are "
-                "other people, say so with --new-people, which the book notes"
+                f"the same people share one budget. Answer with data_set = '{other}' in "
+                "the site's file; if they are other people, say so with --new-people, which "
+                "the book notes"
             )
         return other
 

@@ -162,6 +162,11 @@ class RowDigester:
         self._parts = len(parts)
         return reader.with_parts(parts)
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the last pass had."""
+        return self._all.n_rows
+
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.
 

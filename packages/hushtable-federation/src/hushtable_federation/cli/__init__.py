@@ -8,11 +8,11 @@ round meet      meet         Compare all cards in one call, by a code that every
 round policy    policy       Check the policy of a site, and show what it allows.
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round show      show         Show what a round asks, of whom, and what it costs.
-round sync       sync         Do whatever is to be done next in a folder where rounds live.
-round amend      amend        Extend a round in a folder, or go on without a site.
+round sync      sync:sync    Do whatever is to be done next in a folder where rounds live.
+round amend     sync:amend   Extend a round in a folder, or go on without a site.
 round approve   approve      Sign a round as the officer whom a site's policy names.
-round submit    submit       Answer a round: count rows, add noise, mask, sign, write a file.
-round resend    resend       Write the answer to a round again from the book, bit for bit.
+round submit    submit:submit    Answer a round: count rows, add noise, mask, sign, write a file.
+round resend    submit:resend    Write the answer to a round again from the book, bit for bit.
 round collect   collect      Check what the sites sent, add it up, and write the result.
 round verify    verify       Check who signed a result, and whether it is the sum.
 round status    status       Show where a round stands: who is in, and who has to do what.

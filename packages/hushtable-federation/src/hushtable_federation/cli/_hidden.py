@@ -101,8 +101,8 @@ class Given:
                 print(f"Wrote {other}: for the coordinator, who opens the round with it:")
                 line = f"{self.round} {self.results[0]} --layout {other.path}"
                 print(f"  hushtable round next {line} --key KEY -o ROUND")
-            print("Answer that round with the plan:")
-            print(f"  hushtable round submit ROUND DATA --plan {self.output} --key KEY -o FILE")
+            print(f'Answer that round with it (plan = "{self.output}" in the site\'s file):')
+            print("  hushtable round submit ROUND DATA --key KEY -o FILE")
 
         finish(self.as_json, facts, text)
 

@@ -205,6 +205,6 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
         print(f"\nWrote {target}. At each site:")
         line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
         print(f"  hushtable round show {line} --key SITE.key")
-        print(f"  hushtable round submit {line} DATA --key SITE.key -o SITE.submission.hush")
+        print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.hush")
 
     finish(as_json, facts, text)

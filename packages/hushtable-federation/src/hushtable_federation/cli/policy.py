@@ -74,7 +74,7 @@ def _print(file: Path, read: Policy) -> None:
         "Both roles": "allowed"
         if read.coordinator_may_be_site
         else "refused: coordinator and site",
-        "Persons": "told by a column (--person)"
+        "Persons": "told by a column (person = ... in the site's file)"
         if read.persons == "column"
         else f"{read.persons:,} rows at most of each, as affirmed",
         "No masks": "refused" if read.masks else "allowed",

@@ -8,13 +8,11 @@ from hushtable.cli._output import finish, print_sentences, print_table, shown
 from hushtable.errors import RoundError
 from hushtable.plans.plan import Plan
 from hushtable.report.words import column_rows
-from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
 from hushtable_federation.describe import officer_words, round_lines
-from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import load_policy, policy_beside
+from hushtable_federation.policy_file import load_policy
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
+from hushtable_federation.site import Site
 
 _Key = Annotated[
     Path | None,
@@ -40,6 +38,8 @@ def show(
     """
     asked = common.read_round(round_)
     shared = common.hidden_plan(plan)
+    if shared is None and key is not None and asked.plan is None:
+        shared = common.hidden_plan(Site.open(key).settings.plan)
     drawn = asked.plan if shared is None else asked.layout.check(shared)
     standing: dict[str, Any] = {"known": {}, "policy": None}
     if key is not None:
@@ -71,13 +71,15 @@ def _standing(
     asked: Round, key: Path, book: Path | None, policy: Path | None, plan: Plan | None
 ) -> dict[str, Any]:
     """Return who is known to a site, and what its policy and book say of the round."""
-    keys = Keys.load(key)
-    allowed = load_policy(policy_beside(key) if policy is None else policy)
-    with Book.open(common.book_beside(key, book), keys.card) as notes:
+    site = Site.open(key, **common.given(book=book, policy=policy))
+    keys, allowed = site.keys, load_policy(site.settings.policy)
+    with site.book() as notes:
         known = {role: set(notes.known(role).values()) for role in ("coordinator", "site")}
+        # An approval is asked for when the round is answered.
+        others: dict[str, Any] = {"policy": allowed.without_officer()}
+        others |= {} if plan is None else {"plan": plan}
         try:
-            # An approval is asked for when the round is answered.
-            reply = Reply(asked, keys, notes, policy=allowed.without_officer(), plan=plan)
+            reply = site.reply(asked, notes, **others)
             reply.check_known()
         except RoundError as error:
             allows, words = False, [str(error)]

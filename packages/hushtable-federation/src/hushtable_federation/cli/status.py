@@ -12,9 +12,10 @@ from hushtable.cli._errors import NEEDS_PERSON
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.errors import UsageError
-from hushtable_federation.cli._common import collected, no_round, period_facts, read_round, state
+from hushtable_federation.cli._common import collected, period_facts, read_round, state
 from hushtable_federation.cli.collect import print_roster
 from hushtable_federation.clock import now, stamp
+from hushtable_federation.coordinator import no_round
 from hushtable_federation.describe import round_lines
 from hushtable_federation.folder.posts import Posts, rounds
 from hushtable_federation.folder.progress import Progress

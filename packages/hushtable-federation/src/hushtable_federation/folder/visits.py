@@ -46,3 +46,9 @@ class Visit:
         self.state, self.waits_for = state, list(waits_for)
         self.needs_person |= state == "open"
         return self.say(*words)
+
+    def after(self, other: "Visit") -> "Visit":
+        """Add what the same party did just before, in its other role."""
+        self.posted, self.words = other.posted + self.posted, other.words + self.words
+        self.needs_person |= other.needs_person or other.state == "failed"
+        return self

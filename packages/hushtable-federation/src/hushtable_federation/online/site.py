@@ -23,8 +23,8 @@ from hushtable_federation.online.messages import Message, Step
 from hushtable_federation.online.state import Kept, Said, SiteState
 from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 
 #: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
 BEGINNING: tuple[Step, ...] = "shares", "masked"

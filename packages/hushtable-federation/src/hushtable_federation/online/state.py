@@ -18,8 +18,8 @@ from hushtable_federation.book.registers import Counted, from_bytes, to_bytes
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message, Step
 from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 
 #: As JSON has it.
 Kept = dict[str, Any]
