@@ -8,7 +8,7 @@ from hushtable import Feature, Plan, Schema, load
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import write_policy
+from hushtable_federation.policy import write_policy
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 

@@ -21,12 +21,9 @@ import numpy as np
 import common
 from common import Target
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.coordinator import CoordinatorVisit
-from hushtable_federation.folder.directory import Directory
-from hushtable_federation.folder.posts import Posts, post_round, rounds
-from hushtable_federation.folder.site import SiteVisit
-from hushtable_federation.folder.store import Store
-from hushtable_federation.folder.visits import Visit
+from hushtable_federation.folder.mailbox import Directory, Store
+from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit, Visit
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
@@ -86,7 +83,7 @@ class Folder:
         those, place = self.those, Counted(str(self.box))
         start, noise = time.perf_counter(), those.clock.noise
         (found,) = rounds(store := Store(place))
-        posts, output = Posts(found, store), self.folder / f"{name}.result.hush"
+        posts, output = RoundFolder(found, store), self.folder / f"{name}.result.hush"
         if name == "lead":
             visit = CoordinatorVisit(posts, those.lead, self.folder / "journal", output).run()
         else:

@@ -25,13 +25,13 @@ import common
 from common import Target
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.reply import Reply
+from hushtable_federation.result import Collection
 from hushtable_federation.round import Round, now
 
 #: Counters of a vector, and tables of 256 cells that make them up.

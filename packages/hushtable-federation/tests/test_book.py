@@ -15,7 +15,7 @@ from round_helpers import SCHEMA, T0, Consortium
 #: Moments in which a site may die while it answers, as what is patched to kill.
 MOMENTS = {
     "before the noise": "mechanism, 'add_noise'",
-    "before the masks": "site.mask, 'pairwise_mask'",
+    "before the masks": "site, 'pairwise_mask'",
     "before the book is asked": "Book, 'record'",
     "inside the transaction": "Chain, 'append'",
     "while the file is written": "os, 'fsync'",

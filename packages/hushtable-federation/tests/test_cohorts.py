@@ -16,7 +16,7 @@ from hushtable.data.known import SAMPLE, Known, among
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.horizon import Horizon
 from hushtable_federation.book.book import Book
-from hushtable_federation.book.registers import Period, barred, from_bytes, nameless, to_bytes
+from hushtable_federation.book.digests import Period, barred, from_bytes, nameless, to_bytes
 from hushtable_federation.reply import Reply
 from person_helpers import PLAN, counted, names, reply_of, table
 from round_helpers import T0

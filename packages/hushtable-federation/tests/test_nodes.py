@@ -8,7 +8,7 @@ import pytest
 from hushtable import files
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.coordinator import Coordinator
-from hushtable_federation.online import nodes
+from hushtable_federation.online import carriers
 from place_helpers import Places
 
 NAMES = ("east", "north", "south")
@@ -53,8 +53,8 @@ class Network:
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "_LOOK", 0.01)
-    monkeypatch.setattr(nodes, "_PAUSE", 0.1)
+    monkeypatch.setattr(carriers, "_LOOK", 0.01)
+    monkeypatch.setattr(carriers, "_PAUSE", 0.1)
     return Places(tmp_path)
 
 

@@ -14,13 +14,12 @@ from hushtable.privacy.gaussian import epsilon_bound
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
 from hushtable_federation.hidden import generator
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Layout
+from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.reply import Reply
+from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
 from round_helpers import DEADLINE, SCHEMA, T0
 
 

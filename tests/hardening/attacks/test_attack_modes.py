@@ -14,12 +14,11 @@ from hushtable import HushTable, Plan, Schema, Sketch, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, PrivacyError
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.hidden import draw_hidden, read_plan, read_secret
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Layout
-from hushtable_federation.policy_file import write_policy
-from hushtable_federation.sealed import Sealed
+from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.policy import write_policy
 from round_helpers import SCHEMA, Consortium
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")

@@ -15,7 +15,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite

@@ -27,8 +27,8 @@ from hushtable.privacy.noise import add_noise
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.planted import EXACT
 from hushtable_bench.tables import Target, judged, markdown_table
-from hushtable_federation.collect import total
 from hushtable_federation.keys import Keys
+from hushtable_federation.result import total
 from hushtable_federation.round import Round, now
 
 DELTA = 1e-6

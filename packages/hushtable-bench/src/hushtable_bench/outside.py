@@ -32,9 +32,9 @@ from hushtable.privacy.horizon import Horizon
 from hushtable_bench.broken import BROKEN, Plant, a_third_of_the_noise
 from hushtable_bench.tables import Target, judged, markdown_table
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
 from hushtable_federation.keys import Keys
 from hushtable_federation.reply import Reply
+from hushtable_federation.result import Collection
 from hushtable_federation.round import Round, now
 
 DELTA = 1e-6

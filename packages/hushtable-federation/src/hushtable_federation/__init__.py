@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
-    from hushtable_federation.approval import Approval
     from hushtable_federation.book import Book
-    from hushtable_federation.collect import Collection
     from hushtable_federation.comparison import Comparison
     from hushtable_federation.coordinator import Coordinator
+    from hushtable_federation.costs import Forecast, forecast
     from hushtable_federation.keys import Card, Keys
     from hushtable_federation.layout import Layout
     from hushtable_federation.online.secure_sum import SecureSum
     from hushtable_federation.online.site import OnlineSite
-    from hushtable_federation.outlook import Outlook, forecast
-    from hushtable_federation.policy import Policy
-    from hushtable_federation.policy_file import load_policy
+    from hushtable_federation.policy import Approval, Policy, load_policy
     from hushtable_federation.reply import Reply
-    from hushtable_federation.result import Result
+    from hushtable_federation.result import Collection, Result
     from hushtable_federation.round import Round
     from hushtable_federation.settings import SiteSettings
     from hushtable_federation.site import Site
@@ -32,17 +29,35 @@ if TYPE_CHECKING:
     from hushtable_federation.terms import Terms
 
 _HOMES = {
-    "Approval": "approval", "Book": "book", "Card": "keys", "Collection": "collect",
+    "Approval": "policy", "Book": "book", "Card": "keys", "Collection": "result",
     "Comparison": "comparison", "Coordinator": "coordinator", "Keys": "keys",
-    "Layout": "layout", "OnlineSite": "online.site", "Outlook": "outlook", "Policy": "policy",
+    "Layout": "layout", "OnlineSite": "online.site", "Forecast": "costs", "Policy": "policy",
     "Reply": "reply", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
     "Site": "site", "SiteSettings": "settings", "Submission": "submission", "Terms": "terms",
-    "forecast": "outlook", "load_policy": "policy_file",
+    "forecast": "costs", "load_policy": "policy",
 }  # fmt: skip
 __all__ = [
-    "Approval", "Book", "Card", "Collection", "Comparison", "Coordinator", "Keys", "Layout",
-    "OnlineSite", "Outlook", "Policy", "Reply", "Result", "Round", "SecureSum", "Site",
-    "SiteSettings", "Submission", "Terms", "forecast", "load_policy",
+    "Approval",
+    "Book",
+    "Card",
+    "Collection",
+    "Comparison",
+    "Coordinator",
+    "Forecast",
+    "Keys",
+    "Layout",
+    "OnlineSite",
+    "Policy",
+    "Reply",
+    "Result",
+    "Round",
+    "SecureSum",
+    "Site",
+    "SiteSettings",
+    "Submission",
+    "Terms",
+    "forecast",
+    "load_policy",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__, _HOMES)

@@ -19,7 +19,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from hushtable.errors import UsageError
 from hushtable_federation.coordinator import Coordinator
-from hushtable_federation.online.nodes import Node
+from hushtable_federation.online.carriers import Node
 from hushtable_federation.site import Site
 
 _LOG = logging.getLogger(__name__)

@@ -11,13 +11,13 @@ from hushtable.files import Content, Kind
 
 
 def _sealed(content: Content) -> Any:
-    from hushtable_federation.sealed import Sealed
+    from hushtable_federation.layout import Sealed
 
     return Sealed.from_file(content)
 
 
 def _inspect(file: Path, content: Content, as_json: bool) -> None:
-    from hushtable_federation.cli.inspect_ import inspect_round
+    from hushtable_federation.cli.show import inspect_round
 
     inspect_round(file, content, as_json)
 

@@ -33,7 +33,7 @@ from hushtable.entries import entries
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator
-from hushtable_federation.online.nodes import Node
+from hushtable_federation.online.carriers import Node
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.site import Site
 

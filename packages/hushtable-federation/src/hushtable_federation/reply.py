@@ -4,31 +4,218 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.releasing import check_counts
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import RoundError, UsageError
+from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta
+from hushtable.privacy.composition import Spent
+from hushtable.privacy.ledger import Share
 from hushtable.privacy.rounding import rounded_up
-from hushtable_federation.approval import Approval, check_officer
-from hushtable_federation.attended import check_attended
 from hushtable_federation.book.book import ALL_ROWS, Book
-from hushtable_federation.book.digests import RowDigests
-from hushtable_federation.book.registers import NOBODY, Counted, Period, check_registered
+from hushtable_federation.book.digests import (
+    NOBODY,
+    Period,
+    PersonsSeen,
+    RowDigests,
+    check_registered,
+)
 from hushtable_federation.clock import now
-from hushtable_federation.contribution import Contribution, charged, cost
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.masks import agree, mask
-from hushtable_federation.past import Past
-from hushtable_federation.policy import CONFIRMED, Policy, Role
+from hushtable_federation.masks import pairwise_mask, roster_keys
+from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
 from hushtable_federation.refusals import Refusal, Refused, refusing
 from hushtable_federation.round import Round
-from hushtable_federation.trusting import trust
+from hushtable_federation.submission import Contribution, charged, cost
+
+
+def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = None) -> None:
+    """Take cards for true from now on, each in the roles that it has in a round.
+
+    For a person who compared their fingerprints, or got the cards from their owners. A card that
+    is not in the round is that of a site. ``how`` is as for `Book.trust`. Raises `UsageError` if
+    the round has another card under the same name.
+    """
+    roles = {"site": round_.sites, "coordinator": (round_.coordinator,)}
+    inside = {card.name: card for those in roles.values() for card in those}
+    for card in cards:
+        if inside.get(card.name, card) != card:
+            raise UsageError(
+                f"the card of {card.name!r} has the fingerprint {card.fingerprint}, and in this "
+                f"round {inside[card.name].fingerprint}: ask {card.name!r} itself which of the two "
+                "is its own"
+            )
+    for role, those in roles.items():
+        book.trust([card for card in cards if card in those], role, how)
+    book.trust([card for card in cards if card.name not in inside], how=how)
+
+
+def check_attended(sketch: Sketch, most: int | None, outside_too: bool) -> None:
+    """Raise `DataError` if there are more rows than a round allows, or most lie outside a range.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Of the rows.
+    most : int or None
+        Rows that the round lets a site count.
+    outside_too : bool
+        Whether the person has said that the rows are as they should be.
+    """
+    if most is not None and sketch.n_rows > most:
+        raise DataError(
+            f"{sketch.n_rows:,} rows, and the round lets a site count {most:,}: the totals would "
+            "show it, and no sum be made. Nothing was recorded or spent. Give a part that was "
+            "drawn by chance, or ask the coordinator for a round that allows more"
+        )
+    odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
+    if odd and not outside_too:
+        raise DataError(
+            f"most rows lie outside the round's range, or its categories, in "
+            f"{', '.join(map(repr, odd[:3]))}: have the rows another unit than the round, or other "
+            "names? Nothing was recorded or spent. Correct the file, or give --outside-too if the "
+            "rows are as they should be"
+        )
+
+
+class StreamHistory:
+    """The periods that a site answered in the stream of a round; none in any other round.
+
+    Parameters
+    ----------
+    book : Book
+        The site's.
+    round_ : Round
+        What is asked now.
+    data_set : str
+        Which rows.
+
+    Attributes
+    ----------
+    periods : dict of int to str
+        By period, the id of the round in which it was answered first.
+    answer : Contribution or None
+        What was answered to this round, or to another about the same period: it is sent again.
+
+    Raises
+    ------
+    RoundError
+        Unless the round goes on with what was answered before: the same rows, terms, plan,
+        coordinator, the next period or one that was answered; in a masked round, of the same sites.
+    """
+
+    def __init__(self, book: Book, round_: Round, data_set: str) -> None:
+        self._book, self._round = book, round_
+        self.periods = self._now()
+        self._check(data_set)
+        self.answer = book.answer(round_.round_id) or self._same_period()
+
+    def _now(self) -> dict[int, str]:
+        asked = self._round
+        return {} if asked.period is None else self._book.periods(asked.stream)
+
+    @cached_property
+    def first(self) -> Contribution | None:
+        """The first answer to the stream, with which all periods were paid."""
+        return self._answered(min(self.periods)) if self.periods else None
+
+    @property
+    def paid(self) -> tuple[Share, Spent] | None:
+        """The site's line of the ledger and the cost, if it has answered before."""
+        return None if self.first is None else (self.first.share, self.first.spent)
+
+    def _check(self, data_set: str) -> None:
+        if self.first is None or self._round.period is None:
+            return
+        with refusing(Refusal.ROUND):
+            self._check_same(self.first, data_set)
+        first, last, asked = min(self.periods), max(self.periods), self._round.period
+        if asked > last + 1:
+            raise Refused(
+                Refusal.ORDER,
+                f"the round asks for period {asked}, and this site has answered those up to "
+                f"{last}: ask the coordinator to open period {last + 1} again (hushtable round "
+                "next --again, from the round of that period). Nothing was recorded or spent",
+            )
+        if asked < first:
+            raise Refused(
+                Refusal.ORDER,
+                f"the round asks for period {asked}, and this site joined with period {first}: "
+                "what it counted before is in no sum. Answer the round of the next period",
+            )
+
+    def _check_same(self, first: Contribution, data_set: str) -> None:
+        if data_set != first.data_set:
+            raise RoundError(
+                f"the periods of this stream before were about {first.data_set!r}, not "
+                f"{data_set!r}: their budget pays for all of them; name data_set = "
+                f"'{first.data_set}' in the site's file"
+            )
+        noted, asked = Round.from_bytes(first.round, f"{self._book.path}: the round"), self._round
+        differing = [
+            name
+            for name in ("coordinator", "layout", "terms")
+            if getattr(noted, name) != getattr(asked, name)
+        ]
+        if differing:
+            raise RoundError(
+                f"the round goes on with a stream that this site answered under another "
+                f"{' and '.join(differing).replace('layout', 'plan')}: the cost was charged for "
+                "those. Ask the coordinator for the round that follows (hushtable round next), or "
+                "for a stream of its own. Nothing was recorded or spent"
+            )
+
+    def _same_period(self) -> Contribution | None:
+        """Return the answer to another round about this period, if there is one.
+
+        In a masked round, only one of the same sites: two sums that differ by one site would show
+        its counts under its own part of the noise alone.
+        """
+        if self._round.period not in self.periods:
+            return None
+        found = self._answered(self._round.period)
+        noted = Round.from_bytes(found.round, f"{self._book.path}: the round")
+        if self._round.terms.masked and noted.sites != self._round.sites:
+            raise Refused(
+                Refusal.SITES,
+                f"period {self._round.period} was answered in a round of {noted.names}, and this "
+                f"one is of {self._round.names}, or of other keys: two sums of one period that "
+                "differ by a site would show its counts. Ask the coordinator for a round of the "
+                "same sites (hushtable round next --again). Nothing was recorded or spent",
+            )
+        return found
+
+    def mixed(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the site releases of this period before noise: (n_cells,), as given.
+
+        ``counts``, of shape (n_cells,), are those of this period alone. Outside of a stream, they
+        are what is released.
+        """
+        horizon, period = self._round.layout.horizon, self._round.period
+        if horizon is None or period is None:
+            return counts
+        # Of the periods before it joined, a site has counted nothing and sent nothing.
+        each = [self._answered(t).counts for t in sorted(self.periods)]
+        return horizon.mixed(np.array([*each, counts]))
+
+    def check_still(self) -> None:
+        """Raise `RoundError` if another process answered meanwhile; in the book's transaction."""
+        if self._now() != self.periods and self._book.answer(self._round.round_id) is None:
+            raise RoundError(
+                f"period {self._round.period} was answered by another process meanwhile: give the "
+                "command again, which sends what was noted"
+            )
+
+    def _answered(self, period: int) -> Contribution:
+        found = self._book.answer(self.periods[period])
+        assert found is not None
+        return found
 
 
 class Reply:
@@ -122,7 +309,7 @@ class Reply:
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
-        self.past = Past(book, round_, data_set)
+        self.past = StreamHistory(book, round_, data_set)
         self.epsilon = self._check_cost()
 
     @property
@@ -257,15 +444,15 @@ class Reply:
         counts = self.counted(sketch, outside_too=outside_too)
         masks = None
         if terms.masked:
-            agreed = agree.roster_keys(self.round, self.keys)
-            masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
+            agreed = roster_keys(self.round, self.keys)
+            masks = pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         return self.answer(
             counts,
             masks,
             progress,
             rows=rows,
             new_people=new_people,
-            persons=Counted.of(sketch.persons),
+            persons=PersonsSeen.of(sketch.persons),
         ).content
 
     def answer(
@@ -276,7 +463,7 @@ class Reply:
         *,
         rows: RowDigests | None = None,
         new_people: bool = False,
-        persons: Counted = NOBODY,
+        persons: PersonsSeen = NOBODY,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
 
@@ -291,7 +478,7 @@ class Reply:
             What hides them, in a masked round.
         progress, rows, new_people
             As in `submission`.
-        persons : Counted
+        persons : PersonsSeen
             By which the book knows the persons again, whatever their rows are.
         """
         if self.earlier is not None:
@@ -329,8 +516,8 @@ class Reply:
 
         In that, they go under other masks, with the same noise.
         """
-        if earlier.round_id == self.round.round_id:  # an older book may lack the file
-            return earlier.sealed(self.round, self.keys, masks)
+        if earlier.round_id == self.round.round_id:
+            return earlier
         self.check_known()
         asked = self.round
         same = replace(

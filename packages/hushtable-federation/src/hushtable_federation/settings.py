@@ -116,7 +116,7 @@ class SiteSettings:
     @classmethod
     def _of_file(cls, given: Path, databases: Callable[[str], str] | None) -> "SiteSettings":
         text, entries = _read(given)
-        file = _File(given, text, entries)
+        file = _Entries(given, text, entries)
         file.check(databases is not None)
         if "database" in entries and databases is not None:
             entries["rows"] = databases(entries.pop("database"))
@@ -152,7 +152,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _File:
+class _Entries:
     """A file that is checked entry by entry, so that each error names its line."""
 
     path: Path

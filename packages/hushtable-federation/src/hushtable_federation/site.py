@@ -13,27 +13,23 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import Book
-from hushtable_federation.book.digests import RowDigester, RowDigests
-from hushtable_federation.book.registers import Period
+from hushtable_federation.book.digests import Period, RowDigester, RowDigests
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, visit_rounds
-from hushtable_federation.folder.posts import REFUSED, Posts
-from hushtable_federation.folder.site import SiteVisit
-from hushtable_federation.folder.store import Store
-from hushtable_federation.folder.visits import Visit
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
+from hushtable_federation.folder.visits import SiteVisit, Visit
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message
+from hushtable_federation.online.shares import Statement
 from hushtable_federation.online.site import OnlineSite
-from hushtable_federation.online.state import Said
-from hushtable_federation.policy_file import load_policy
+from hushtable_federation.policy import Approval, load_policy
 from hushtable_federation.refusals import Refusal, SiteLog
-from hushtable_federation.reply import Reply
+from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
-from hushtable_federation.trusting import trust
 
 
 class Attendant:
@@ -51,7 +47,7 @@ class Attendant:
 
     attended = False
     cards: Sequence[Card] = ()
-    statement = Said()
+    statement = Statement()
 
     def confirm(self, reply: Reply) -> None:
         """Show what is asked, and ask; raises to end it before anything is counted."""
@@ -147,7 +143,7 @@ class SiteRows:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FileAnswer:
     """A site's answer to a round by file: the file, and what it was made of."""
 
     content: bytes
@@ -224,7 +220,7 @@ class Site:
         *,
         which: str = "",
         attendant: Attendant = NOBODY,
-    ) -> list[tuple[Posts, Visit]]:
+    ) -> list[tuple[RoundFolder, Visit]]:
         """Do whatever is to be done next in a folder where rounds live.
 
         Parameters
@@ -252,7 +248,7 @@ class Site:
         visit = partial(self.visit, attendant=attendant)
         return visit_rounds(store, self.card, which, visit)
 
-    def visit(self, posts: Posts, attendant: Attendant = NOBODY) -> Visit:
+    def visit(self, posts: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
         """Do what is to be done in one round, as a site, and as its coordinator if it is that."""
         visit = Visit()
         if self.card in posts.round.sites:
@@ -262,7 +258,7 @@ class Site:
             visit = lead.visit(posts).after(visit)
         return visit
 
-    def _visit(self, posts: Posts, attendant: Attendant) -> Visit:
+    def _visit(self, posts: RoundFolder, attendant: Attendant) -> Visit:
         with self.book() as book:
             trust(book, posts.round, attendant.cards, "card")
             rows = SiteRows(self.settings, book, attendant)
@@ -288,7 +284,7 @@ class Site:
         return self.settings.results / f"{round_.round_id[:12]}.result.hush"
 
     def _begin(
-        self, posts: Posts, book: Book, rows: SiteRows, attendant: Attendant
+        self, posts: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
         """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
         reply = self._checked(posts.round, book, rows, attendant)
@@ -307,7 +303,7 @@ class Site:
 
     # --- by file ------------------------------------------------------------------------------
 
-    def submit(self, round_: Round, attendant: Attendant = NOBODY) -> Answer:
+    def submit(self, round_: Round, attendant: Attendant = NOBODY) -> FileAnswer:
         """Answer a round by a file; the same one again if it was answered before.
 
         Raises `HushTableError` if the round, the rows or the person at the site forbid it.
@@ -319,7 +315,7 @@ class Site:
             sketch = rows.count(round_, reply.plan)
             content = self._submission(reply, sketch, rows, attendant)
             attendant.report(reply, rows)
-            return Answer(content, reply, sketch, rows.nameless(round_))
+            return FileAnswer(content, reply, sketch, rows.nameless(round_))
 
     def _submission(
         self, reply: Reply, sketch: Sketch, rows: SiteRows, attendant: Attendant

@@ -25,12 +25,11 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, RoundError, UsageError
-from hushtable_federation.campaign import following
 from hushtable_federation.clock import now, stamp
-from hushtable_federation.coordinator import Coordinator
+from hushtable_federation.coordinator import Coordinator, following
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.journal import path_of
-from hushtable_federation.online.nodes import Node, Nodes
+from hushtable_federation.online.carriers import Node, Nodes
+from hushtable_federation.online.tally import path_of
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round

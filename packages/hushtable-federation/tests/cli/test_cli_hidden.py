@@ -7,8 +7,8 @@ import pytest
 from cli_helpers import SCHEMA, do, say, trust, write_rows
 from hushtable import files, load
 from hushtable_federation.book.book import Book
+from hushtable_federation.hidden import seal_secret
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.secret import seal_secret
 
 SITES = ("north", "south", "west")
 ALL = ("lead", *SITES)

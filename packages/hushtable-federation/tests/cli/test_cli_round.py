@@ -6,7 +6,7 @@ import pytest
 
 from cli_helpers import SCHEMA, allow_no_masks, do, say, trust, write_rows
 from hushtable import files, load
-from hushtable_federation.book import database
+from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
 
@@ -383,7 +383,7 @@ def test_what_is_refused_is_named_and_the_rest_goes_on(here, run):
 
 def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
     """Between book and keys, a call at the same time took the book for one that was left."""
-    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    monkeypatch.setattr(chain, "_PATIENCE", 0.05)
     save = Keys.save
 
     def saved(keys, path):

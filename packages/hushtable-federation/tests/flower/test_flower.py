@@ -34,7 +34,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hushtable import Feature, Plan, Schema, load
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import write_policy
+from hushtable_federation.policy import write_policy
 from hushtable_federation.round import Round, now
 
 pytestmark = pytest.mark.slow

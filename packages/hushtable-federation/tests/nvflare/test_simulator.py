@@ -21,12 +21,12 @@ from nvflare.recipe import SimEnv
 
 from hushtable import Plan, files, load
 from hushtable_federation.book.book import ALL_ROWS
-from hushtable_federation.campaign import round_after, tables_after
 from hushtable_federation.clock import now
+from hushtable_federation.coordinator import round_after, tables_after
 from hushtable_federation.nvflare import RoundRecipe
-from hushtable_federation.online.journal import path_of
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.tally import path_of
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round

@@ -1,12 +1,4 @@
-"""The site's book: what it has answered, and what that cost the people in its rows.
-
-One SQLite file beside the site's keys. It holds exact counts, and is as secret as the rows.
-Everything that is sent is written here first, in one transaction: after a crash at any moment,
-either nothing was sent and nothing spent, or the same answer is sent again.
-
-It is a chain of entries (`hushtable_federation.book.chain`), to which a book only adds. Cap, cards,
-answers and data sets are what the entries come to (`hushtable_federation.book.contents`).
-"""
+"""A site's book: what it has answered and spent, chained so that no change goes unseen."""
 
 import hmac
 from collections.abc import Sequence
@@ -23,19 +15,19 @@ from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
 from hushtable.privacy.rounding import rounded_up
 from hushtable_federation.book.chain import Entry
-from hushtable_federation.book.contents import ROLES, WAYS
-from hushtable_federation.book.digests import RowDigester, RowDigests
-from hushtable_federation.book.file import BookFile
-from hushtable_federation.book.registers import (
+from hushtable_federation.book.digests import (
     REGISTER,
     Digests,
     Period,
+    RowDigester,
+    RowDigests,
     barred,
     from_bytes,
     nameless,
 )
-from hushtable_federation.contribution import Contribution
+from hushtable_federation.book.file import ROLES, WAYS, BookFile
 from hushtable_federation.keys import Card
+from hushtable_federation.submission import Contribution
 
 #: Name of the rows, unless somebody says that there are several sets of different people.
 ALL_ROWS = "all rows"
@@ -150,7 +142,7 @@ class Book(BookFile):
         role : {"site", "coordinator"}
             As what.
         how : {"code", "card", "asked"}, optional
-            How they were verified: see `hushtable_federation.book.contents.WAYS`.
+            How they were verified: see `hushtable_federation.book.file.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")

@@ -19,7 +19,7 @@ from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import print_round
-from hushtable_federation.online.state import Said
+from hushtable_federation.online.shares import Statement
 from hushtable_federation.reply import Reply
 from hushtable_federation.site import Attendant, Site, SiteRows
 
@@ -104,7 +104,7 @@ class Screen(Attendant):
         self._answers, self._quiet = answers, quiet
         self.attended = not unattended
         self.cards = common.cards(answers.trust or [])
-        self.statement = Said(answers.new_people, answers.outside_too)
+        self.statement = Statement(answers.new_people, answers.outside_too)
 
     def confirm(self, reply: Reply) -> None:
         """Show the round; ask whether strangers are who they say, and whether to send."""

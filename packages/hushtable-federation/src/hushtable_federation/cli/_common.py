@@ -7,13 +7,12 @@ from typing import Annotated, Any, TypeAlias
 from hushtable.cli._options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable_federation.collect import Collection
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.meeting_notes import read_verified
+from hushtable_federation.meeting import read_verified
 from hushtable_federation.policy import Persons
-from hushtable_federation.roster import check_coordinator
-from hushtable_federation.round import Round, now
+from hushtable_federation.result import Collection
+from hushtable_federation.round import Round, check_coordinator, now
 
 RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
 Submissions: TypeAlias = Annotated[list[Path], argument("SUBMISSION...", "What the sites sent.")]

@@ -11,8 +11,7 @@ from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import PersonsOption, stated_persons
 from hushtable_federation.keys import Keys, check_name
-from hushtable_federation.policy import Persons
-from hushtable_federation.policy_file import policy_beside, write_policy
+from hushtable_federation.policy import Persons, policy_beside, write_policy
 from hushtable_federation.settings import write_settings
 
 _Name = Annotated[str, argument("NAME", "As others see you.")]

@@ -26,8 +26,7 @@ from hushtable_federation.describe import period_words
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
 from hushtable_federation.round import Round, shown_time, stamp
-from hushtable_federation.stream import Every
-from hushtable_federation.terms import Asked
+from hushtable_federation.terms import Every, TermOptions
 
 _Plan = Annotated[
     Path,
@@ -103,7 +102,7 @@ def open_(
     """
     target = Target(output, [plan, *roster])
     sites, keys = cards(roster), Keys.load(key)
-    terms: Asked = {
+    terms: TermOptions = {
         "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
         "max_rows": max_rows, "adjacency": adjacency, "rows_per_person": rows_per_person,
     }  # fmt: skip

@@ -12,7 +12,7 @@ from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
 from hushtable_federation.clock import stamp
 from hushtable_federation.reply import Reply
-from hushtable_federation.site import Answer, Site, SiteRows
+from hushtable_federation.site import FileAnswer, Site, SiteRows
 
 
 def submit(
@@ -55,7 +55,7 @@ class _Submitting(Screen):
         super().report(reply, rows)
 
 
-def _facts(answer: Answer, output: Path) -> dict[str, Any]:
+def _facts(answer: FileAnswer, output: Path) -> dict[str, Any]:
     reply = answer.reply
     return {
         "command": "round submit",

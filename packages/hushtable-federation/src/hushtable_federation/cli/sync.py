@@ -16,16 +16,16 @@ from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
 from hushtable_federation.clock import goes_on, now, shown_time, stamp
 from hushtable_federation.coordinator import Coordinator
-from hushtable_federation.folder.posts import Posts
-from hushtable_federation.folder.store import Store
-from hushtable_federation.folder.visits import Visit
-from hushtable_federation.report.rounds import (
+from hushtable_federation.describe import (
     aside_lines,
     damaged_words,
     done_words,
     next_lines,
     waits_words,
 )
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import RoundFolder
+from hushtable_federation.folder.visits import Visit
 from hushtable_federation.site import Site
 
 Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
@@ -96,7 +96,7 @@ def _exit_code(visits: Sequence[Visit]) -> int:
 # --- for people and machines ----------------------------------------------------------------------
 
 
-def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
+def _facts(posts: RoundFolder, visit: Visit) -> dict[str, Any]:
     return {
         "round_id": posts.round.round_id,
         "title": posts.round.title,
@@ -123,7 +123,7 @@ class _Summary:
     answers: Answers
     output: Path | None
 
-    def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
+    def print(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> None:
         for posts, visit in visited:
             self._print_one(posts, visit)
         if self.store.aside:
@@ -138,7 +138,7 @@ class _Summary:
             print("To do here: nothing now. Call again when the others have called, or each day:")
             print(f"  {self._command()}")
 
-    def _print_one(self, posts: Posts, visit: Visit) -> None:
+    def _print_one(self, posts: RoundFolder, visit: Visit) -> None:
         title = f" {shown(posts.round.title)}" if posts.round.title else ""
         print(f"Round {posts.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
         me = self.site.card.name
