@@ -1,9 +1,8 @@
-"""Several organisations: rounds, secure sums, the site's book. Needs the extra ``federation``.
+"""Several organisations: rounds, secure sums, the site's book.
 
-The public names are here and load on first use; the files beside are the room's own. It may
-import counts, plans, data and privacy, and no report or command. Tested in ``tests/federation``,
-by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare and vantage6 in
-``tests/flower``, ``tests/nvflare`` and ``tests/vantage6``.
+`Site` and `Coordinator` are the front doors; the other public names are their parts. All load on
+first use. Tested here, by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare
+and vantage6 in folders of their own.
 """
 
 from typing import TYPE_CHECKING

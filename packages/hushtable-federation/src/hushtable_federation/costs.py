@@ -42,8 +42,8 @@ class Forecast(Displayed):
 
     Examples
     --------
-    >>> from hushtable_federation import Outlook
-    >>> Outlook("again", "the same round", 1.45, "", more=2, course=(1.45, 1.83)).allowed
+    >>> from hushtable_federation import Forecast
+    >>> Forecast("again", "the same round", 1.45, "", more=2, course=(1.45, 1.83)).allowed
     True
     """
 
@@ -80,7 +80,7 @@ def forecast(
 
     Returns
     -------
-    list of Outlook
+    list of Forecast
 
     Raises
     ------

@@ -244,7 +244,7 @@ class Lying(RoundFolder):
     keys: Keys
 
     def add(self, step: str, sender: str, content: bytes) -> bool:
-        """As `Posts.add`; shares are changed, the same way each time."""
+        """As `RoundFolder.add`; shares are changed, the same way each time."""
         if step == "unmask":
             said = Message.read(content, self.keys.card)
             arrays = said.arrays | {"shares": said.arrays["shares"] ^ np.uint8(1)}
@@ -278,15 +278,15 @@ class Play:
     ----------
     folder : Path
         Empty; gets the folder of the round, ``round``, and one of each party.
-    cast : Cast
+    cast : Scenario
         Who plays.
     told : callable
         Takes each `Event` as it happens, of visits at which something did.
 
     Attributes
     ----------
-    sites : list of Player
-    lead : Player
+    sites : list of Participant
+    lead : Participant
         The coordinator.
     result : Result or None
         None as long as there is none.

@@ -88,7 +88,7 @@ class CoordinatorVisit:
 
     Parameters
     ----------
-    posts : Posts
+    posts : RoundFolder
         Of the round.
     keys : Keys
         The coordinator's.
@@ -326,7 +326,7 @@ class SiteVisit:
 
     Parameters
     ----------
-    posts : Posts
+    posts : RoundFolder
         Of the round.
     me : Card
         The site's.
