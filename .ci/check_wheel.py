@@ -28,7 +28,7 @@ NEEDED = {
     "hushtable": ("data/known_columns.toml", "report/page.html"),
     "hushtable_bench": ("paper/published.toml", "known.toml"),
     "hushtable_connect": ("omop/concepts.toml",),
-    "hushtable_federation": ("policy.toml",),
+    "hushtable_federation": ("policy.toml", "site.toml"),
 }
 
 #: Seconds that a first use may take with kernels that are built, from import to scores.

@@ -13,8 +13,8 @@ from hushtable import Feature, HushTable, Plan, Schema, Sketch, files, plugins
 from hushtable.cli import main
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
+from hushtable_federation.layout import Sealed
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 

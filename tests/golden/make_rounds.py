@@ -7,8 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 from hushtable import LocalModel, files
-from hushtable_federation.layout import Layout
-from hushtable_federation.sealed import Sealed
+from hushtable_federation.layout import Layout, Sealed
 from round_helpers import T0, Consortium
 
 folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}" / "rounds"

@@ -1,5 +1,6 @@
 """What several tests of the command line share."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,16 @@ categories = ["north", "south"]
 def trust(folder, *names):
     """Options that name the cards of a round as those of their owners."""
     return [word for name in names for word in ("--trust", folder / f"{name}.card")]
+
+
+def say(folder, name, **entries):
+    """Add entries to a site's file, or change those that are there; return the file."""
+    path = folder / f"{name}.toml"
+    lines = path.read_text().splitlines()
+    kept = [line for line in lines if line.partition(" = ")[0] not in entries]
+    added = [f"{entry} = {json.dumps(value)}" for entry, value in entries.items()]
+    path.write_text("\n".join([*kept, *added]) + "\n")
+    return path
 
 
 def write_rows(path, n_rows, seed=0):

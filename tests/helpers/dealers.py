@@ -4,8 +4,7 @@ import secrets
 
 import numpy as np
 
-from hushtable_federation.masks import dealing as d
-from hushtable_federation.masks import shamir
+from hushtable_federation import masks
 
 
 def deal(about, keys, threshold, n_sites, *, commit=None, change=None, degree=None):
@@ -15,29 +14,29 @@ def deal(about, keys, threshold, n_sites, *, commit=None, change=None, degree=No
     the row that is dealt and committed to; ``degree`` is another one than that of the threshold.
     """
     length = threshold if degree is None else degree + 1
-    polynomials = [shamir.polynomial(key, length) for key in keys]
-    mask = shamir.random_numbers(length)
+    polynomials = [masks.polynomial(key, length) for key in keys]
+    mask = masks.random_numbers(length)
     rows, readers = [], []
     for place in range(1, n_sites + 1):
-        row = secrets.token_bytes(d.NONCE_BYTES) + b"".join(
-            shamir.value(one, place).to_bytes(shamir.SHARE_BYTES) for one in polynomials
+        row = secrets.token_bytes(masks.NONCE_BYTES) + b"".join(
+            masks.value(one, place).to_bytes(masks.SHARE_BYTES) for one in polynomials
         )
         rows.append(row if change is None else change(place, row))
-        opening = d._opening(about, place, rows[-1], shamir.value(mask, place))
-        readers.append(d._hash(about, b"reader", place, opening))
-    committed = [d._hash(about, b"secret", j, key) for j, key in enumerate(commit or keys)]
-    empty = np.empty((0, shamir.SHARE_BYTES), np.uint8)
-    made = d.Dealing(about, d._table(committed), d._table(readers), empty)
+        opening = masks._opening(about, place, rows[-1], masks.value(mask, place))
+        readers.append(masks._hash(about, b"reader", place, opening))
+    committed = [masks._hash(about, b"secret", j, key) for j, key in enumerate(commit or keys)]
+    empty = np.empty((0, masks.SHARE_BYTES), np.uint8)
+    made = masks.Dealing(about, masks._table(committed), masks._table(readers), empty)
     z = list(mask)
     for weight, one in zip(made._weights, polynomials, strict=True):
-        z = [(a + weight * b) % shamir.PRIME for a, b in zip(z, one, strict=True)]
-    proof = d._table([number.to_bytes(shamir.SHARE_BYTES) for number in z[:threshold]])
-    return d.Dealing(about, made.secrets, made.readers, proof), rows
+        z = [(a + weight * b) % masks.PRIME for a, b in zip(z, one, strict=True)]
+    proof = masks._table([number.to_bytes(masks.SHARE_BYTES) for number in z[:threshold]])
+    return masks.Dealing(about, made.secrets, made.readers, proof), rows
 
 
 def shifted(row, j=0, by=1):
     """Return a row whose share of one secret is another."""
-    at = d.NONCE_BYTES + j * shamir.SHARE_BYTES
-    end = at + shamir.SHARE_BYTES
-    number = (int.from_bytes(row[at:end]) + by) % shamir.PRIME
-    return row[:at] + number.to_bytes(shamir.SHARE_BYTES) + row[end:]
+    at = masks.NONCE_BYTES + j * masks.SHARE_BYTES
+    end = at + masks.SHARE_BYTES
+    number = (int.from_bytes(row[at:end]) + by) % masks.PRIME
+    return row[:at] + number.to_bytes(masks.SHARE_BYTES) + row[end:]

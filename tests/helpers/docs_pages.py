@@ -157,6 +157,8 @@ def two_years_of_visits():
         named.insert(0, "patient", [f"P{i:03}" for i in range(first, first + 400)])
         named["pulse"] += year - 2026
         named.to_csv(f"visits-{year}.csv", index=False)
+        entries = f'key = "south.key"\nperson = "patient"\ndata_set = "{year}"\n'
+        Path(f"south-{year}.toml").write_text(entries)
     do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
 
 
@@ -164,8 +166,8 @@ def visits_of(site, year):
     """Return the command by which another site answers about a year."""
     trust = "--trust lead.card --trust north.card"
     return [
-        f"round submit {year}.hush visits-{year}.csv --key {site}.key --person patient "
-        f"--data-set {year} --new-people {trust} --yes -o {site}.{year}.hush"
+        f"round submit {year}.hush visits-{year}.csv --site {site}-{year}.toml --new-people "
+        f"{trust} --yes -o {site}.{year}.hush"
     ]
 
 

@@ -128,8 +128,7 @@ class Reader:
         if arguments[:1] == ["bench"]:
             check_options(arguments)
         elif program == "hushtable":
-            answers = arguments[:2] == ["round", "sync"] and not arguments[3].startswith("-")
-            asks = arguments[:2] == ["round", "submit"] or answers
+            asks = arguments[:2] in (["round", "submit"], ["round", "sync"])
             if asks and "--yes" not in arguments:
                 arguments.append("--yes")  # it asks, and the reader agrees
             refused = line.endswith("# refused")

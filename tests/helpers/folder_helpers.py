@@ -6,14 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.coordinator import CoordinatorVisit
-from hushtable_federation.folder.posts import Posts, post_round, rounds
-from hushtable_federation.folder.site import SiteVisit
-from hushtable_federation.folder.store import Store
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result
-from hushtable_federation.site import Reply
 from round_helpers import T0, UNATTENDED
 
 
@@ -54,7 +53,7 @@ class Folder:
             for one in rounds(store)
             if one.round_id == self.round.round_id and one.coordinator == self.lead.card
         ]
-        return Posts(found, store)
+        return RoundFolder(found, store)
 
     def output(self, name):
         return self.consortium.folder / f"{name}.{self.round.round_id[:12]}.result.hush"

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from hushtable import Plan, Sketch
 from hushtable_federation.policy import Policy
-from hushtable_federation.site import Reply
+from hushtable_federation.reply import Reply
 from round_helpers import SCHEMA, T0
 
 #: Of sites that count persons by a column.

@@ -8,8 +8,9 @@ from hushtable import Feature, Plan, Schema, load
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import write_policy
+from hushtable_federation.policy import write_policy
 from hushtable_federation.round import Round
+from hushtable_federation.site import Site
 
 SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
 
@@ -32,6 +33,7 @@ class Places:
                 book.trust([self.keys[other].card for other in names])
             self.write_policy(name)
             X = np.random.default_rng(seed).normal(size=(100, 2))
+            self.file(name).write_text(f'key = "{name}.key"\nrows = "{name}.csv"\n')
             np.savetxt(folder / f"{name}.csv", X, delimiter=",", header="a,b", comments="")
 
     def write_policy(self, name):
@@ -46,10 +48,13 @@ class Places:
     def book(self, name, how=Book.open, *more, **options):
         return how(self.folder / f"{name}.book", *more, **options)
 
-    def config(self, name):
-        """Return what a site is configured with."""
-        key, data = (str(self.folder / f"{name}.{kind}") for kind in ("key", "csv"))
-        return {"key": key, "data": data, "data-set": name}
+    def file(self, name):
+        """Return a site's file."""
+        return self.folder / f"{name}.toml"
+
+    def answer(self, name, request):
+        """Return what a site answers, as after a start."""
+        return Site.open(self.file(name)).answer(request)
 
     def open(self, least=2, title="", rows_per_person=1):
         """Open a round, and put it there."""

@@ -8,16 +8,16 @@ import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import listed, shares, without
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online import shares, steps
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.reply import Reply
+from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 
 #: When every round of these tests is opened.
 T0 = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -136,7 +136,7 @@ class Hand:
         self.dealt, self.sealed, self.masked = {}, {}, {}
         for name, content in online.answers("shares").items():
             message = Message.read(content, self.round.card(name)).check(self.round, "shares")
-            self.dealt[name], self.sealed[name] = shares.read(self.round, message)
+            self.dealt[name], self.sealed[name] = shares.read_dealt(self.round, message)
         for name, content in online.answers("masked").items():
             self.masked[name] = files.unpack(content, name).digest
 
@@ -151,7 +151,10 @@ class Hand:
         """Return a request about a list, for one site."""
         sealed = {name: self.sealed[name][reader] for name in names}
         return ask(
-            self.round, step, self.lead, *listed.request(self.sites(names), self.dealt, sealed)
+            self.round,
+            step,
+            self.lead,
+            *shares.ask_about_list(self.sites(names), self.dealt, sealed),
         )
 
     def unmask(self, signed):
@@ -161,7 +164,7 @@ class Hand:
     def without(self, names, complaints):
         """Return a request to leave sites out, which shows answers that complain."""
         read = {n: Message.read(c, self.round.card(n)) for n, c in complaints.items()}
-        body, contents = without.request(names, self.dealt, read)
+        body, contents = steps.ask_without(names, self.dealt, read)
         return ask(self.round, "without", self.lead, body, enclosed(contents))
 
 

@@ -15,7 +15,7 @@ from round_helpers import SCHEMA, T0, Consortium
 #: Moments in which a site may die while it answers, as what is patched to kill.
 MOMENTS = {
     "before the noise": "mechanism, 'add_noise'",
-    "before the masks": "site.mask, 'pairwise_mask'",
+    "before the masks": "site, 'pairwise_mask'",
     "before the book is asked": "Book, 'record'",
     "inside the transaction": "Chain, 'append'",
     "while the file is written": "os, 'fsync'",
@@ -28,7 +28,7 @@ import numpy as np
 from datetime import datetime
 from pathlib import Path
 from hushtable import Sketch, files
-from hushtable_federation import site
+from hushtable_federation import reply as site
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Chain
 from hushtable_federation.keys import Keys
@@ -110,7 +110,7 @@ def test_who_comes_second_gets_what_was_noted_first(consortium):
     """Between its look into the book and its own note, another process may have answered."""
     those = consortium(2)
     round_, site = those.open(), those.sites["s00"]
-    from hushtable_federation.site import Reply
+    from hushtable_federation.reply import Reply
 
     replies = [Reply(round_, site.keys, site.book, at=T0) for _ in range(2)]
     first, second = (reply.submission(site.sketch(those.plan)) for reply in replies)
@@ -119,7 +119,7 @@ def test_who_comes_second_gets_what_was_noted_first(consortium):
 
 def test_a_cap_that_was_reached_in_between(consortium):
     from hushtable.errors import PrivacyError
-    from hushtable_federation.site import Reply
+    from hushtable_federation.reply import Reply
 
     those = consortium(2, cap=1.0)
     site = those.sites["s00"]

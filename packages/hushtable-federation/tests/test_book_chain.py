@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from book_helpers import edit, old_book, relink, run
+from book_helpers import edit, relink, run
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
-from round_helpers import T0, Consortium
+from round_helpers import Consortium
 
 
 @pytest.fixture(scope="module")
@@ -234,61 +234,6 @@ def test_an_answer_is_repeated_whatever_the_rows(path):
         np.testing.assert_array_equal(again.counts, first.counts)
         with pytest.raises(UsageError, match="needs a text"):
             book.record(replace(first, round_id="x", data_set="\ud800"))
-
-
-# --- books of version 1 ---------------------------------------------------------------------------
-
-
-def test_an_old_book_is_taken_over(consortium, tmp_path):
-    those = consortium(2)
-    site = those.sites["s00"]
-    rounds = [those.open(title=title, epsilon=0.5) for title in "ab"]
-    sent = [site.submit(round_) for round_ in rounds]
-    answers = site.book.answers()
-    path = old_book(tmp_path / "old.book", site.keys.card, answers, [*those.cards, those.lead.card])
-    with Book.open(path, site.keys.card) as book:
-        assert [e.kind for e in book.history()] == ["site", *3 * ["trust"], *2 * ["answer"]]
-        assert (book.site, book.epsilon, book.delta) == ("s00", 10.0, 1e-6)
-        assert set(book.known("site")) == {"s00", "s01", "lead"}
-        assert book.known("coordinator") == {}
-        assert book.total("all rows") == site.book.total("all rows")
-        assert book.step("ab", "keys") == ("cd", b"answer", {})
-        for one, other in zip(book.answers(), answers, strict=True):
-            assert (one.round_id, one.made, one.share) == (other.round_id, T0, other.share)
-            np.testing.assert_array_equal(one.sent, other.sent)
-            assert one.content == one.round == b""
-        head = book.head
-    with Book.open(path) as book:
-        assert book.head == head
-        site.book, mine = book, site.book
-        # The file is made again, as it was.
-        assert [site.submit(round_) for round_ in rounds] == sent
-        site.book = mine
-
-
-@pytest.mark.parametrize("statement", [
-    "update answers set share = '[]'",
-    "update answers set spent = 'not JSON'",
-    "update answers set counts = x'00'",
-    "update answers set made = 'yesterday'",
-    "update known set card = '{}'",
-    "update site set epsilon = 'a lot'",
-    "delete from site",
-    "drop table known",
-])  # fmt: skip
-def test_an_old_book_that_cannot_be_read_stays_as_it_is(consortium, tmp_path, statement):
-    those = consortium(2)
-    site = those.sites["s00"]
-    site.submit(those.open())
-    path = old_book(tmp_path / "old.book", site.keys.card, site.book.answers(), those.cards)
-    run(path, statement)
-    before = path.read_bytes()
-    with pytest.raises(FileError, match="a damaged one: restore it"):
-        Book.open(path).answers()
-    assert path.read_bytes() == before
-
-
-# --- time -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.serial

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch, kernels
+from hushtable.data.persons import SAMPLE
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable_federation.book.digests import SAMPLE, RowDigester, RowDigests
+from hushtable_federation.book.digests import RowDigester, RowDigests
 
 KEY = b"k" * 32
 SCHEMA = Schema([

@@ -7,7 +7,7 @@ import pytest
 from hushtable import Feature, Plan, Schema
 from hushtable.errors import PrivacyError, RoundError
 from hushtable_federation import SecureSum
-from hushtable_federation.campaign import following
+from hushtable_federation.coordinator import following
 from hushtable_federation.layout import Layout
 from hushtable_federation.rehearsal import Rehearsal
 from hushtable_federation.round import Round

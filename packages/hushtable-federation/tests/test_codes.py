@@ -10,10 +10,16 @@ from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
 from hushtable_federation import codes
 from hushtable_federation.book.book import Book
 from hushtable_federation.codes import Hello, Reveal, Seen, shown_code
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.keys import Keys
-from hushtable_federation.meeting import MEETING, visit
-from hushtable_federation.meeting_notes import State, confirm, read_verified, verified_beside
+from hushtable_federation.meeting import (
+    MEETING,
+    State,
+    confirm,
+    read_verified,
+    verified_beside,
+    visit,
+)
 
 NAMES = ("lead", "north", "south")
 

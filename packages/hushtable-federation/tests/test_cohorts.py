@@ -16,8 +16,8 @@ from hushtable.data.persons import SAMPLE, Known, among
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.book import Book
-from hushtable_federation.book.registers import Period, barred, from_bytes, nameless, to_bytes
-from hushtable_federation.site import Reply
+from hushtable_federation.book.digests import Period, barred, from_bytes, nameless, to_bytes
+from hushtable_federation.reply import Reply
 from person_helpers import PLAN, counted, names, reply_of, table
 from round_helpers import T0
 
@@ -192,7 +192,7 @@ def test_new_people_need_others_to_be_new_beside(those):
     book.check_others("all rows")
     answered(those, those.open(title="1"), table(names(0, 80)), "all rows")
     book.check_others("2027")
-    with pytest.raises(UsageError, match="--data-set of their own"):
+    with pytest.raises(UsageError, match="data_set of their own"):
         book.check_others("all rows")
 
 

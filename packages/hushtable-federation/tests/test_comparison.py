@@ -13,9 +13,8 @@ from hushtable.privacy import Horizon
 from hushtable_federation import Comparison
 from hushtable_federation.comparison import ALIKE, strange_share
 from hushtable_federation.hidden import draw_hidden
-from hushtable_federation.layout import Layout
-from hushtable_federation.sealed import Sealed
-from hushtable_federation.site import Reply
+from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.reply import Reply
 
 ROWS = 1_500
 SIZES = {"n_tables": 50, "n_cells": 64, "min_depth": 4, "max_depth": 10}

@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 import dealers
 from hushtable.errors import RoundError
-from hushtable_federation.masks import dealing as module
-from hushtable_federation.masks import shamir
-from hushtable_federation.masks.dealing import NONCE_BYTES, Dealing, opening_bytes
-from hushtable_federation.masks.shamir import PRIME, SHARE_BYTES
+from hushtable_federation import masks
+from hushtable_federation.masks import (
+    NONCE_BYTES,
+    PRIME,
+    SHARE_BYTES,
+    Dealing,
+    opening_bytes,
+)
 
 ABOUT = b"a round, a dealer"
 KEYS = [bytes([j]) * 32 for j in range(1, 5)]
@@ -43,7 +47,7 @@ def test_any_threshold_of_rows_gives_each_secret(keys, threshold, more, random):
     places = random.sample(range(1, n + 1), threshold)
     for j, key in enumerate(keys):
         some = {place: int.from_bytes(shares_of(rows[place - 1])[j]) for place in places}
-        found = shamir.combine(some)
+        found = masks.combine(some)
         assert found == key
         assert dealing.fits(j, found)
     for place, row in enumerate(rows, 1):
@@ -59,7 +63,7 @@ def test_fewer_rows_give_nothing(dealt):
     for some in itertools.combinations(range(1, 6), 2):
         for j in range(len(KEYS)):
             shares = {place: int.from_bytes(shares_of(rows[place - 1])[j]) for place in some}
-            assert not dealing.fits(j, shamir.combine(shares))
+            assert not dealing.fits(j, masks.combine(shares))
     proofs = {Dealing.deal(ABOUT, KEYS, 3, 5)[0].proof.tobytes() for _ in range(20)}
     assert len(proofs) == 20
     # Each byte of it is as likely as any other: of 200 proofs, none is rare or frequent.
@@ -210,4 +214,4 @@ def test_weights_follow_from_all_that_was_committed_to(dealt):
         seen.add(tuple(Dealing(ABOUT, **parts, proof=dealing.proof)._weights))
     assert len(seen) == 3
     assert all(0 <= weight < PRIME for weight in dealing._weights)
-    assert module._WEIGHT_BYTES * 8 - PRIME.bit_length() >= 120  # as good as uniform
+    assert masks._WEIGHT_BYTES * 8 - PRIME.bit_length() >= 120  # as good as uniform

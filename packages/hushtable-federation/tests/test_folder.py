@@ -12,16 +12,16 @@ from folder_helpers import Clock, Folder
 from hushtable import Plan, files
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.posts import Amendment, rounds
+from hushtable_federation.describe import standing, todos
+from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.round_folder import Amendment, rounds
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
-from hushtable_federation.masks import seal
+from hushtable_federation.masks import seal_row
 from hushtable_federation.online.messages import Message
 from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.report.rounds import standing, todos
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
@@ -554,13 +554,13 @@ def test_an_answer_from_the_future_is_said_to_be_one(folder, clock):
 
 def test_bad_shares_go_through_without(folder, monkeypatch):
     """A dealer whose shares are none for one site is left out, and the sum is of the others."""
-    here, sealed = folder(5, least=3), seal.sealed
+    here = folder(5, least=3)
 
     def spoiled(key, dealer, reader, row):
         bad = dealer == "s01" and reader == "s00"
-        return sealed(key, dealer, reader, bytes(len(row)) if bad else row)
+        return seal_row(key, dealer, reader, bytes(len(row)) if bad else row)
 
-    monkeypatch.setattr(seal, "sealed", spoiled)
+    monkeypatch.setattr("hushtable_federation.online.shares.seal_row", spoiled)
     here.sites()
     found = {}
     for _ in range(4):

@@ -6,14 +6,19 @@ import pytest
 
 from hushtable import Plan, files
 from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
-from hushtable_federation.campaign import check_drawn_from, round_after, tables_after
-from hushtable_federation.hidden import draw_hidden, opened_secret, read_plan, seal_secret
+from hushtable_federation.coordinator import check_drawn_from, round_after, tables_after
+from hushtable_federation.hidden import (
+    SealedSecret,
+    draw_hidden,
+    opened_secret,
+    read_plan,
+    seal_secret,
+)
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
 from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
-from hushtable_federation.secret import SealedSecret
 from round_helpers import DEADLINE, SCHEMA, T0, Consortium
 
 SECRET = bytes(range(32))

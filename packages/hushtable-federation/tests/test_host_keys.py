@@ -11,7 +11,7 @@ import pytest
 from hushtable import far
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, FileError
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.mailbox import Store, name_of
 
 paramiko = pytest.importorskip("paramiko")
 

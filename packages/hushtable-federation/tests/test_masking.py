@@ -14,9 +14,17 @@ from hushtable import Feature, Schema
 from hushtable.errors import RoundError
 from hushtable_federation.hidden import generator
 from hushtable_federation.keys import Keys
-from hushtable_federation.masks.agree import agreed_key
-from hushtable_federation.masks.mask import pairwise_mask, stream
-from hushtable_federation.masks.shamir import PRIME, combine, decode, polynomial, value, weights
+from hushtable_federation.masks import (
+    PRIME,
+    agreed_key,
+    combine,
+    decode,
+    pairwise_mask,
+    polynomial,
+    stream,
+    value,
+    weights,
+)
 
 ROWS = 4096
 

@@ -7,7 +7,8 @@ import pytest
 
 from hushtable import files
 from hushtable.errors import FileError, RoundError
-from hushtable_federation.online import configured, nodes
+from hushtable_federation.coordinator import Coordinator
+from hushtable_federation.online import carriers
 from place_helpers import Places
 
 NAMES = ("east", "north", "south")
@@ -29,7 +30,7 @@ class Network:
     def push(self, node, request):
         site, step = node.removeprefix("node of "), files.unpack(request, "").manifest["step"]
         self.asked.append((site, step, request))
-        answer = configured.answer(self.places.config(site), request)
+        answer = self.places.answer(site, request)
         self.said.append(answer)
         fate = self.fate(site, step)
         if isinstance(fate, BaseException):
@@ -44,16 +45,16 @@ class Network:
 
     def run(self, timeout=60.0):
         here = self.places.folder
-        paths = (here / name for name in ("round.hush", "lead.key", "result.hush"))
-        state = configured.coordinate(self, *paths, timeout)
+        lead = Coordinator.open(here / "lead.key")
+        state = lead.run(self, here / "round.hush", here / "result.hush", timeout=timeout)
         assert json.loads((here / "result.state.json").read_text()) == state
         return state
 
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "_LOOK", 0.01)
-    monkeypatch.setattr(nodes, "_PAUSE", 0.1)
+    monkeypatch.setattr(carriers, "_LOOK", 0.01)
+    monkeypatch.setattr(carriers, "_PAUSE", 0.1)
     return Places(tmp_path)
 
 
@@ -125,12 +126,11 @@ def test_another_process_goes_on_where_this_one_was_stopped(places):
 
 
 def test_a_site_without_keys_book_or_policy_names_them(places):
-    config = places.config("south")
     for name in ("key", "book", "policy.toml"):
         path = places.folder / f"south.{name}"
         path.rename(f"{path}.away")
         with pytest.raises(FileError, match=r"south\."):
-            configured.answer(config, b"")
+            places.answer("south", b"")
         Path(f"{path}.away").rename(path)
 
 
@@ -147,8 +147,8 @@ def test_a_column_of_persons_is_counted_by_over_any_carrier(places, least_stated
     policy = places.folder / "east.policy.toml"
     policy.write_text(policy.read_text().replace("persons = 1", 'persons = "column"'))
     round_ = places.open(least=3, rows_per_person=least_stated)
-    config = places.config
-    places.config = lambda name: config(name) | ({"person": "patient"} if name == "east" else {})
+    with places.file("east").open("a") as file:
+        file.write('person = "patient"\n')
     state = Network(places).run()
     assert state["done"], state
     with places.book("east") as book:

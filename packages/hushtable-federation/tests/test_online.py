@@ -9,11 +9,10 @@ from scipy import stats
 from hushtable import files
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import STEPS, Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.rehearsal import Rehearsal
 from round_helpers import Hand, Online, agent, signed_anew, total_of
 
 
@@ -522,19 +521,3 @@ def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(conso
 
 
 # --- transports -----------------------------------------------------------------------------------
-
-
-def test_a_function_of_requests_to_answers_is_a_transport_too(tmp_path):
-    here = Rehearsal(("east", "north", "south"), tmp_path, least=2)
-    sites, steps = {name: here.site(name) for name in here.keys}, []
-
-    def carry(requests):
-        steps.append(sorted(requests))
-        lost = {"east"} if len(steps) > 1 else set()
-        return {name: sites[name].answer(requests[name]) for name in set(requests) - lost}
-
-    secure_sum = SecureSum(here.round, here.lead, carry)
-    assert len(secure_sum.run().ledger.shares) == 2
-    assert steps[:2] == [["east", "north", "south"]] * 2
-    assert secure_sum.lost == {"east": "masked: silent"}
-    here.close()

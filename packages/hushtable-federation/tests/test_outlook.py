@@ -7,9 +7,9 @@ import pytest
 from hushtable import Plan
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable_federation import Reply, forecast
+from hushtable_federation.costs import MOST, _largest, last_rows, totals
 from hushtable_federation.describe import officer_words
 from hushtable_federation.layout import Layout
-from hushtable_federation.outlook import MOST, _largest, last_rows, totals
 from round_helpers import DEADLINE, SCHEMA, T0, Consortium
 
 LAID = {"epsilon": 1.0, "expected_rows": 9000, "random_state": 0}

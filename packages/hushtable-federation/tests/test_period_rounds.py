@@ -11,14 +11,13 @@ import pytest
 from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files, load
 from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError, UsageError
 from hushtable.privacy import Horizon
-from hushtable_federation.collect import with_seal
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
 from hushtable_federation.online.messages import ask
 from hushtable_federation.refusals import Refused
-from hushtable_federation.result import Result
+from hushtable_federation.reply import Reply
+from hushtable_federation.result import Result, with_seal
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 from places import DOCS
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED, Consortium, Online
 

@@ -25,7 +25,7 @@ def test_fifty_rows_of_each_patient_count_as_one(those):
     round_ = those.open(rows_per_person=1)
     reply = reply_of(those, round_)
     fifty = pa.concat_tables([once] * 50)
-    with pytest.raises(Refused, match="--person") as refused:
+    with pytest.raises(Refused, match="person = ") as refused:
         reply.submission(Sketch.from_data(reply.plan, fifty))
     assert refused.value.word is Refusal.POLICY
     assert those.sites["s00"].book.answers() == []

@@ -11,16 +11,13 @@ from hushtable.errors import (
     RoundError,
     UsageError,
 )
-from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message, ask
-from hushtable_federation.policy import Policy
-from hushtable_federation.policy_file import load_policy, policy_beside, write_policy
+from hushtable_federation.policy import Approval, Policy, load_policy, policy_beside, write_policy
 from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
-from hushtable_federation.trusting import trust
 from round_helpers import DEADLINE, SCHEMA, T0, Consortium, Online
 
 

@@ -6,16 +6,14 @@ from datetime import timedelta
 import pytest
 
 from hushtable.errors import UsageError
-from hushtable_federation import clock
-from hushtable_federation.folder.cast import Cast
-from hushtable_federation.folder.posts import Posts, post_round
+from hushtable_federation import clock, describe
+from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.rehearsal import Play
-from hushtable_federation.folder.store import Store
+from hushtable_federation.folder.round_folder import RoundFolder, post_round
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.report import rounds as words
+from hushtable_federation.rehearsal import Play, Scenario
 
 PHASES = ["counting", "closing", "unmasking", "done"]
 
@@ -23,20 +21,20 @@ PHASES = ["counting", "closing", "unmasking", "done"]
 def progress(play):
     """Look as whoever comes by does: with nothing but the folder."""
     store = Store.open(play.folder / "round")
-    return Progress.of(Posts(play.round, store))
+    return Progress.of(RoundFolder(play.round, store))
 
 
 @pytest.fixture
 def play(tmp_path):
     """A round of five in its folder, which nobody has answered."""
-    play = Play(tmp_path, Cast(5, tables=5, seed=1))
+    play = Play(tmp_path, Scenario(5, tables=5, seed=1))
     post_round(Store.open(tmp_path / "round"), play.round)
     yield play
     play.close()
 
 
 def add(play, step, sender, content):
-    Posts(play.round, Store.open(play.folder / "round")).add(step, sender, content)
+    RoundFolder(play.round, Store.open(play.folder / "round")).add(step, sender, content)
 
 
 # --- phases ---------------------------------------------------------------------------------------
@@ -45,15 +43,17 @@ def add(play, step, sender, content):
 @pytest.mark.parametrize("cast", [{}, {"away": 1, "late": 1}])
 def test_a_round_goes_through_its_phases_and_everybody_knows_what_to_do(tmp_path, cast):
     seen = []
-    play = Play(tmp_path, Cast(5, tables=5, seed=4, **cast), lambda _: seen.append(progress(play)))
+    play = Play(
+        tmp_path, Scenario(5, tables=5, seed=4, **cast), lambda _: seen.append(progress(play))
+    )
     play.run()
     order = [PHASES.index(one.phase) for one in seen]
     assert order == sorted(order)
     assert {0, 2, 3} <= set(order)
     for one in seen:
         n_in = len(one.those("in", "asked", "helped", "summed"))
-        assert str(n_in) in words.standing(one)
-        who = {name for todo in words.todos(one) for name in todo.who}
+        assert str(n_in) in describe.standing(one)
+        who = {name for todo in describe.todos(one) for name in todo.who}
         assert who == {"lead", *play.round.names}
         assert set(one.waits_for) <= {"lead", *play.round.names}
         assert json.loads(json.dumps(one.facts()))["states"] == one.states
@@ -66,24 +66,26 @@ def test_who_is_awaited_and_then_too_late(play, monkeypatch):
     found = progress(play)
     assert found.phase == "counting"
     assert found.waits_for == play.round.names
-    assert "0 of 5 sites are in" in words.standing(found)
+    assert "0 of 5 sites are in" in describe.standing(found)
     later = play.round.deadline + clock.CLOCKS + timedelta(seconds=1)
     monkeypatch.setattr(clock, "read", lambda: later)
     found = progress(play)
     assert (found.phase, found.over, found.waits_for) == ("short", True, ["lead"])
-    (todo,) = (one for one in words.todos(found) if one.who == ["lead"])
+    (todo,) = (one for one in describe.todos(found) if one.who == ["lead"])
     assert todo.command == "hushtable round amend FOLDER --key KEY --days 3"
 
 
 def test_amendments_are_told_and_whoever_is_dropped_is_not_awaited(play):
     store = Store.open(play.folder / "round")
     until = play.round.deadline + timedelta(days=3)
-    Posts(play.round, store).amend(play.lead.keys, deadline=until, drop=("site02",), why="no power")
+    RoundFolder(play.round, store).amend(
+        play.lead.keys, deadline=until, drop=("site02",), why="no power"
+    )
     found = progress(play)
     assert found.states["site02"] == "dropped"
     assert "site02" not in found.waits_for
     assert found.round.deadline == until
-    assert words.amendment_words(found).endswith("without site02: no power")
+    assert describe.amendment_words(found).endswith("without site02: no power")
 
 
 # --- nothing that is not signed -------------------------------------------------------------------
@@ -108,7 +110,7 @@ def test_a_refusal_counts_if_its_site_signed_it_for_this_round(play):
     found = progress(play)
     assert found.refused == {"site01": Refusal.BUDGET}
     assert found.those("refused") == ["site01"]
-    assert words.site_words(found, "site01") == "refused: its budget does not suffice"
+    assert describe.site_words(found, "site01") == "refused: its budget does not suffice"
     assert found.states["site02"] == found.states["site03"] == "awaited"
     assert found.facts()["refusals"] == {"site01": "budget"}
 
@@ -126,7 +128,7 @@ def test_who_refused_and_then_answered_is_in(play):
 def test_two_different_answers_of_a_site_do_not_count(play):
     site = play.sites[0]
     play.visit(site)
-    posts = Posts(play.round, Store.open(play.folder / "round"))
+    posts = RoundFolder(play.round, Store.open(play.folder / "round"))
     ((_, content),) = posts.of("shares", "site01")
     said = Message.read(content, site.keys.card)
     body = said.body | {"again": True}
@@ -139,14 +141,14 @@ def test_two_different_answers_of_a_site_do_not_count(play):
 
 def test_there_are_words_for_every_state_refusal_and_step():
     told = {*Refusal} - {Refusal.SILENT, Refusal.GARBLED}  # which no site signs
-    assert told <= set(words._REFUSALS)
+    assert told <= set(describe._REFUSALS)
     steps = ["shares", "masked", "survivors", "unmask", "without", "submission", "result"]
     steps += [f"ask-{step}" for step in ("survivors", "unmask", "without")]
     for step in steps:
-        (sentence,) = words.done_words([step])
+        (sentence,) = describe.done_words([step])
         assert not sentence.startswith("Sent: ")
-    assert words.done_words(["shares", "masked"]) == words.done_words(["masked"])
-    assert "3 sites" in words.done_words(["ask-unmask"] * 3)[0]
+    assert describe.done_words(["shares", "masked"]) == describe.done_words(["masked"])
+    assert "3 sites" in describe.done_words(["ask-unmask"] * 3)[0]
 
 
 # --- rehearsals -----------------------------------------------------------------------------------
@@ -154,7 +156,7 @@ def test_there_are_words_for_every_state_refusal_and_step():
 
 def test_a_rehearsal_with_all_that_goes_wrong_ends_in_the_true_sum(tmp_path):
     events, before = [], clock.read
-    cast = Cast(9, away=2, late=1, liars=1, killed=2, tables=5, seed=2)
+    cast = Scenario(9, away=2, late=1, liars=1, killed=2, tables=5, seed=2)
     play = Play(tmp_path, cast, events.append)
     play.run()
     assert clock.read is before
@@ -170,7 +172,7 @@ def test_a_rehearsal_with_all_that_goes_wrong_ends_in_the_true_sum(tmp_path):
 
 
 def test_with_all_present_a_site_visits_twice(tmp_path):
-    play = Play(tmp_path, Cast(3, tables=5, seed=3))
+    play = Play(tmp_path, Scenario(3, tables=5, seed=3))
     play.run()
     assert play.exact
     assert len(play.result.sites) == 3
@@ -178,7 +180,7 @@ def test_with_all_present_a_site_visits_twice(tmp_path):
 
 
 def test_a_result_that_is_another_is_told(tmp_path):
-    play = Play(tmp_path, Cast(3, tables=5, seed=3))
+    play = Play(tmp_path, Scenario(3, tables=5, seed=3))
     play.run()
     one = next(one for one in play.sites if one.name in play.result.sites)
     one.counts = one.counts + 1
@@ -189,7 +191,7 @@ def test_the_same_seed_plays_the_same(tmp_path):
     told = []
     for i in range(2):
         (tmp_path / str(i)).mkdir()
-        play = Play(tmp_path / str(i), Cast(3, killed=1, tables=5, seed=9), told.append)
+        play = Play(tmp_path / str(i), Scenario(3, killed=1, tables=5, seed=9), told.append)
         play.run()
     said = [(event.day, event.name, event.what, event.visit.posted) for event in told]
     assert said[: len(said) // 2] == said[len(said) // 2 :]
@@ -201,4 +203,4 @@ def test_the_same_seed_plays_the_same(tmp_path):
 )
 def test_a_rehearsal_that_cannot_end_is_refused(wrong, says):
     with pytest.raises(UsageError, match=says):
-        Cast(5, **wrong)
+        Scenario(5, **wrong)

@@ -13,9 +13,8 @@ from hushtable.cli import main
 from hushtable.errors import FileError, MissingExtraError, RoundError, UsageError
 from hushtable.signatures import grouped
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Layout
+from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.result import Result, open_result
-from hushtable_federation.sealed import Sealed
 from places import DOCS
 from round_helpers import T0, Online
 

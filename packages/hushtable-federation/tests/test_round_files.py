@@ -11,11 +11,10 @@ import pytest
 from hushtable import LocalModel, Plan, files
 from hushtable.errors import RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
-from hushtable_federation.layout import Layout
+from hushtable_federation.hidden import seal_secret
+from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
-from hushtable_federation.secret import seal_secret
 from places import DOCS, GOLDEN
 from round_helpers import SCHEMA, T0, Online, Site
 

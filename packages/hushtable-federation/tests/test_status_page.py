@@ -3,24 +3,23 @@
 import pytest
 
 import chromium
-from hushtable_federation.folder.cast import Cast
-from hushtable_federation.folder.posts import Posts, post_round
+from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.rehearsal import Play
-from hushtable_federation.folder.store import Store
+from hushtable_federation.folder.round_folder import RoundFolder, post_round
 from hushtable_federation.online.messages import Message
+from hushtable_federation.pages import page
 from hushtable_federation.refusals import Refusal
-from hushtable_federation.report.status import page
+from hushtable_federation.rehearsal import Play, Scenario
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(chromium.found() is None, reason="no Chromium here")
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_and_a_desk(dark, tmp_path):
-    play = Play(tmp_path, Cast(20, tables=5, seed=1))
+    play = Play(tmp_path, Scenario(20, tables=5, seed=1))
     store = Store.open(tmp_path / "round")
     post_round(store, play.round)
-    posts = Posts(play.round, store)
+    posts = RoundFolder(play.round, store)
     word = Message.refuse(play.round.round_id, play.sites[2].keys, Refusal.UNKNOWN)
     posts.add("refused", "site03", word)
     posts.add("masked", "site04", b"x")

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from hushtable import far
 from hushtable.errors import FileError, MissingExtraError
-from hushtable_federation.folder import directory, remote
-from hushtable_federation.folder.store import Name, Store, intact, name_of, parsed
+from hushtable_federation.folder import mailbox
+from hushtable_federation.folder.mailbox import Name, Store, intact, name_of, parsed
 from hushtable_federation.keys import is_name
 
 ROUND = "0123456789abcdef" * 4
@@ -170,14 +170,14 @@ def test_damaged_copies_in_other_subfolders_do_no_harm(folder):
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS, errno.ENOSPC])
 def test_a_subfolder_that_cannot_be_written_to(tmp_path, monkeypatch, error):
     (tmp_path / "north").mkdir()
-    write = directory.files.write_bytes
+    write = mailbox.files.write_bytes
 
     def fails(path, content, **options):
         if path.parent.name == "north":
             raise OSError(error, os.strerror(error))
         write(path, content, **options)
 
-    monkeypatch.setattr(directory.files, "write_bytes", fails)
+    monkeypatch.setattr(mailbox.files, "write_bytes", fails)
     store = Store.open(tmp_path, "north")
     assert store.add(NAME, CONTENT)
     assert (tmp_path / NAME).read_bytes() == CONTENT
@@ -480,7 +480,7 @@ def test_the_umask_decides_who_may_read(here, tmp_path):
 )
 def test_a_folder_in_which_others_may_replace_files(tmp_path, monkeypatch, mode, alone, opens):
     """They may where they can write and the sticky bit is not set."""
-    monkeypatch.setattr(directory, "_is_alone", lambda user, group: alone)
+    monkeypatch.setattr(mailbox, "_is_alone", lambda user, group: alone)
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
@@ -502,7 +502,7 @@ def test_the_group_of_one_user_is_nobody_else(monkeypatch, name, members, alone)
     group = types.SimpleNamespace(gr_name=name, gr_mem=members)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="ann"))
     monkeypatch.setattr("grp.getgrgid", lambda _: group)
-    assert directory._is_alone(1000, 1000) is alone
+    assert mailbox._is_alone(1000, 1000) is alone
 
 
 def test_it_stays_the_same_folder_when_the_process_moves(tmp_path, monkeypatch):
@@ -598,21 +598,21 @@ def test_a_write_that_fails(here, tmp_path, monkeypatch, number, advice, functio
 
 def test_a_file_that_may_not_be_read_is_one_of_the_damaged(here, monkeypatch):
     here.add(NAME, CONTENT)
-    monkeypatch.setattr(directory.os, "open", lambda *_: refuse(PermissionError(errno.EACCES, "")))
+    monkeypatch.setattr(mailbox.os, "open", lambda *_: refuse(PermissionError(errno.EACCES, "")))
     assert here.read(NAME) is None
     assert here.damaged == {NAME}
 
 
 def test_a_disk_that_fails_is_no_missing_file(here, monkeypatch):
     here.add(NAME, CONTENT)
-    monkeypatch.setattr(directory.os, "open", lambda *_: refuse(OSError(errno.EIO, "")))
+    monkeypatch.setattr(mailbox.os, "open", lambda *_: refuse(OSError(errno.EIO, "")))
     with pytest.raises(FileError, match="look whether the folder can be reached"):
         here.read(NAME)
 
 
 def test_it_does_not_open_what_it_lists(here, monkeypatch):
     here.add(NAME, CONTENT)
-    monkeypatch.setattr(directory.os, "open", lambda *_: refuse(AssertionError("opened")))
+    monkeypatch.setattr(mailbox.os, "open", lambda *_: refuse(AssertionError("opened")))
     assert here.names() == [NAME]
 
 
@@ -790,7 +790,7 @@ def test_where_webdav_is_found(monkeypatch):
 
     fsspec.register_implementation("webdav", Dav, clobber=True)
     try:
-        place = remote.Remote("davs://who:a%40b@host:8443/dav/a%20b/")
+        place = mailbox.Remote("davs://who:a%40b@host:8443/dav/a%20b/")
     finally:
         fsspec.register_implementation("webdav", "webdav4.fsspec.WebdavFileSystem", clobber=True)
     assert asked == {"base_url": "https://host:8443", "auth": ("who", "a@b")}

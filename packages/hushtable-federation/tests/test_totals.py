@@ -10,10 +10,10 @@ from hushtable.errors import FileError, PlanError, RoundError
 from hushtable_federation import Round, SecureSum
 from hushtable_federation.describe import officer_words
 from hushtable_federation.online import totals
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message
 from hushtable_federation.rehearsal import Rehearsal
-from hushtable_federation.site import Reply
+from hushtable_federation.reply import Reply
 from hushtable_federation.terms import Terms, price
 
 MOST = 250
@@ -157,7 +157,9 @@ def opening(tmp_path_factory):
             memory = Memory({name: partial(unmask_alone, name) for name in NAMES})
             secure_sum = SecureSum(here.round, here.lead, memory)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(totals.Opened, "of", lambda *arguments: made.update({key: arguments}))
+                patch.setattr(
+                    totals.OpenedTotals, "of", lambda *arguments: made.update({key: arguments})
+                )
                 with pytest.raises(AttributeError):
                     secure_sum.run()  # the arguments are all that is wanted of it
             here.close()
@@ -200,7 +202,7 @@ def test_no_lie_of_one_stops_a_round_or_has_an_honest_site_named(opening, lie, g
             given = opening(rows, gone, least=3)
             for victim in victims:
                 add(given[-1], liar, victim, LIES[lie](rng))
-            found = totals.Opened.of(*given)
+            found = totals.OpenedTotals.of(*given)
             assert found.stops == {}, (liar, victims)
             assert set(found.liars) <= {liar}, victims
 
@@ -218,7 +220,7 @@ def test_no_lies_of_two_have_an_honest_site_named(opening, seed, together):
             for victim in rng.choice(NAMES, rng.integers(1, 5), replace=False):
                 if victim != liar and (together or victim not in two):
                     add(given[-1], liar, victim, lie(rng))
-        found = totals.Opened.of(*given)
+        found = totals.OpenedTotals.of(*given)
         assert set(found.liars) <= set(two)
         assert found.stops == {}
 
@@ -230,7 +232,7 @@ def test_whoever_says_wrong_totals_to_hide_its_rows_is_named_or_the_group_is(ope
         given = opening([("s4", MOST + excess)])
         for share, other in zip(shares, NAMES, strict=False):
             add(given[-1], "s4", other, np.full(10, -int(excess * share)))
-        found = totals.Opened.of(*given)
+        found = totals.OpenedTotals.of(*given)
         assert set(found.liars) == named
         ((group, why),) = found.stops.items()
         assert group.startswith(which)
@@ -241,11 +243,11 @@ def test_two_who_agree_on_wrong_totals_hide_what_both_may_count_and_no_more(open
     given = opening([("s3", 2 * MOST - 20), ("s4", 0)])
     for liar, other, sign in (("s3", "s4", 1), ("s4", "s3", 1)):
         add(given[-1], liar, other, np.full(10, sign * (MOST - 10)))
-    assert totals.Opened.of(*given).stops == {}  # what online.md says cannot be told
+    assert totals.OpenedTotals.of(*given).stops == {}  # what online.md says cannot be told
     given = opening([("s3", 20 * MOST), ("s4", 0)])
     for liar, other in (("s3", "s4"), ("s4", "s3")):
         add(given[-1], liar, other, np.full(10, 19 * MOST))
-    found = totals.Opened.of(*given)
+    found = totals.OpenedTotals.of(*given)
     assert set(found.stops) == set(found.liars) == {"s4"}
 
 

@@ -9,7 +9,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.scores.scorer import Scorer
 from hushtable_connect.engines.work import counts_of
-from hushtable_federation.sealed import Sealed
+from hushtable_federation.layout import Sealed
 
 ROUNDS = places.GOLDEN / "protocol-1" / "rounds"
 

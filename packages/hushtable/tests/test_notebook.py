@@ -141,8 +141,7 @@ def test_pages_say_what_the_officer_signs(things):
 def test_a_hidden_plan_and_a_sealed_result_have_pages(things):
     from dataclasses import replace
 
-    from hushtable_federation.layout import Layout
-    from hushtable_federation.sealed import Sealed
+    from hushtable_federation.layout import Layout, Sealed
 
     plan, release = things["Plan"], things["Release"]
     assert "Only the sites may know it" in Page(replace(plan, hidden=True)).sentences[1]

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
+from hushtable.scores.distributions import Frequencies
 from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import Lowest
-from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
+from hushtable.scores.reasons import Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Ranks, Scorer
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.rows import RowsToShow, score_rows
-from hushtable.scores.distributions import Distributions
-from hushtable.scores.reasons import Frequencies, Reasons
+from hushtable.scores.distributions import Distributions, Frequencies
+from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import RARE, UsualValues, describe_cell, describe_value, direction
 

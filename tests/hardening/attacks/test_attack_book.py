@@ -17,7 +17,7 @@ from hushtable_federation import clock
 from hushtable_federation.book.book import Book
 from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.site import OnlineSite
-from hushtable_federation.site import Reply
+from hushtable_federation.reply import Reply
 from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
 
 

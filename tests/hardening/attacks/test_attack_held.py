@@ -9,7 +9,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError
-from hushtable_federation.round import now
+from hushtable_federation.clock import now
 from round_helpers import T0, Consortium, Online
 
 ODD = Schema(

@@ -10,8 +10,8 @@ from hushtable import Feature, HushTable, LocalModel, Schema, Sketch
 from hushtable.errors import PlanError
 from hushtable_federation import Comparison, Layout, Result
 from hushtable_federation.hidden import draw_hidden
-from hushtable_federation.sealed import Sealed
-from hushtable_federation.site import Reply
+from hushtable_federation.layout import Sealed
+from hushtable_federation.reply import Reply
 from round_helpers import T0, Consortium
 
 SCHEMA = Schema(

@@ -15,7 +15,7 @@ from test_attack_shares import Hostile, consortium_in_memory
 
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.masks import seal
+from hushtable_federation.masks import row_key
 from hushtable_federation.online.messages import Message, enclosed
 from round_helpers import Hand, agent
 
@@ -121,10 +121,10 @@ class Greedy:
         row = self.hand.sealed[about][name]
         key, row = self.rng.choice(
             [
-                (seal.row_key(self.round, keys, about), row),
+                (row_key(self.round, keys, about), row),
                 (secrets.token_bytes(32), row),
-                (seal.row_key(self.round, keys, about), self.hand.sealed[about][self.honest[0]]),
-                (seal.row_key(self.round, keys, about), secrets.token_bytes(len(row))),
+                (row_key(self.round, keys, about), self.hand.sealed[about][self.honest[0]]),
+                (row_key(self.round, keys, about), secrets.token_bytes(len(row))),
             ]
         )
         body = {"sites": self.hand.sites(self.names), "complaints": {about: key.hex()}}

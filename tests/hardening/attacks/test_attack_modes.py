@@ -14,12 +14,11 @@ from hushtable import HushTable, Plan, Schema, Sketch, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, PrivacyError
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.hidden import draw_hidden, read_plan, read_secret
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Layout
-from hushtable_federation.policy_file import write_policy
-from hushtable_federation.sealed import Sealed
+from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.policy import write_policy
 from round_helpers import SCHEMA, Consortium
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -199,8 +198,9 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     assert read_plan("p.hush").hidden
     os.chmod("p.hush", 0o644)
     np.savetxt("r.csv", those.sites["s00"].X, delimiter=",", header="x0,x1,x2", comments="")
+    Path("s00.toml").write_text('key = "s00.key"\nplan = "p.hush"\n')
     for line in (
-        "round submit round.hush r.csv --key s00.key --plan p.hush --yes -o s.hush",
+        "round submit round.hush r.csv --site s00.toml --yes -o s.hush",
         "round model sealed.hush --plan p.hush -o s.hush",
     ):
         run(line, code=1)

@@ -11,10 +11,9 @@ from hushtable import Feature, LSHiTables, Plan, Release, Schema, Sketch, files,
 from hushtable.cli import main
 from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
 from hushtable_federation.layout import Layout
-from hushtable_federation.policy import Policy
-from hushtable_federation.policy_file import write_policy
+from hushtable_federation.policy import Policy, write_policy
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 from round_helpers import SCHEMA, T0, Consortium
 
 ONE = Schema([Feature.numeric("x", low=0, high=1)])

@@ -12,8 +12,8 @@ from hushtable.cli import main
 from hushtable.errors import FileError
 from hushtable.privacy.ledger import Ledger
 from hushtable_federation.book.book import Book
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.round import now
 from round_helpers import Consortium
 
 #: What a manifest says of its file; all else is content that a forger may write again.

@@ -22,10 +22,16 @@ import dealers
 from hushtable.errors import RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import CLOCKS
-from hushtable_federation.masks import seal
-from hushtable_federation.masks.dealing import NONCE_BYTES, Dealing
-from hushtable_federation.masks.shamir import PRIME, SHARE_BYTES
-from hushtable_federation.masks.unmask import Unmasking
+from hushtable_federation.masks import (
+    NONCE_BYTES,
+    PRIME,
+    SHARE_BYTES,
+    Dealing,
+    Unmasking,
+    place_of,
+    row_key,
+    seal_row,
+)
 from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.site import over
 from round_helpers import T0, Consortium, Online, signed_anew, total_of
@@ -98,7 +104,7 @@ class Hostile(Online):
             return answer
         given = Message.read(answer, self.card(name)).arrays["shares"].copy()
         for i, j in itertools.product(*map(range, given.shape[:2])):
-            number = change(int.from_bytes(given[i, j].tobytes()), seal.place(self.round, name))
+            number = change(int.from_bytes(given[i, j].tobytes()), place_of(self.round, name))
             given[i, j] = np.frombuffer((number % PRIME).to_bytes(SHARE_BYTES), np.uint8)
         return self.anew(name, answer, arrays={"shares": given})
 
@@ -116,7 +122,7 @@ class Hostile(Online):
 
         Of these sites and the liars the secret is right, and all other honest sites are off.
         """
-        spared = [seal.place(self.round, one) for one in self.honest][: self.least - len(self.lies)]
+        spared = [place_of(self.round, one) for one in self.honest][: self.least - len(self.lies)]
 
         def change(share, place):
             more = place
@@ -139,7 +145,7 @@ class Hostile(Online):
 
     def of_readers(self, name, n, change):
         """Change the rows of some honest readers, the first n."""
-        readers = [seal.place(self.round, one) for one in self.honest][:n]
+        readers = [place_of(self.round, one) for one in self.honest][:n]
         return lambda place, row: change(row) if place in readers else row
 
     def deals_other_rows(self, name, n=1):
@@ -172,8 +178,8 @@ class Hostile(Online):
 
     def frames_by_commitment(self, name):
         """Deal itself another share, and commit to what it and some honest sites give together."""
-        me = seal.place(self.round, name)
-        spared = [seal.place(self.round, one) for one in self.honest][: self.least - 1]
+        me = place_of(self.round, name)
+        spared = [place_of(self.round, one) for one in self.honest][: self.least - 1]
 
         def more(place):
             found = 1
@@ -197,13 +203,13 @@ class Hostile(Online):
 
     def seals_nothing(self, name, n=1):
         """Some rows do not open."""
-        readers, sealed = self.honest[:n], seal.sealed
+        readers = self.honest[:n]
 
         def spoilt(key, sender, reader, row):
             key = secrets.token_bytes(32) if reader in readers else key
-            return sealed(key, sender, reader, row)
+            return seal_row(key, sender, reader, row)
 
-        return mock.patch.object(seal, "sealed", spoilt)
+        return mock.patch("hushtable_federation.online.shares.seal_row", spoilt)
 
     def seals_nothing_to_many(self, name):
         return self.seals_nothing(name, N)
@@ -226,9 +232,7 @@ class Hostile(Online):
 
     def complains_with_the_key(self, step, name, answer):
         keys = self.consortium.sites[name].keys
-        return self.complaining(
-            step, name, answer, lambda about: seal.row_key(self.round, keys, about)
-        )
+        return self.complaining(step, name, answer, lambda about: row_key(self.round, keys, about))
 
     def complains_with_another_key(self, *answered):
         return self.complaining(*answered, lambda about: secrets.token_bytes(32))

@@ -14,14 +14,15 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.book.book import Book
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import VERSION, Refusal
-from hushtable_federation.round import Round, now
+from hushtable_federation.round import Round
 from places import DOCS
 from round_helpers import Consortium, Online
 
@@ -174,7 +175,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
             answer = Message.read(site.answer(ask(round_, "shares", lead, {})), north.card)
             assert (answer.step, answer.body) == ("refused", {"word": "unknown"})
         else:
-            from hushtable_federation.site import Reply
+            from hushtable_federation.reply import Reply
 
             reply = Reply(round_, north, book, policy=policy)
             with pytest.raises(RoundError, match="1 of 201 sites are known here"):

@@ -20,12 +20,11 @@ from hushtable import files, signatures
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
-from hushtable_federation.book.database import Database
-from hushtable_federation.folder import posts, store
-from hushtable_federation.folder.coordinator import CoordinatorVisit
-from hushtable_federation.folder.posts import Posts, post_round
-from hushtable_federation.folder.site import SiteVisit
-from hushtable_federation.folder.store import Store, name_of, parsed
+from hushtable_federation.book.chain import Database
+from hushtable_federation.folder import mailbox, round_folder
+from hushtable_federation.folder.mailbox import Store, name_of, parsed
+from hushtable_federation.folder.round_folder import RoundFolder, post_round
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.site import OnlineSite
@@ -117,7 +116,7 @@ class Box:
 
 
 class View:
-    """A folder as one party reaches it; see `hushtable_federation.folder.store.Place`."""
+    """A folder as one party reaches it; see `hushtable_federation.folder.mailbox.Place`."""
 
     where = "box"
 
@@ -169,8 +168,9 @@ class World:
         patch.setattr(Terms, "scale", functools.lru_cache(Terms.scale))
         patch.setattr("os.fsync", lambda _: None)
         # The same bytes are read by twenty parties, again and again.
-        for where, name in ((signatures, "verifies"), (files, "unpack"), (posts, "is_signed"),
-                            (store, "parsed"), (posts, "parsed_name")):  # fmt: skip
+        for where, name in ((signatures, "verifies"), (files, "unpack"),
+                            (round_folder, "is_signed"), (mailbox, "parsed"),
+                            (round_folder, "parsed_name")):  # fmt: skip
             patch.setattr(where, name, functools.lru_cache(1 << 15)(getattr(where, name)))
         patch.setattr(Database, "writing", self._doomed(Database.writing))
         patch.setattr(files, "replacing", self._doomed(files.replacing))
@@ -250,7 +250,7 @@ class Run:
         doom.left = int(self.rng.integers(1, 25)) if doomed else 0
         self.counts["visits"] += 1
         try:
-            posts = Posts(self.round, Store(View(self.box, name), name))
+            posts = RoundFolder(self.round, Store(View(self.box, name), name))
             done = self._lead(posts) if name == "lead" else self._site(name, posts)
         except Killed:
             self.counts["deaths"] += 1
@@ -317,7 +317,7 @@ class Run:
         if sweep == self.over:
             self.world.at = DEADLINE + timedelta(hours=1)
         if sweep == self.amends:
-            posts = Posts(self.round, Store(View(self.box, "lead"), "lead"))
+            posts = RoundFolder(self.round, Store(View(self.box, "lead"), "lead"))
             how = {"deadline": DEADLINE + timedelta(days=3)}
             if self.rng.random() < 0.5 and self.least < len(self.names):
                 how["drop"] = (str(self.rng.choice(self.names)),)
@@ -520,5 +520,5 @@ class Run:
                         claims.sender
                     ].keys.card.signed(read):
                         there[claims.step].add(claims.sender)
-        dropped = Posts(self.round, Store(View(self.box, "lead"))).amendment.dropped
+        dropped = RoundFolder(self.round, Store(View(self.box, "lead"))).amendment.dropped
         return there["shares"] & there["masked"] - set(dropped)

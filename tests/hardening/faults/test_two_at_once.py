@@ -10,7 +10,7 @@ from world import COMMANDS, snapshot
 
 from hushtable import load
 from hushtable.errors import FileError
-from hushtable_federation.book import database
+from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
 
 
@@ -84,7 +84,7 @@ def test_two_keygens_of_one_name(world):
 
 
 def test_a_book_that_another_process_holds(world, monkeypatch):
-    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    monkeypatch.setattr(chain, "_PATIENCE", 0.05)
     path = world.root / "north.book"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin immediate")

@@ -24,11 +24,12 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import HushTableError
 from hushtable.privacy.mechanisms import add_noise
 from hushtable_federation.book.book import Book
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
-from hushtable_federation.round import Round, now
+from hushtable_federation.round import Round
 
 NAMES = ("north", "south", "west")
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "xy"])

@@ -21,21 +21,18 @@ from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
 from hushtable.plans.draws import detectors
 from hushtable.privacy import mechanisms as mechanism
 from hushtable.privacy.ledger import Share
-from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import with_seal
+from hushtable_federation.hidden import seal_secret
 from hushtable_federation.keys import Keys, crypto
-from hushtable_federation.layout import Layout
-from hushtable_federation.masks.dealing import Dealing
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.masks import Dealing
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import STEPS, Message, ask
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
-from hushtable_federation.policy import Policy
-from hushtable_federation.policy_file import write_policy
+from hushtable_federation.policy import Approval, Policy, write_policy
+from hushtable_federation.result import with_seal
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
-from hushtable_federation.secret import seal_secret
 from hushtable_federation.submission import Submission
 
 GOLDEN = places.GOLDEN

@@ -47,17 +47,14 @@ from hushtable.describe import describe_ledger
 from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
-from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
-from hushtable_federation.hidden import read_secret
+from hushtable_federation.hidden import opened_secret, read_secret
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Layout
+from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.online.messages import STEPS, Message
-from hushtable_federation.policy_file import load_policy
+from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
-from hushtable_federation.secret import opened_secret
 from hushtable_federation.submission import Submission
 
 __all__ = ["TARGETS", "Target"]

@@ -19,11 +19,10 @@ from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
 from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.scores.files import ScoreFile
-from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import Book
-from hushtable_federation.layout import Layout
+from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.policy import Approval
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
 
 
 @pytest.mark.parametrize(

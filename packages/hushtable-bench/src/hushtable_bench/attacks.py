@@ -22,9 +22,10 @@ from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.mistakes import EXACT
 from hushtable_bench.results import Promise, judged, markdown_table
-from hushtable_federation.collect import total
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.round import Round, now
+from hushtable_federation.result import total
+from hushtable_federation.round import Round
 
 DELTA = 1e-6
 #: Of each bound: with thirty of them, a correct release is rejected in 3% of runs at most.

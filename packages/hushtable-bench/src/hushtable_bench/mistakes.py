@@ -10,16 +10,17 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import Finding, audit_canaries, audit_noise, audit_replay
+from hushtable.audit.audit import audit_canaries, audit_noise, audit_replay
+from hushtable.audit.bounds import Finding
 from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import GAUSSIAN, Horizon
-from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
+from hushtable.privacy.budget import calibrated_scale, part_scale
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.mechanisms import add_noise
+from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable_bench.data import LabelledSet
 
 #: What every release here claims.

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import Finding, apart, audit_neighbours, audit_periods
+from hushtable.audit.audit import apart, audit_neighbours, audit_periods
+from hushtable.audit.bounds import Finding
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
@@ -30,10 +31,11 @@ from hushtable.privacy.budget import MAX_EPSILON
 from hushtable_bench.mistakes import BROKEN, Plant, a_third_of_the_noise
 from hushtable_bench.results import Promise, judged, markdown_table
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.round import Round, now
-from hushtable_federation.site import Reply
+from hushtable_federation.reply import Reply
+from hushtable_federation.result import Collection
+from hushtable_federation.round import Round
 
 DELTA = 1e-6
 #: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.

@@ -1,9 +1,8 @@
-"""Several organisations: rounds, secure sums, the site's book. Needs the extra ``federation``.
+"""Several organisations: rounds, secure sums, the site's book.
 
-The public names are here and load on first use; the files beside are the room's own. It may
-import counts, plans, data and privacy, and no report or command. Tested in ``tests/federation``,
-by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare and vantage6 in
-``tests/flower``, ``tests/nvflare`` and ``tests/vantage6``.
+`Site` and `Coordinator` are the front doors; the other public names are their parts. All load on
+first use. Tested here, by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare
+and vantage6 in folders of their own.
 """
 
 from typing import TYPE_CHECKING
@@ -11,35 +10,53 @@ from typing import TYPE_CHECKING
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
-    from hushtable_federation.approval import Approval
     from hushtable_federation.book import Book
-    from hushtable_federation.collect import Collection
     from hushtable_federation.comparison import Comparison
+    from hushtable_federation.coordinator import Coordinator
+    from hushtable_federation.costs import Forecast, forecast
     from hushtable_federation.keys import Card, Keys
     from hushtable_federation.layout import Layout
     from hushtable_federation.online.secure_sum import SecureSum
     from hushtable_federation.online.site import OnlineSite
-    from hushtable_federation.outlook import Outlook, forecast
-    from hushtable_federation.policy import Policy
-    from hushtable_federation.policy_file import load_policy
-    from hushtable_federation.result import Result
+    from hushtable_federation.policy import Approval, Policy, load_policy
+    from hushtable_federation.reply import Reply
+    from hushtable_federation.result import Collection, Result
     from hushtable_federation.round import Round
-    from hushtable_federation.site import Reply
+    from hushtable_federation.settings import SiteSettings
+    from hushtable_federation.site import Site
     from hushtable_federation.submission import Submission
     from hushtable_federation.terms import Terms
 
 _HOMES = {
-    "Approval": "approval", "Book": "book", "Card": "keys", "Collection": "collect",
-    "Comparison": "comparison", "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site",
-    "Outlook": "outlook", "Policy": "policy",
-    "Reply": "site", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
-    "Submission": "submission", "Terms": "terms", "forecast": "outlook",
-    "load_policy": "policy_file",
+    "Approval": "policy", "Book": "book", "Card": "keys", "Collection": "result",
+    "Comparison": "comparison", "Coordinator": "coordinator", "Keys": "keys",
+    "Layout": "layout", "OnlineSite": "online.site", "Forecast": "costs", "Policy": "policy",
+    "Reply": "reply", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
+    "Site": "site", "SiteSettings": "settings", "Submission": "submission", "Terms": "terms",
+    "forecast": "costs", "load_policy": "policy",
 }  # fmt: skip
 __all__ = [
-    "Approval", "Book", "Card", "Collection", "Comparison", "Keys", "Layout", "OnlineSite",
-    "Outlook", "Policy", "Reply", "Result", "Round", "SecureSum", "Submission", "Terms",
-    "forecast", "load_policy",
+    "Approval",
+    "Book",
+    "Card",
+    "Collection",
+    "Comparison",
+    "Coordinator",
+    "Forecast",
+    "Keys",
+    "Layout",
+    "OnlineSite",
+    "Policy",
+    "Reply",
+    "Result",
+    "Round",
+    "SecureSum",
+    "Site",
+    "SiteSettings",
+    "Submission",
+    "Terms",
+    "forecast",
+    "load_policy",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__, _HOMES)

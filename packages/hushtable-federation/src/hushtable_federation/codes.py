@@ -25,7 +25,7 @@ import rfc8785
 from hushtable.arguments import entries, is_digest
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.keys import Card, Keys, check_name, parsed_json
-from hushtable_federation.roster import check_roster
+from hushtable_federation.round import check_roster
 
 #: Digits of a code: about 30 bits.
 DIGITS = 9

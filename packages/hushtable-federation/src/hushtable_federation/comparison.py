@@ -4,7 +4,7 @@ Under masks nobody sees what a single site sent, and a site that invents rows ch
 all. What a site can look at by itself is the result without its own part: the counts of the others,
 with their noise. A share of them that lies where this site has hardly a row is either a kind of
 rows that others have and this site has not, or invented. No count tells which. So the level is
-one that honest, unequal sites stay below (``python -m hushtable_bench poison``), and what
+one that honest, unequal sites stay below (``benchmarks/poison.py`` of hushtable-bench), and what
 lies above it is a question to the others, not a proof.
 """
 
@@ -21,10 +21,9 @@ from hushtable.counts.release import noise_of_others
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable_federation.book.book import Book
-from hushtable_federation.contribution import Contribution
-from hushtable_federation.layout import Layout
+from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.round import Round
-from hushtable_federation.sealed import Sealed
+from hushtable_federation.submission import Contribution
 
 #: Share of the others' rows of a kind that a site has hardly, which honest sites stay below: those
 #: that differ in kind, and those that differ in the number of rows alone.
@@ -235,7 +234,7 @@ def _layout(result: Noised) -> Layout:
 
 def _allowed(parts: list[Contribution], others: int) -> int | None:
     """Return how many rows the rounds let all others count together; None without a bound."""
-    noted = [Round.from_bytes(part.round, "the book's copy") for part in parts if part.round]
+    noted = [Round.from_bytes(part.round, "the book's copy") for part in parts]
     bounds = [asked.terms.max_rows for asked in noted]
     if len(bounds) != 1 or bounds[0] is None:
         return None

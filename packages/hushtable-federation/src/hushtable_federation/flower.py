@@ -18,8 +18,9 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from hushtable.errors import UsageError
-from hushtable_federation.online import configured
-from hushtable_federation.online.nodes import Node
+from hushtable_federation.coordinator import Coordinator
+from hushtable_federation.online.carriers import Node
+from hushtable_federation.site import Site
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,12 +52,12 @@ def _answer(message: Message, context: Context) -> Message:
 def _answered(request: bytes, context: Context) -> bytes:
     # What the SuperNode was started with (--node-config).
     config = {name: str(value) for name, value in context.node_config.items()}
-    if not set(configured.NEEDED) <= set(config):
+    if set(config) != {"site"}:
         raise UsageError(
-            'the SuperNode needs --node-config \'key="SITE.key" data="ROWS"\': whose keys, and '
-            "which rows"
+            f"the SuperNode has --node-config {sorted(config)}: it needs 'site=\"NORTH.toml\"' "
+            "alone, the site's file"
         )
-    return configured.answer(config, request)
+    return Site.open(config["site"]).answer(request)
 
 
 client_app = ClientApp()
@@ -119,7 +120,7 @@ def _coordinate(grid: Grid, context: Context) -> None:
     config = context.run_config
     path, key, output = (Path(str(config[name])) for name in ("round", "key", "output"))
     timeout = float(config["timeout"])
-    configured.coordinate(_Grid(grid, timeout), path, key, output, timeout)
+    Coordinator(key).run(_Grid(grid, timeout), path, output, timeout=timeout)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Hash functions that the coordinator does not know: drawn from a secret that the sites share."""
+"""Hidden hash functions: a secret that the sites share, sealed, and plans drawn from it."""
 
+import hashlib
 import os
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +11,16 @@ import numpy as np
 import rfc8785
 
 from hushtable import files
+from hushtable.arguments import entries
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Schema
-from hushtable.errors import FileError
+from hushtable.errors import FileError, PlanError, RoundError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable_federation.keys import check_private, crypto
-from hushtable_federation.secret import check_secret
-from hushtable_federation.secret import opened_secret as opened_secret
-from hushtable_federation.secret import seal_secret as seal_secret
+from hushtable_federation.keys import Card, Keys, check_private, crypto
+from hushtable_federation.masks import agreed_key
+from hushtable_federation.policy import Role
+from hushtable_federation.refusals import Refusal, Refused
+from hushtable_federation.round import check_roster
 
 
 def draw_hidden(
@@ -72,3 +76,213 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     if plan.hidden or not plan.purpose.refines:
         check_private(path, "draw another plan from a new secret (hushtable round secret)")
     return replace(plan, hidden=True)
+
+
+#: Bytes of a secret at least: nobody can guess as many.
+LEAST = 32
+
+#: Fingerprints by name, of those whom a site knows in each role; `Policy.pins` returns them.
+Known = Mapping[Role, Mapping[str, str]]
+
+#: A key seals one copy, and so needs no other number used once.
+_NONCE = bytes(12)
+_HEX = frozenset("0123456789abcdef")
+
+
+def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
+    """Return the file by which one site hands a secret to the others.
+
+    Parameters
+    ----------
+    secret : bytes
+        32 or more that nobody can guess.
+    keys : Keys
+        Of the site that seals it, which can open it, too.
+    cards : sequence of Card
+        Of the other sites, never of the coordinator.
+
+    Raises
+    ------
+    UsageError, RoundError
+        If the secret is short, there is no other site, or two cards share a name or keys.
+    """
+    check_secret(secret)
+    readers = tuple(sorted({keys.card, *cards}, key=lambda card: card.name))
+    if len(readers) < 2:
+        raise UsageError("a secret is sealed for other sites: give their cards (--site)")
+    check_roster(readers, keys.card)
+    drawn = crypto().X25519PrivateKey.generate()
+    about = _context(keys.card, drawn.public_key().public_bytes_raw().hex(), readers)
+    copies = [
+        _cipher(drawn, card.masking, about, card).encrypt(_NONCE, secret, None).hex()
+        for card in readers
+    ]
+    said = {
+        "sender": keys.card.to_dict(),
+        "key": drawn.public_key().public_bytes_raw().hex(),
+        "readers": [card.to_dict() for card in readers],
+        "copies": copies,
+    }
+    return files.pack("secret", {"secret": said}, {}, keys.sign)
+
+
+def opened_secret(content: bytes, keys: Keys, known: Known, path: str = "the secret") -> bytes:
+    """Return the secret in a file of `seal_secret`, as `SealedSecret.open` does."""
+    return SealedSecret.from_bytes(content, path).open(keys, known)
+
+
+def check_secret(secret: bytes) -> bytes:
+    """Return a secret that is long enough; raises `UsageError` otherwise."""
+    if len(secret) < LEAST:
+        raise UsageError(
+            f"the secret has {len(secret)} bytes: needs at least {LEAST} that nobody can guess "
+            "(hushtable round secret)"
+        )
+    return secret
+
+
+@dataclass(frozen=True)
+class SealedSecret:
+    """A sealed secret that was read: from whom, for whom. Its signature holds.
+
+    Attributes
+    ----------
+    sender : Card
+        The site that drew, sealed and signed it.
+    readers : tuple of Card
+        Who can open it, the sender included, sorted by name.
+    key : str
+        X25519 public key drawn for this file, in hexadecimal digits.
+    copies : tuple of str
+        The sealed secret, one copy a reader, in hexadecimal digits.
+    path : str
+        Of the file, in messages.
+    """
+
+    sender: Card
+    readers: tuple[Card, ...]
+    key: str
+    copies: tuple[str, ...]
+    path: str = "the secret"
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str = "the secret") -> "SealedSecret":
+        """Check and read a file; ``path`` names it in errors.
+
+        Raises
+        ------
+        FileError
+            If it is no intact file of a sealed secret.
+        RoundError
+            If the sender named in it did not sign it.
+        """
+        read = files.unpack(content, path).expect("secret")
+        made = read.build(cls._from_file)
+        if not made.sender.signed(read):
+            raise RoundError(
+                f"{path}: the signature is not that of {made.sender.name!r}: the secret was forged "
+                "or edited; get it again from that site"
+            )
+        return made
+
+    @classmethod
+    def _from_file(cls, read: files.Content) -> "SealedSecret":
+        needed = {"sender": object, "key": str, "readers": list[object], "copies": list[str]}
+        said = entries(read.manifest.get("secret"), "a sealed secret", needed)
+        try:
+            sender = Card.from_dict(said["sender"])
+            readers = tuple(Card.from_dict(card) for card in said["readers"])
+            check_roster(readers, sender)
+        except RoundError as error:
+            raise PlanError(f"a sealed secret: {error}") from None
+        if sender not in readers:
+            raise PlanError("the sender of the secret is none of its readers")
+        texts, least = (said["key"], *said["copies"]), 2 * (LEAST + 16)
+        right = len(said["key"]) == 64 and len(said["copies"]) == len(readers)
+        if not right or any(set(text) - _HEX or len(text) % 2 for text in texts):
+            raise PlanError("a sealed secret needs a key, and a copy for each reader")
+        if min(map(len, said["copies"])) < least:
+            raise PlanError("a copy of the secret is too short to hold one")
+        return cls(sender, readers, said["key"], tuple(said["copies"]), str(read.path))
+
+    def strangers(self, me: Card, known: Known) -> list[Card]:
+        """Return the readers whom a site does not know as sites: look at each of them."""
+        return [
+            card
+            for card in self.readers
+            if card != me and known["site"].get(card.name) != card.fingerprint
+        ]
+
+    def check_reader(self, me: Card) -> None:
+        """Raise `RoundError` if it was not sealed for this card."""
+        if me in self.readers:
+            return
+        names = ", ".join(repr(card.name) for card in self.readers)
+        raise RoundError(
+            f"{self.path}: sealed for {names}, not for the keys of {me.name!r} "
+            f"({me.fingerprint}): a site sends {self.sender.name!r} its card, and asks for a new "
+            "secret; a coordinator gets none"
+        )
+
+    def open(self, keys: Keys, known: Known) -> bytes:
+        """Return the secret.
+
+        Parameters
+        ----------
+        keys : Keys
+            Of one of its readers.
+        known : mapping of role to mapping of name to fingerprint
+            Whom this site knows, and as what; `Policy.pins` returns it.
+
+        Raises
+        ------
+        RoundError
+            If it was not sealed for these keys, was changed, comes from somebody who is not known
+            here as a site, or can be read by somebody who is known as a coordinator alone.
+        """
+        me = keys.card
+        self.check_reader(me)
+        self._check_people(me, known)
+        copy = bytes.fromhex(self.copies[self.readers.index(me)])
+        about = _context(self.sender, self.key, self.readers)
+        try:
+            opened = _cipher(keys.masking, self.key, about, me).decrypt(_NONCE, copy, None)
+        except crypto().InvalidTag:
+            raise RoundError(
+                f"{self.path}: the copy for {me.name!r} does not open: it was sealed for another "
+                f"file, or other keys; ask {self.sender.name!r} for a new secret"
+            ) from None
+        return check_secret(bytes(opened))
+
+    def _check_people(self, me: Card, known: Known) -> None:
+        strangers = self.strangers(me, known)
+        leads = set(known["coordinator"].values())
+        for card in strangers:
+            if card.fingerprint in leads:
+                did = "was sealed by" if card == self.sender else "can be read by"
+                raise Refused(
+                    Refusal.UNKNOWN,
+                    f"{self.path}: it {did} {card.name!r}, who is known here as a coordinator: the "
+                    "hash functions would be hidden from nobody. Have a site make another, for the "
+                    "sites alone (hushtable round secret)",
+                )
+        if self.sender in strangers:
+            name = self.sender.name
+            before = known["site"].get(name)
+            what = "is not known here" if before is None else f"is known here as {before}"
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"{self.path}: sealed by {name!r} with the keys {self.sender.fingerprint}, and "
+                f"{name!r} {what}: compare the fingerprint with its people, and give its card with "
+                "--trust (where the policy names sites, name it there)",
+            )
+
+
+def _context(sender: Card, key: str, readers: Sequence[Card]) -> str:
+    """Return the digest of all that a copy belongs to."""
+    said: Any = [sender.to_dict(), key, [card.to_dict() for card in readers]]
+    return hashlib.sha256(b"hushtable secret:" + rfc8785.dumps(said)).hexdigest()
+
+
+def _cipher(mine: Any, theirs: str, about: str, reader: Card) -> Any:
+    return crypto().ChaCha20Poly1305(agreed_key(mine, theirs, "secret", about, reader.name))

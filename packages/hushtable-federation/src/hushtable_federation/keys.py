@@ -15,6 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushtable import files, signatures
 from hushtable.arguments import entries
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
@@ -296,3 +299,10 @@ def parsed_json(
     if not isinstance(content, dict) or content.pop("hushtable", None) != what:
         raise FileError(f"{path}: holds no {what} of hushtable round {command}, or a damaged one")
     return content
+
+
+def stream(key: bytes, n_words: int) -> NDArray[np.uint64]:
+    """Stretch a key of 32 bytes to its mask, uint64; each key is used for one mask only."""
+    c = crypto()
+    cipher = c.Cipher(c.ChaCha20(key, bytes(16)), mode=None).encryptor()
+    return np.frombuffer(cipher.update(bytes(8 * n_words)), "<u8").astype(np.uint64, copy=False)

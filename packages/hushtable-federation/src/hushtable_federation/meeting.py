@@ -1,28 +1,193 @@
-"""A meeting, as one party goes through it: a hello, a reveal, a code that people read in a call.
-
-The parties leave two small files each in a folder; see `hushtable_federation.codes` for what is in
-them, and for why the code can be short. What this party drew and saw lies in a private file beside
-its keys, and is written there before anything that follows from it is posted: killed at any moment,
-the same call goes on, and a number is never revealed for two sets of cards.
-"""
+"""All cards compared in one call, by a code that everybody reads; and what a party notes of it."""
 
 import hashlib
+import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from hushtable import files
-from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.arguments import entries, is_digest
+from hushtable.errors import FileError, PlanError, RoundError, UsageError
+from hushtable_federation.book.book import Book
+from hushtable_federation.clock import now, stamp
 from hushtable_federation.codes import MOST, Hello, Reveal, Seen, read_hellos
-from hushtable_federation.folder.store import name_of, parsed
-from hushtable_federation.keys import Keys, check_name
-from hushtable_federation.meeting_notes import State, Visit
-from hushtable_federation.roster import check_unlike
+from hushtable_federation.folder.mailbox import name_of, parsed
+from hushtable_federation.keys import Card, Keys, check_name, check_private, read_json, write_json
+from hushtable_federation.round import check_unlike
 
 
-class Folder(Protocol):
+@dataclass(frozen=True)
+class State:
+    """One party's notes on a meeting: its number, whom it expects, and the cards that it fixed."""
+
+    card: Card
+    nonce: str
+    names: tuple[str, ...]
+    coordinator: str
+    seen: Seen | None = None
+    code: str = ""
+    confirmed: tuple[str, ...] = ()
+    at: str = ""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the notes for their owner alone, in one piece."""
+        fixed = None if self.seen is None else [hello.to_dict() for hello in self.seen.hellos]
+        said = {key: getattr(self, key) for key in ("nonce", "coordinator", "code", "at")}
+        lists = {"names": list(self.names), "confirmed": list(self.confirmed), "fixed": fixed}
+        write_json(path, "meeting", {"card": self.card.to_dict(), **said, **lists})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "State":
+        """Read the notes; raises `FileError`, or `PrivacyError` if others may read them."""
+        check_private(path, "begin anew with --again in a new folder")
+        said = read_json(path, "meeting", "meet")
+        texts = dict.fromkeys(("nonce", "coordinator", "code", "at"), str)
+        needed = {**texts, "names": list[str], "confirmed": list[str], "fixed": list | None}
+        try:
+            entries(said, "a meeting", {**needed, "card": dict}, error=RoundError)
+            said["card"] = Card.from_dict(said["card"])
+            fixed = said.pop("fixed")
+            for key in ("names", "confirmed"):
+                said[key] = tuple(said[key])
+            if not is_digest(said["nonce"]):
+                raise RoundError("no number")
+            if fixed is not None:
+                hellos = tuple(map(Hello.from_dict, fixed))
+                said["seen"] = Seen(hellos, said["coordinator"])
+        except (RoundError, PlanError):
+            raise FileError(
+                f"{path}: the notes of this meeting are damaged: restore the file from a backup, "
+                "or remove it and have everybody begin anew with --again in a new folder"
+            ) from None
+        return cls(**said)
+
+
+@dataclass(frozen=True)
+class MeetingVisit:
+    """How far a meeting is after a call.
+
+    Attributes
+    ----------
+    state : State
+        The party's notes.
+    waiting : tuple of str
+        Whose hello or, once the cards are fixed, reveal is not there yet.
+    unread : dict of str to str
+        Of these, whose file cannot be read, and why.
+    others : tuple of str
+        Who left a hello, and is not expected.
+    """
+
+    state: State
+    waiting: tuple[str, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> str:
+        """The step that was taken last: "hello", "reveal", "code", or "confirmed" where all are."""
+        state = self.state
+        if state.seen is None:
+            return "hello"
+        if not state.code:
+            return "reveal"
+        return "confirmed" if len(state.confirmed) == len(state.names) - 1 else "code"
+
+    @property
+    def waits_for(self) -> str:
+        """Say whom the meeting waits for; empty if for nobody."""
+        if not self.waiting:
+            return ""
+        *most, last = self.waiting
+        return f"Waiting for {', '.join(most)}{' and ' if most else ''}{last}."
+
+
+def beside(key: Path) -> Path:
+    """Return the file of notes that goes with a key file."""
+    return key.with_suffix(".meeting")
+
+
+def verified_beside(notes: Path) -> Path:
+    """Return the file of verified cards that goes with the notes of a coordinator."""
+    return notes.with_suffix(".verified")
+
+
+def confirm(
+    visited: MeetingVisit, path: Path, code: str, book: Book | None, absent: Sequence[str] = ()
+) -> MeetingVisit:
+    """Note that people read the same code in a call, and trust the cards of these.
+
+    Parameters
+    ----------
+    visited : Visit
+        What `hushtable_federation.meeting.visit` returned.
+    path : path
+        The notes, of `beside`. The coordinator gets a file of verified cards next to them.
+    code : str
+        What everybody read: nine digits, spaces apart.
+    book : Book, optional
+        A site's, in which the cards are noted, each in its role.
+    absent : sequence of str
+        Who did not read it. Their cards are not trusted yet: a card that somebody swapped for all
+        others alike shows by its owner's code alone.
+
+    Returns
+    -------
+    Visit
+        With those who are confirmed.
+
+    Raises
+    ------
+    RoundError
+        If this is not the code here, or there is none yet.
+    UsageError
+        If somebody is absent who is not in the meeting, or nobody is left.
+    """
+    state = visited.state
+    if state.seen is None or not state.code:
+        raise RoundError(f"there is no code yet: {visited.waits_for} Call again")
+    if "".join(code.split()) != state.code:
+        raise RoundError(
+            "the code that everybody read is not the one here: somebody has other cards. Trust "
+            "nobody, compare the fingerprints on the phone, and begin anew with --again in a new "
+            "folder"
+        )
+    others = {name: card for name, card in state.seen.cards.items() if card != state.card}
+    strange = sorted({*absent} - {*others})
+    if strange or not {*others} - {*absent}:
+        who = f"{strange[0]!a:.80} is not in this meeting" if strange else "nobody is left"
+        raise UsageError(f"--absent: {who}: name those who did not read the code")
+    done = tuple(sorted({*others} - {*absent} | {*state.confirmed}))
+    state = replace(state, confirmed=done, at=stamp(now()))
+    if book is not None:
+        lead = {state.coordinator}
+        with book.writing():
+            book.trust([others[name] for name in done if name not in lead], "site", how="code")
+            book.trust([others[name] for name in done if name in lead], "coordinator", how="code")
+    with files.locked(path):
+        if state.coordinator == state.card.name:
+            said = {"how": "code", "code": state.code, "at": state.at}
+            cards = [others[name].to_dict() for name in done]
+            write_json(verified_beside(path), "verified", {**said, "cards": cards})
+        state.save(path)
+    return replace(visited, state=state)
+
+
+def read_verified(path: str | os.PathLike[str]) -> list[Card]:
+    """Return the cards that `confirm` wrote for a coordinator; raises `FileError` on others."""
+    check_private(path, "meet again")
+    said = read_json(path, "verified", "meet")
+    try:
+        entries(said, "a file", {"how": str, "code": str, "at": str, "cards": list})
+        return [Card.from_dict(card) for card in said["cards"]]
+    except (PlanError, RoundError) as error:
+        raise FileError(f"{path}: holds no verified cards: {error}") from None
+
+
+class MeetingFolder(Protocol):
     """Where the parties leave their files."""
 
     where: str
@@ -41,19 +206,19 @@ class Folder(Protocol):
 MEETING = hashlib.sha256(b"hushtable meeting").hexdigest()
 
 
-def _add(folder: Folder, step: str, sender: str, content: bytes) -> None:
+def _add(folder: MeetingFolder, step: str, sender: str, content: bytes) -> None:
     folder.add(name_of(MEETING, step, sender, content), content)
 
 
 def visit(
-    folder: Folder,
+    folder: MeetingFolder,
     keys: Keys,
     path: Path,
     names: Sequence[str] | None = None,
     coordinator: str | None = None,
     *,
     again: bool = False,
-) -> Visit:
+) -> MeetingVisit:
     """Do whatever is next in a meeting: post a hello, fix the cards and reveal, work out the code.
 
     Parameters
@@ -63,7 +228,7 @@ def visit(
     keys : Keys
         This party's.
     path : path
-        Its notes, of `hushtable_federation.meeting_notes.beside`.
+        Its notes, of `hushtable_federation.meeting.beside`.
     names : sequence of str, optional
         Of all who are expected, this party and the coordinator among them; by default as before.
     coordinator : str, optional
@@ -95,7 +260,7 @@ def visit(
         found, unread = _found(folder, posted, state, mine)
         waiting = tuple(name for name in state.names if name not in found)
         if state.seen is None and waiting:
-            return Visit(state, waiting, unread, others)
+            return MeetingVisit(state, waiting, unread, others)
         seen = state.seen or Seen(tuple(found.values()), state.coordinator)
         if state.seen is None:
             state = replace(state, seen=seen)
@@ -103,13 +268,13 @@ def visit(
         reveal = seen.reveal(keys, state.nonce)
         _add(folder, "reveal", keys.card.name, reveal.to_bytes())
         if state.code:
-            return Visit(state, others=others)
+            return MeetingVisit(state, others=others)
         reveals, unread = _reveals(folder, seen, reveal)
         waiting = tuple(name for name in state.names if name not in reveals)
         if not waiting:
             state = replace(state, code=seen.code(reveals))
             state.save(path)
-        return Visit(state, waiting, unread, others)
+        return MeetingVisit(state, waiting, unread, others)
 
 
 def _before(keys: Keys, path: Path, own: Mapping[str, bytes] | None) -> State | None:
@@ -197,7 +362,7 @@ def _check_mine(contents: Mapping[str, bytes], mine: Hello) -> None:
 # --- what the others posted -----------------------------------------------------------------
 
 
-def _posted(folder: Folder, step: str) -> dict[str, list[str]]:
+def _posted(folder: MeetingFolder, step: str) -> dict[str, list[str]]:
     """Return the files of a step, by whose they are."""
     found: dict[str, list[str]] = {}
     for file in folder.names():
@@ -207,12 +372,12 @@ def _posted(folder: Folder, step: str) -> dict[str, list[str]]:
     return found
 
 
-def _contents(folder: Folder, paths: Sequence[str]) -> dict[str, bytes]:
+def _contents(folder: MeetingFolder, paths: Sequence[str]) -> dict[str, bytes]:
     return {path: content for path in paths if (content := folder.read(path, MOST)) is not None}
 
 
 def _found(
-    folder: Folder, posted: Mapping[str, Sequence[str]], state: State, mine: Hello
+    folder: MeetingFolder, posted: Mapping[str, Sequence[str]], state: State, mine: Hello
 ) -> tuple[dict[str, Hello], dict[str, str]]:
     """Return the hellos of those who are expected, and why some cannot be read.
 
@@ -238,7 +403,9 @@ def _found(
     return found, unread
 
 
-def _reveals(folder: Folder, seen: Seen, mine: Reveal) -> tuple[dict[str, Reveal], dict[str, str]]:
+def _reveals(
+    folder: MeetingFolder, seen: Seen, mine: Reveal
+) -> tuple[dict[str, Reveal], dict[str, str]]:
     """Return the reveals of all who are in, each checked, and why some cannot be read."""
     found, unread = {mine.name: mine}, dict[str, str]()
     posted = _posted(folder, "reveal")

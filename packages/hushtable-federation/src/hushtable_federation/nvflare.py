@@ -1,7 +1,7 @@
 """The online form over NVFlare: its server and clients carry our messages, and know nothing else.
 
 A job names classes of this installed file, and a round by its name: no code travels, no path, no
-budget. What a site answers with, and where the coordinator's rounds lie, is in a file of each
+budget. Where a site's own file lies, and where the coordinator's rounds lie, is in a file of each
 place, ``local/hushtable.toml`` in its startup kit. Needs the extra ``nvflare``. See
 ``docs/nvflare.md``.
 """
@@ -32,9 +32,10 @@ from nvflare.recipe.spec import Recipe
 from hushtable.arguments import entries
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable_federation.clock import now, stamp
-from hushtable_federation.online import configured
-from hushtable_federation.online.nodes import Node
+from hushtable_federation.coordinator import Coordinator
+from hushtable_federation.online.carriers import Node
 from hushtable_federation.refusals import Refusal, SiteLog
+from hushtable_federation.site import Site
 
 #: The task of a job; its data and result are one entry: the message.
 _TASK, _CONTENT = "hushtable", "content"
@@ -45,17 +46,15 @@ def _local(fl_ctx: FLContext) -> Path:
     return Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_site_config_dir())
 
 
-def _settings(
-    fl_ctx: FLContext, name: str, needed: Sequence[str], optional: Sequence[str] = ()
-) -> dict[str, str]:
+def _settings(fl_ctx: FLContext, name: str, needed: Sequence[str]) -> dict[str, str]:
     """Return a table of this place's own ``hushtable.toml``."""
     path = _local(fl_ctx) / "hushtable.toml"
     try:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read ({error}): write it, with [{name}]") from None
-    kinds, more = dict.fromkeys(needed, str), dict.fromkeys(optional, str)
-    table = entries(said.get(name), f"{path}: [{name}]", kinds, more, error=FileError)
+    kinds = dict.fromkeys(needed, str)
+    table = entries(said.get(name), f"{path}: [{name}]", kinds, error=FileError)
     here = fl_ctx.get_identity_name()  # in the simulator, all sites share this file
     return {key: value.replace("{site}", here) for key, value in table.items()}
 
@@ -89,8 +88,8 @@ class SiteExecutor(Executor):
         log = SiteLog(_local(fl_ctx) / "hushtable.log")
         with _nothing_logged():
             try:
-                site = _settings(fl_ctx, "site", configured.NEEDED, configured.OPTIONAL)
-                return _message(configured.answer(site, _content(shareable)))
+                file = _settings(fl_ctx, "site", ("file",))["file"]
+                return _message(Site.open(file).answer(_content(shareable)))
             except Exception as error:  # no keys, no book: there is nothing to sign with
                 words = f"{type(error).__name__}: {error}"
                 log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, words)
@@ -207,13 +206,8 @@ class RoundController(Controller):
         own = _settings(fl_ctx, "coordinator", ("key", "rounds"))
         rounds = Path(own["rounds"])
         clients = _Clients(self, fl_ctx, abort_signal, self.timeout)
-        return configured.coordinate(
-            clients,
-            rounds / f"{name}.hush",
-            Path(own["key"]),
-            rounds / f"{name}.result.hush",
-            self.timeout,
-        )
+        round_, result = rounds / f"{name}.hush", rounds / f"{name}.result.hush"
+        return Coordinator.open(own["key"]).run(clients, round_, result, timeout=self.timeout)
 
 
 def _checked(name: str) -> str:

@@ -1,24 +1,29 @@
-"""The policy of a site: whom it answers, with whom, for how much, about which columns.
+"""The policy of a site: whom it answers, with whom, for how much; its file; approvals.
 
-Nothing in it depends on rows, so that its refusals reveal nothing of them. The file that holds
-it is read by `hushtable_federation.policy_file`.
+Nothing in it depends on rows, so that its refusals reveal nothing of them. ``hushtable round
+keygen`` writes a strict file with comments; whoever answers for the rows edits it.
 """
 
+import hashlib
+import json
+import os
+import stat
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from hushtable.arguments import whole
-from hushtable.data.schema import Feature
-from hushtable.errors import PlanError
+from hushtable import signatures
+from hushtable.arguments import entries, is_digest, whole
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
+from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
+from hushtable_federation.keys import Card, Keys, new_private, read_json, write_json
 from hushtable_federation.refusals import Refusal, Refused
-
-if TYPE_CHECKING:
-    from hushtable.plans.plan import Plan
-    from hushtable_federation.keys import Card
-    from hushtable_federation.round import Round
+from hushtable_federation.round import Round
 
 Role = Literal["coordinator", "site"]
 #: The column tells persons; or a number, the most rows of anybody, that the site's people affirm.
@@ -268,16 +273,16 @@ class Policy:
         if self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
-                "column that tells persons (--person), or, where whoever answers for the rows "
-                "knows how many a person has at most, let the policy say it (persons = 1 under "
-                "[round])"
+                "column that tells persons (person = ... in its file), or, where whoever answers "
+                "for the rows knows how many a person has at most, let the policy say it "
+                "(persons = 1 under [round])"
             )
         if rows_per_person < self.persons:
             raise _against(
                 f"it states at most {rows_per_person:,} rows of a person, and the policy affirms "
                 f"that a person has up to {self.persons:,}: name the column that tells persons "
-                "(--person), or ask the coordinator for a round with --rows-per-person "
-                f"{self.persons}"
+                "(person = ... in its file), or ask the coordinator for a round with "
+                f"--rows-per-person {self.persons}"
             )
 
 
@@ -305,3 +310,224 @@ def _against(words: str) -> Refused:
 
 #: What holds where a person looks at a round, and no policy is given: the person decides.
 CONFIRMED = Policy(persons=1, masks=False, max_rows=True)
+
+
+_VERSION = 1
+_TEMPLATE = Path(__file__).with_name("policy.toml")
+_TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}
+_LIMITS = {"epsilon", "total_epsilon", "delta", "known_sites"}
+_SWITCHES = ("coordinator_may_be_site", "masks", "max_rows")
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """Read a policy.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, unreadable, of a newer version, misspelt or contradictory.
+    PrivacyError
+        If others than its owner may write to it.
+
+    Examples
+    --------
+    >>> from hushtable_federation import load_policy
+    >>> from hushtable_federation.policy import write_policy
+    >>> write_policy("north.policy.toml", "north", epsilon=2.0, delta=1e-6)
+    >>> load_policy("north.policy.toml").total_epsilon
+    2.0
+    """
+    try:
+        mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileError(
+            f"{path}: there is no policy here, and without one a site answers nobody: write a "
+            f"strict one with hushtable round policy {path} --write --cap E, and look through it"
+        ) from None
+    except OSError as error:
+        raise FileError(f"{path}: the policy cannot be read: {error.strerror}") from None
+    if os.name == "posix" and mode & 0o022:
+        raise PrivacyError(
+            f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, "
+            "and look through what it says"
+        )
+    try:
+        text = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: not a TOML file of a policy: {error}") from None
+    try:
+        return _policy(text, hashlib.sha256(content).hexdigest())
+    except HushTableError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def policy_beside(key: str | os.PathLike[str]) -> Path:
+    """Return where the policy of a site lies: ``NAME.policy.toml`` beside ``NAME.key``."""
+    return Path(key).with_suffix(".policy.toml")
+
+
+def write_policy(
+    path: str | os.PathLike[str],
+    name: str,
+    epsilon: float,
+    delta: float,
+    persons: Persons = "column",
+) -> None:
+    """Write a strict policy with comments for a site, which its owner alone may read and change.
+
+    ``epsilon`` and ``delta`` are the cap of its book; ``persons`` is as in `Policy`.
+    """
+    text = _TEMPLATE.read_text(encoding="utf-8")
+    values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}
+    values["@PERSONS@"] = json.dumps(persons)
+    for mark, value in values.items():
+        text = text.replace(mark, value)
+    with new_private(path) as file:
+        file.write(text.encode())
+
+
+def _policy(content: dict[str, Any], digest: str) -> Policy:
+    version = content.get("version")
+    if type(version) is not int or not 1 <= version <= _VERSION:
+        raise PlanError(
+            f"version {version!r}: this hushtable reads policies of version {_VERSION}: "
+            "upgrade with pip install -U hushtable, or write a new one"
+        )
+    _known_keys(content, _TABLES, "a policy")
+    round_ = _table(content, "round", _LIMITS | set(_SWITCHES) | {"persons"})
+    unattended = _table(content, "unattended", {"answer"}).get("answer", False)
+    officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
+    lacking = sorted(_LIMITS - set(round_))
+    if lacking:
+        raise PlanError(f"[round] does not say {lacking[0]}: it needs {', '.join(sorted(_LIMITS))}")
+    for name in set(_SWITCHES) & set(round_):
+        _is(round_[name], bool, f"[round] {name}", "true or false")
+    _is(unattended, bool, "[unattended] answer", "true or false")
+    _is(officer, str, "[officer] fingerprint", "a text")
+    plans, features = content.get("plans", []), content.get("feature", [])
+    _is(plans, list, "plans", "a list of ids")
+    _is(features, list, "feature", "one [[feature]] table a column")
+    for plan in plans:
+        _is(plan, str, "plans", "a list of ids")
+    columns = tuple(Feature.from_dict(one) for one in features)
+    return Policy(
+        coordinators=_pins(content, "coordinators"),
+        sites=_pins(content, "sites"),
+        unattended=unattended,
+        plans=tuple(plans),
+        features=Schema(columns).features if columns else (),
+        officer=_fingerprint(officer, "[officer]") if officer else "",
+        digest=digest,
+        **round_,
+    )
+
+
+def _known_keys(table: dict[str, Any], keys: set[str], what: str) -> None:
+    unknown = sorted(set(table) - keys)
+    if unknown:
+        raise PlanError(
+            f"{what} has no entry {unknown[0]!r}: its entries are {', '.join(sorted(keys))}; is it "
+            "misspelt, or of a newer version?"
+        )
+
+
+def _table(content: dict[str, Any], name: str, keys: set[str] | None = None) -> dict[str, Any]:
+    table = content.get(name, {})
+    _is(table, dict, f"[{name}]", "a table")
+    if keys is not None:
+        _known_keys(table, keys, f"[{name}]")
+    return dict(table)
+
+
+def _is(value: Any, kind: type, name: str, needed: str) -> None:
+    if not isinstance(value, kind):
+        raise PlanError(f"{name} is {value!r:.80}: needs {needed}")
+
+
+def _pins(content: dict[str, Any], name: str) -> dict[str, str]:
+    table = _table(content, name)
+    return {one: _fingerprint(text, f"[{name}] {one}") for one, text in table.items()}
+
+
+def _fingerprint(text: Any, name: str) -> str:
+    digits = text.replace(" ", "").lower() if isinstance(text, str) else ""
+    if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
+        raise PlanError(f"{name} is {text!r:.80}: needs the fingerprint of a card, 32 digits")
+    return signatures.grouped(digits)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """Says that somebody has looked at a round, and that it may be answered.
+
+    Attributes
+    ----------
+    round_id : str
+        The round's: SHA-256 of everything in it.
+    card : Card
+        Of who signed.
+    signature : str
+        Ed25519, 128 hexadecimal digits, over the round's id.
+
+    Examples
+    --------
+    >>> from hushtable_federation import Approval, Keys
+    >>> from hushtable_federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> approval = Approval.sign(here.round, Keys.generate("officer"))
+    >>> approval.holds
+    True
+    """
+
+    round_id: str
+    card: Card
+    signature: str
+
+    @classmethod
+    def sign(cls, round_: Round, keys: Keys) -> "Approval":
+        """Sign a round."""
+        return cls(round_.round_id, keys.card, keys.sign("approval", round_.round_id))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the signature is that of the card."""
+        return self.card.signs("approval", self.round_id, self.signature)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the approval as JSON."""
+        write_json(path, "approval", vars(self) | {"card": self.card.to_dict()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Approval":
+        """Read an approval; raises `FileError` if the file holds none."""
+        said = read_json(path, "approval", "approve")
+        try:
+            entries(said, "an approval", {"round_id": str, "card": dict, "signature": str})
+            if not is_digest(said["round_id"]):
+                raise ValueError
+            return cls(**said | {"card": Card.from_dict(said["card"])})
+        except (TypeError, ValueError):
+            raise FileError(
+                f"{path}: holds no approval of hushtable round approve, or a damaged one"
+            ) from None
+
+
+def check_officer(fingerprint: str, approval: Approval | None, round_: Round) -> None:
+    """Raise `Refused` unless the officer with this fingerprint signed the round."""
+    if not fingerprint:
+        return
+    if approval is None:
+        words = "is missing"
+    elif approval.card.fingerprint != fingerprint:
+        words = f"is that of another, {approval.card.fingerprint}"
+    elif approval.round_id != round_.round_id:
+        words = f"is for another round, {approval.round_id[:12]}"
+    elif not approval.holds:
+        words = "is forged, or the file was edited"
+    else:
+        return
+    raise Refused(
+        Refusal.POLICY,
+        f"the policy wants the officer's signature ({fingerprint}) over round "
+        f"{round_.round_id[:12]}, and it {words}: give the file of hushtable round approve",
+    )

@@ -1,22 +1,39 @@
-"""A small round within one process, of sites that know each other: to try things out."""
+"""Rehearsals: a round of invented rows in one process, and a whole one in a folder.
 
+In the folder sites are away, late, killed and lying. The visits are those of ``hushtable round
+sync``; only the clock, the rows and who comes when are invented. A site that is killed dies at a
+write into the folder, before or after it.
+"""
+
+import contextlib
 import os
-from collections.abc import Sequence
-from datetime import timedelta
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
+from hushtable.errors import HushTableError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable_federation import clock
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
+from hushtable_federation.folder.mailbox import Directory, Store
+from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit, Visit
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
+from hushtable_federation.online.messages import Message
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
+from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 
 
@@ -67,3 +84,385 @@ class Rehearsal:
         """Close the books."""
         for book in self.books.values():
             book.close()
+
+
+#: Comes; never comes; is gone once its counts are there; comes after the deadline; dies at its
+#: first visit, and comes again; gives shares that are none.
+Behaviour = Literal["comes", "away", "gone", "late", "killed", "lies"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Who plays.
+
+    Parameters
+    ----------
+    sites, away, late, liars, killed : int
+        Sites in all; of them, those that never come or are gone once their counts are there, that
+        come after the deadline, that give wrong shares, and that die at a write and come again.
+    tables : int
+        Of 64 cells.
+    seed : int or None
+        Of who is what, and who comes when. Keys, noise and masks have none.
+
+    Raises
+    ------
+    UsageError
+        If a round of so few that answer can have no result.
+    """
+
+    sites: int = 20
+    away: int = 0
+    late: int = 0
+    liars: int = 0
+    killed: int = 0
+    tables: int = 200
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        true = self.sites - self.away - self.late - self.liars
+        if true < self.least:
+            raise UsageError(
+                f"{self.sites} sites, {self.away} away, {self.late} late, {self.liars} lying: "
+                f"{max(true, 0)} are left, and {self.least} are needed: give more sites, or fewer "
+                "of the others"
+            )
+        if self.killed > true:
+            raise UsageError(f"{self.killed} killed: needs at most {true}, as many as are left")
+
+    @property
+    def least(self) -> int:
+        """Sites without which there is no result: more than half."""
+        return self.sites // 2 + 1
+
+    def fates(self, rng: random.Random) -> list[Behaviour]:
+        """Return what becomes of each site, in random order."""
+        found: list[Behaviour] = [rng.choice(("away", "gone")) for _ in range(self.away)]
+        counts: dict[Behaviour, int] = {
+            "late": self.late,
+            "lies": self.liars,
+            "killed": self.killed,
+        }
+        for fate, n in counts.items():
+            found += [fate] * n
+        while len(found) < self.sites:
+            found.append("comes")
+        rng.shuffle(found)
+        return found
+
+
+@dataclass
+class Participant:
+    """A party of the rehearsal.
+
+    Attributes
+    ----------
+    sent, read : int
+        Bytes, written to the folder and read from it.
+    visits : int
+        At which it put something there: of a site, all but those by which it gets the result.
+    seconds : float
+        Of all visits.
+    counts : ndarray of shape (n_cells,), int64, or None
+        Of a site that answered: counts with its noise, which never leave it.
+    """
+
+    keys: Keys
+    fate: Behaviour
+    place: "MeteredDirectory"
+    output: Path
+    first: int = 1
+    visits: int = 0
+    seconds: float = 0.0
+    over: bool = False
+    stuck: bool = False
+    counts: NDArray[np.int64] | None = None
+
+    @property
+    def name(self) -> str:
+        """On its card."""
+        return self.keys.card.name
+
+    @property
+    def sent(self) -> int:
+        """Bytes that it wrote to the folder."""
+        return self.place.sent
+
+    @property
+    def read(self) -> int:
+        """Bytes that it read from the folder."""
+        return self.place.got
+
+
+class Killed(BaseException):
+    """Ends a visit as kill -9 does: nothing after it is done."""
+
+
+@dataclass
+class MeteredDirectory:
+    """A directory that counts bytes, and kills whoever writes when it is told to."""
+
+    inner: Directory
+    where: str = field(init=False)
+    sent: int = 0
+    got: int = 0
+    #: Writes until the next one kills; none does at 0.
+    dies_at: int = 0
+    dies_after: bool = False
+
+    def __post_init__(self) -> None:
+        self.where = self.inner.where
+
+    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
+        """As `Directory.look`."""
+        return self.inner.look(wanted)
+
+    def subfolder(self, name: str) -> bool | None:
+        """As `Directory.subfolder`."""
+        return self.inner.subfolder(name)
+
+    def load(self, name: str, most: int) -> bytes | None:
+        """As `Directory.load`."""
+        content = self.inner.load(name, most)
+        self.got += len(content or b"")
+        return content
+
+    def save(self, name: str, content: bytes) -> None:
+        """As `Directory.save`; raises `Killed` where that is due."""
+        self.dies_at -= 1
+        if self.dies_at == 0 and not self.dies_after:
+            raise Killed
+        self.inner.save(name, content)
+        self.sent += len(content)
+        if self.dies_at == 0:
+            raise Killed
+
+
+class Lying(RoundFolder):
+    """The files of a round to a site that gives wrong shares, and signs them."""
+
+    keys: Keys
+
+    def add(self, step: str, sender: str, content: bytes) -> bool:
+        """As `RoundFolder.add`; shares are changed, the same way each time."""
+        if step == "unmask":
+            said = Message.read(content, self.keys.card)
+            arrays = said.arrays | {"shares": said.arrays["shares"] ^ np.uint8(1)}
+            content = Message.make(self.round, step, self.keys, said.body, arrays).content
+        return super().add(step, sender, content)
+
+
+#: Days until the deadline; until a site that is late comes; until nobody plays on.
+_DEADLINE, _LATE, _END = 7, 9, 60
+#: Chance that a site comes on a day, after its first.
+_COMES = 0.6
+
+
+class Event(NamedTuple):
+    """A visit at which something happened."""
+
+    at: datetime
+    #: From 1.
+    day: int
+    name: str
+    #: ``"visit"``, ``"killed"`` or ``"gone"``.
+    what: str
+    visit: Visit
+
+
+@dataclass
+class Play:
+    """A round that is played from the first visit to the result.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty; gets the folder of the round, ``round``, and one of each party.
+    cast : Scenario
+        Who plays.
+    told : callable
+        Takes each `Event` as it happens, of visits at which something did.
+
+    Attributes
+    ----------
+    sites : list of Participant
+    lead : Participant
+        The coordinator.
+    result : Result or None
+        None as long as there is none.
+    found_out : dict of str to str
+        By site that was found out, what it did.
+    days : int
+        Until nobody who comes had anything left to do.
+    """
+
+    folder: Path
+    cast: Scenario
+    told: Callable[[Event], None] = lambda _: None
+    sites: list[Participant] = field(default_factory=list, init=False)
+    lead: Participant = field(init=False)
+    result: Result | None = field(default=None, init=False)
+    found_out: dict[str, str] = field(default_factory=dict, init=False)
+    days: int = field(default=0, init=False)
+    _here: Rehearsal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rng = random.Random(self.cast.seed)
+        names = [f"site{i + 1:02d}" for i in range(self.cast.sites)]
+        (self.folder / "books").mkdir()
+        (self.folder / "round").mkdir(mode=0o700)
+        self._start = self._now = clock.now()
+        self._here = Rehearsal(
+            names, self.folder / "books", self.cast.tables, least=self.cast.least,
+            deadline=self._start + timedelta(days=_DEADLINE), title="Rehearsal",
+        )  # fmt: skip
+        fates = self.cast.fates(self._rng)
+        self.lead = self._player(self._here.lead, "comes")
+        self.sites = [
+            self._player(self._here.keys[name], fate)
+            for name, fate in zip(names, fates, strict=True)
+        ]
+
+    def _player(self, keys: Keys, fate: Behaviour) -> Participant:
+        output = self.folder / keys.card.name
+        output.mkdir()
+        place = MeteredDirectory(Directory(str(self.folder / "round")))
+        first = _LATE if fate == "late" else self._rng.randint(1, _DEADLINE - 1)
+        if fate == "killed":
+            place.dies_at, place.dies_after = self._rng.randint(1, 2), self._rng.random() < 0.5
+        return Participant(keys, fate, place, output, first)
+
+    def run(self) -> None:
+        """Play; raises `HushTableError` if a party cannot go on that nothing was done to."""
+        try:
+            with self._clock():
+                post_round(Store(self.lead.place), self.round)
+                while not self._all_over() and self.days < _END:
+                    self.days += 1
+                    self._day()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the books."""
+        self._here.close()
+
+    def _all_over(self) -> bool:
+        return all(one.over for one in (self.lead, *self.sites) if one.fate not in ("away", "gone"))
+
+    def _day(self) -> None:
+        """Have whoever comes on a day make a visit, in random order."""
+        order = [self.lead, *self.sites]
+        self._rng.shuffle(order)
+        for i, player in enumerate(order):
+            self._now = self._start + timedelta(days=self.days - 1, minutes=10 * i)
+            if player.over or (player is not self.lead and not self._comes(player)):
+                continue
+            self.visit(player)
+
+    def _comes(self, player: Participant) -> bool:
+        if player.fate == "away" or self.days < player.first:
+            return False
+        sure = self.days == player.first or player.fate == "killed"
+        return sure or self._rng.random() < _COMES
+
+    def visit(self, player: Participant) -> None:
+        """Have a party make a visit; note how it went."""
+        began, what, visit = time.perf_counter(), "visit", Visit()
+        try:
+            visit = self._as_lead() if player is self.lead else self._as_site(player)
+        except Killed:
+            what = "killed"
+        player.seconds += time.perf_counter() - began
+        player.over = visit.state == "done" or (visit.state == "failed" and player.fate != "late")
+        player.visits += bool(visit.posted or what == "killed")
+        self.found_out |= visit.found_out
+        stuck = visit.state == "failed" and not player.stuck
+        player.stuck = player.stuck or stuck
+        if visit.posted or visit.state == "done" or stuck or what == "killed":
+            self.told(Event(self._now, self.days, player.name, what, visit))
+        if player.fate == "gone" and visit.posted:
+            player.over = True
+            self.told(Event(self._now, self.days, player.name, "gone", visit))
+
+    # --- visits, as hushtable round sync makes them ---------------------------------------------
+
+    def _as_lead(self) -> Visit:
+        posts = self._posts(self.lead)
+        output = self.lead.output / "result.hush"
+        journal = self.lead.output / "decisions.json"
+        visit = CoordinatorVisit(posts, self.lead.keys, journal, output).run()
+        if visit.state == "done":
+            self.result = Result.load(output)
+        return visit
+
+    def _as_site(self, player: Participant) -> Visit:
+        posts, online = self._posts(player), self._here.site(player.name)
+        book = self._here.books[player.name]
+
+        def begin() -> dict[str, bytes]:
+            return {str(step): one for step, one in online.begin(posts.round).items()}
+
+        output = player.output / "result.hush"
+        try:
+            return SiteVisit(posts, player.keys.card, book, begin, online, output).run()
+        finally:
+            given = book.answer(posts.round.round_id)
+            player.counts = None if given is None else given.sent
+
+    def _posts(self, player: Participant) -> RoundFolder:
+        store = Store(player.place)
+        (found,) = rounds(store)
+        if player.fate != "lies":
+            return RoundFolder(found, store)
+        posts = Lying(found, store)
+        posts.keys = player.keys
+        return posts
+
+    @contextlib.contextmanager
+    def _clock(self) -> Iterator[None]:
+        """Have all parties read the clock of the play."""
+        before = clock.read
+        clock.read = lambda: self._now
+        try:
+            yield
+        finally:
+            clock.read = before
+
+    # --- what came of it ------------------------------------------------------------------------
+
+    @property
+    def round(self) -> Round:
+        """As it was opened."""
+        return self._here.round
+
+    @property
+    def exact(self) -> bool:
+        """Whether the result is, to the bit, the sum of what the sites in it counted, with noise.
+
+        False as long as there is none.
+        """
+        if self.result is None:
+            return False
+        total = np.zeros_like(self.result.counts.counts)
+        for one in self.sites:
+            if one.name in self.result.sites:
+                if one.counts is None:
+                    return False
+                total += one.counts
+        return bool(np.array_equal(total, self.result.counts.counts))
+
+    @property
+    def noise(self) -> tuple[float, float]:
+        """The noise on a cell of the result, as measured and as promised; standard deviations."""
+        if self.result is None:
+            raise HushTableError("there is no result: nothing is known of its noise")
+        true = np.zeros(self.result.counts.counts.shape)
+        for name in self.result.sites:
+            true += self._here.sketches[name].counts
+        return float(np.std(self.result.counts.counts - true)), self.result.counts.ledger.noise_sd
+
+    @property
+    def vector(self) -> int:
+        """Bytes of a site's masked counts: less cannot be sent."""
+        return 8 * self.round.layout.n_cells

@@ -1,35 +1,28 @@
-"""The round: what a coordinator signs, and every site checks before it counts a row."""
+"""A round: what a coordinator asks of sites, on which terms, signed; and how it is opened."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from os import PathLike
 from typing import Any, Unpack
 
 from hushtable import files
-from hushtable.arguments import entries
+from hushtable.arguments import entries, is_text
 from hushtable.counts.release import check_adjacency
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
-from hushtable_federation.clock import CLOCKS, now, parsed, shown_time, stamp
+from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout
-from hushtable_federation.opening import (
-    HIDDEN_PERIODS,
-    check_asked,
-    following,
-    pack,
-    signed_entries,
-)
-from hushtable_federation.roster import check_bound, check_coordinator, check_least, check_roster
-from hushtable_federation.stream import ENTRIES, Every, Place
-from hushtable_federation.terms import Asked, Terms
+from hushtable_federation.terms import ENTRIES, MAX_SITES, Every, StreamPosition, TermOptions, Terms
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
@@ -94,7 +87,7 @@ class Round(Displayed):
     plan: Plan | None
     previous: tuple[str, ...]
     content: bytes
-    place: Place | None = None
+    place: StreamPosition | None = None
 
     @classmethod
     def open(
@@ -109,7 +102,7 @@ class Round(Displayed):
         at: datetime | None = None,
         every: Every | None = None,
         starts: date | None = None,
-        **terms: Unpack[Asked],
+        **terms: Unpack[TermOptions],
     ) -> "Round":
         """Sign a round; under a plan with a horizon, that of the first period.
 
@@ -153,7 +146,7 @@ class Round(Displayed):
             terms["share"] = layout.share
         agreed = Terms.agreed(len(sites), cells=layout.cells, **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
-        place = Place.first(layout.horizon, every, starts, at or now())
+        place = StreamPosition.first(layout.horizon, every, starts, at or now())
         said = signed_entries(
             title, at or now(), deadline, keys.card, sites, agreed.to_dict(), previous, place
         )
@@ -244,7 +237,7 @@ class Round(Displayed):
         except PrivacyError as error:
             raise PlanError(f"terms: {error}") from None
         about = read.digest, said["title"], opened, deadline
-        place = Place.from_dict(said, layout.horizon)
+        place = StreamPosition.from_dict(said, layout.horizon)
         if place is not None and plan is None:
             raise PlanError(HIDDEN_PERIODS)
         previous = tuple(said["previous"])
@@ -348,3 +341,182 @@ class Round(Displayed):
             terms.mechanism, self.sensitivity, terms.delta, (share,), behind, self.pool,
             terms.accounting, self.period,
         )  # fmt: skip
+
+
+#: Noise of a site from which on sums of its whole numbers are as good as those of real ones: they
+#: differ by less than exp(-2 pi^2 9) = 10^-77 in all probabilities.
+_LEAST_SCALE = 3.0
+#: What the eye passes over in a name.
+_UNSEEN = str.maketrans("", "", " ._-")
+
+
+def check_least(
+    terms: Terms, sites: Sequence[Card], coordinator: Card, by_file: bool = False
+) -> None:
+    """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
+
+    The coordinator may show one list to some sites and another to others, and get both secrets of
+    a site that is on one of them only. An honest site signs one list; a site in league with the
+    coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
+    need ``2 least`` signatures of at most n + c (+ 1). A round that goes ``by_file`` alone knows no
+    such lists.
+    """
+    n = len(sites)
+    if terms.least > n:
+        raise PlanError(f"{n} sites cannot be at least {terms.least}")
+    if not terms.masked or by_file:
+        return
+    colluders = terms.colluders
+    twice = colluders + (coordinator in sites)
+    if 2 * terms.least <= n + twice:
+        also = ", and the coordinator is a site itself" if coordinator in sites else ""
+        raise PlanError(
+            f"at least {terms.least} of {n} sites under masks, {colluders} colluding{also}: needs "
+            f"{(n + twice) // 2 + 1} or more"
+        )
+
+
+def check_bound(round_: "Round") -> None:
+    """Raise `PlanError` if a bound on the rows of sites cannot be checked, or is not paid for."""
+    layout, terms = round_.layout, round_.terms
+    if terms.max_rows is None:
+        return
+    if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
+        raise PlanError(
+            "max_rows bounds tables that count each row once: not verdicts, and no period of a "
+            "stream, which goes by file"
+        )
+    terms.check_opened(layout.cells)
+    if round_.site_scale < _LEAST_SCALE:
+        raise PlanError(
+            f"terms: noise of {round_.site_scale:.2g} a site is too little to open totals of "
+            f"tables under (max_rows): needs {_LEAST_SCALE:g}"
+        )
+
+
+def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
+    """Raise `RoundError` if two sites share a name or keys, or there are too few or too many."""
+    names = [card.name for card in sites]
+    if names != sorted(set(names)):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise RoundError(
+            f"several cards are those of {twice}: each site needs a name of its own"
+            if twice
+            else "the roster is not sorted by name"
+        )
+    if coordinator.name in names and coordinator not in sites:
+        raise RoundError(
+            f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
+            "each needs a name of its own"
+        )
+    check_unlike(names)
+    keys = {card.signing for card in sites}, {card.masking for card in sites}
+    if min(map(len, keys)) < len(sites):
+        raise RoundError(
+            "two sites have the same keys: each needs its own (hushtable round keygen)"
+        )
+    if not 2 <= len(sites) <= MAX_SITES:
+        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
+
+
+def check_unlike(names: Sequence[str]) -> None:
+    """Raise `RoundError` if two of these different names look alike."""
+    alike = {name.casefold().translate(_UNSEEN): name for name in names}
+    if len(alike) < len(names):
+        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
+        raise RoundError(
+            f"the site {one!r} has a name that looks like another's: names have to differ in more "
+            "than spaces, dots, hyphens, underscores and capital letters"
+        )
+
+
+def check_coordinator(round_: "Round", keys: Keys) -> None:
+    """Raise `RoundError` unless these are the keys that opened the round."""
+    if keys.card != round_.coordinator:
+        raise RoundError(
+            f"these are the keys of {keys.card.name!r} ({keys.card.fingerprint}), and the round "
+            f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
+            "sites follow its coordinator alone; give --key of the one who opened it"
+        )
+
+
+HIDDEN_PERIODS = (
+    "a round about a period needs the plan: the hash functions of a stream cannot be hidden from "
+    "its coordinator, who decodes it"
+)
+
+
+def check_asked(
+    plan: Plan | Layout, deadline: datetime, title: str, previous: Sequence[str]
+) -> None:
+    """Raise `UsageError` or `PrivacyError` if a round cannot be opened with these arguments."""
+    if deadline.tzinfo is None:
+        raise UsageError("the deadline needs a time zone")
+    if deadline.year not in YEARS:
+        raise UsageError(
+            f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}"
+        )
+    if not is_text(title):
+        raise UsageError(f"title={title!r}: needs a text")
+    several = isinstance(previous, Sequence) and not isinstance(previous, str)
+    if not several or not all(map(is_text, previous)):
+        raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
+    if isinstance(plan, Layout) and plan.horizon is not None:
+        raise UsageError(HIDDEN_PERIODS)
+    if isinstance(plan, Plan) and plan.hidden:
+        raise PrivacyError(
+            "the plan's hash functions are hidden from the coordinator, and a round holds its "
+            "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
+        )
+
+
+def following(
+    place: StreamPosition | None,
+    horizon: Horizon | None,
+    stream: str,
+    again: bool,
+    joining: Sequence[Card],
+) -> StreamPosition:
+    """Return the place of the round after this one, or, ``again``, of the same period.
+
+    Raises `UsageError` if there is none, or others would join a period that was asked for.
+    """
+    if horizon is None or place is None:
+        raise UsageError("the round is about no period: its plan has no horizon")
+    if again and joining:
+        raise UsageError(
+            "a period is asked for again of the same sites; others join with the next one"
+        )
+    return replace(place, stream=stream) if again else place.following(horizon, stream)
+
+
+def signed_entries(
+    title: str,
+    opened: datetime,
+    deadline: datetime,
+    coordinator: Card,
+    sites: Sequence[Card],
+    terms: dict[str, Any],
+    previous: Sequence[str],
+    place: StreamPosition | None,
+) -> dict[str, Any]:
+    """Return what a round's file says beside its plan."""
+    return {
+        "title": title,
+        "opened": stamp(opened),
+        "deadline": stamp(deadline),
+        "coordinator": coordinator.to_dict(),
+        "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
+        "terms": terms,
+        "previous": list(previous),
+        **({} if place is None else place.to_dict()),
+    }
+
+
+def pack(said: dict[str, Any], plan: Plan | Layout, keys: Keys) -> bytes:
+    """Return the file of a round, signed."""
+    if isinstance(plan, Plan):
+        mine, arrays = plan.entries()
+    else:
+        mine, arrays = {"layout": plan.to_dict()}, {}
+    return files.pack("round", {"round": said} | mine, arrays, keys.sign)

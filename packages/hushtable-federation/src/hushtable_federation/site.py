@@ -1,352 +1,395 @@
-"""The site's side of a round: check, count, add noise, write it down, send."""
+"""A site of a federation: its keys, book, policy and rows, and one call that does what is next."""
 
-import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
+import glob
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hushtable.counts.sketch import Sketch, check_counts
-from hushtable.errors import RoundError, UsageError
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader
+from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy import mechanisms
-from hushtable.privacy.accounting import rounded_up
-from hushtable.privacy.budget import check_public_delta
-from hushtable_federation.approval import Approval, check_officer
-from hushtable_federation.attended import check_attended
-from hushtable_federation.book.book import ALL_ROWS, Book
-from hushtable_federation.book.digests import RowDigests
-from hushtable_federation.book.registers import NOBODY, Counted, Period, check_registered
-from hushtable_federation.clock import now
-from hushtable_federation.contribution import Contribution, charged, cost
+from hushtable_federation.book.book import Book
+from hushtable_federation.book.digests import Period, RowDigester, RowDigests
+from hushtable_federation.clock import now, stamp
+from hushtable_federation.coordinator import Coordinator, visit_rounds
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
+from hushtable_federation.folder.visits import SiteVisit, Visit
+from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.masks import agree, mask
-from hushtable_federation.past import Past
-from hushtable_federation.policy import CONFIRMED, Policy, Role
-from hushtable_federation.refusals import Refusal, Refused, refusing
+from hushtable_federation.online.messages import Message
+from hushtable_federation.online.shares import Statement
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.policy import Approval, load_policy
+from hushtable_federation.refusals import Refusal, SiteLog
+from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
-from hushtable_federation.trusting import trust
+from hushtable_federation.settings import SiteSettings
 
 
-class Reply:
-    """A site's reply to a round, checked on every side before anything is counted or sent.
-
-    Parameters
-    ----------
-    round_ : Round
-        What the coordinator asks.
-    keys : Keys
-        The site's.
-    book : Book
-        The site's.
-    policy : Policy, optional
-        The site's; by default one that allows what a person confirms: nobody is known but whom
-        the book knows.
-    data_set : str
-        Which rows: rounds about the same people's rows share one budget, so that a name of its
-        own is for rows of other people only.
-    plan : Plan, optional
-        In a round with hidden hash functions: the plan that the sites share.
-    at : datetime, optional
-        The time; now by default.
-    approval : Approval, optional
-        The officer's, where the policy demands it.
-    attended : bool, default=True
-        Whether a person looks at the round and at what is said of the rows.
+class Attendant:
+    """The person at a site while it answers, or nobody: this class itself asks and shows nothing.
 
     Attributes
     ----------
-    plan : Plan
-        Under which the rows are to be counted.
-    epsilon : float
-        What the site's rows will have cost after it, over all rounds in the book.
-    earlier : Contribution or None
-        What was contributed before, to it or about the same period, and will be sent again.
+    attended : bool
+        Whether a person looks at rounds; without one, a site's policy has to allow that.
+    cards : sequence of Card
+        Got from their owners: they are trusted from now on.
+    statement : Said
+        Of the rows.
+    """
 
-    Raises
-    ------
-    RoundError, PlanError, PrivacyError
-        If the round is not for this site, over, about another plan, against the policy, breaks
-        the cap, or comes with keys other than those the site knows; each with the `word` that
-        may travel. None of it depends on rows.
+    attended = False
+    cards: Sequence[Card] = ()
+    statement = Statement()
+
+    def confirm(self, reply: Reply) -> None:
+        """Show what is asked, and ask; raises to end it before anything is counted."""
+
+    def report(self, reply: Reply, rows: "SiteRows") -> None:
+        """Show what was counted: at the site alone."""
+
+    def reading(self, reader: Reader) -> AbstractContextManager[Reader]:
+        """Return a reader of the same rows that shows how far it is."""
+        return nullcontext(reader)
+
+    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
+        """Return what takes how many more cells have their noise."""
+        return nullcontext(None)
+
+
+NOBODY = Attendant()
+
+
+class SiteRows:
+    """The rows of a site: read as its settings say, counted, and known again by their digests."""
+
+    def __init__(self, settings: SiteSettings, book: Book, attendant: Attendant) -> None:
+        self._settings, self._book, self._attendant = settings, book, attendant
+        self._reader: Reader | None = None
+        self._digester: RowDigester | None = None
+        self.sketch: Sketch | None = None
+
+    def open(self, plan: Plan) -> None:
+        """Open the rows under a plan's schema; what cannot be read is refused here."""
+        from hushtable.cli.errors import notes  # Typer takes a fifth of a second
+        from hushtable.cli.rows import Reads
+        from hushtable.cli.rows import person_columns as kept
+
+        settings, known = self._settings, len(notes)
+        if settings.rows is None:
+            raise UsageError(
+                "no rows are given: name them in the site's file (rows = ...), or in the command"
+            )
+        keep, attended = kept(settings.person, plan.schema), self._attendant.attended
+        try:
+            self._reader = Reads(**settings.reads).open_as(
+                settings.rows, plan.schema, keep=keep, attended=attended
+            )
+        except DataError as error:
+            if "--" not in str(error) or settings.path is None:
+                raise
+            raise DataError(
+                f"{error} (each of these options is an entry of {settings.path}: --skip-lines is "
+                "skip_lines)"
+            ) from None
+        finally:
+            if not attended:  # nobody reads them
+                del notes[known:]
+
+    def count(self, round_: Round, plan: Plan) -> Sketch:
+        """Return the sketch of the rows, at most as many of each person as the round states."""
+        if self._reader is None:
+            self.open(plan)
+        persons: dict[str, Any] = {}
+        if self._settings.person is not None:
+            persons = {
+                "person": self._settings.person,
+                "rows_per_person": round_.terms.rows_per_person,
+                "key": self._book.persons_key,
+                "known": self._book.barred(self._settings.data_set, Period.of(round_)),
+            }
+        self._digester = self._book.digester(plan.schema)
+        assert self._reader is not None
+        with self._attendant.reading(self._digester.watch(self._reader)) as reader:
+            self.sketch = Sketch.from_data(
+                plan,
+                reader,
+                n_jobs=self._settings.threads,
+                allow_empty=True,
+                attended=self._attendant.attended,
+                **persons,
+            )
+        return self.sketch
+
+    @property
+    def n_read(self) -> int:
+        """How many rows were read, whoever was counted of them."""
+        return 0 if self._digester is None else self._digester.n_rows
+
+    def seen(self) -> RowDigests | None:
+        """Return by what the rows that were counted are known again; None of none."""
+        return self._digester.digests() if self._digester is not None and self.n_read else None
+
+    def nameless(self, round_: Round) -> int:
+        """Return how many earlier answers name no persons."""
+        return self._book.nameless(self._settings.data_set, Period.of(round_))
+
+
+@dataclass(frozen=True)
+class FileAnswer:
+    """A site's answer to a round by file: the file, and what it was made of."""
+
+    content: bytes
+    reply: Reply
+    sketch: Sketch
+    #: Earlier answers that name no persons.
+    nameless: int
+
+
+class Site:
+    """A site of a federation, as its file ``north.toml`` describes it.
+
+    Parameters
+    ----------
+    settings : SiteSettings
+        As the file says.
 
     Examples
     --------
-    >>> from hushtable_federation import Reply
-    >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
-    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> content = reply.submission(here.sketches["north"])
-    >>> print(f"{reply.epsilon:.2f}")
-    1.00
+    >>> from hushtable_federation import Site
+    >>> Site.open("north.toml").sync("shared/round-1")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        round_: Round,
-        keys: Keys,
-        book: Book,
+    def __init__(self, settings: SiteSettings) -> None:
+        self.settings = settings
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
         *,
-        policy: Policy | None = None,
-        data_set: str = ALL_ROWS,
-        plan: Plan | None = None,
-        at: datetime | None = None,
-        approval: Approval | None = None,
-        attended: bool = True,
-    ) -> None:
-        self.round, self.keys, self.book, self.data_set = round_, keys, book, data_set
-        self.policy = CONFIRMED if policy is None else policy
-        self.at = now() if at is None else at
-        self._attended = attended
-        with refusing(Refusal.ROUND):
-            if round_.card(keys.card.name) != keys.card:
-                raise RoundError(
-                    f"the round lists {keys.card.name!r} with other keys than these: send the "
-                    "coordinator the card that belongs to them, and ask for a new round"
-                )
-        with refusing(Refusal.TIME):
-            round_.check_time(self.at, "this machine's clock")
-        given = round_.plan if plan is None else plan
-        if given is None:
-            raise UsageError(
-                "the hash functions of this round are hidden from the coordinator: give the plan "
-                "that the sites share (--plan)"
-            )
-        with refusing(Refusal.ROUND):
-            self.plan = round_.layout.check(given)
-            # Of hidden hash functions, only the sites know for how many rows they were laid out.
-            check_public_delta(round_.terms.delta, self.plan.expected_rows)
-        self.policy.check(round_, self.plan, attended=attended)
-        check_officer(self.policy.officer, approval, round_)
-        self.strangers: list[tuple[Role, Card]] = self._strangers()
-        self.past = Past(book, round_, data_set)
-        self.epsilon = self._check_cost()
-
-    @property
-    def earlier(self) -> Contribution | None:
-        """The answer that was given before, and will be sent again."""
-        return self.past.answer
-
-    def _strangers(self) -> list[tuple[Role, Card]]:
-        roles: tuple[Role, ...] = ("coordinator", "site")
-        known = {role: self.book.known(role) for role in roles}
-        return self.policy.strangers(self.round, self.keys.card, known)
-
-    def _check_cost(self) -> float:
-        if self.earlier is not None or self.past.paid:
-            return self.book.total(self.data_set)
-        with refusing(Refusal.BUDGET):
-            after = self.book.check_cap(self.data_set, cost(self.round, "to come"))
-        most = self.policy.total_epsilon
-        if after > most * (1.0 + 1e-9):
-            raise Refused(
-                Refusal.BUDGET,
-                f"this round would take {self.data_set!r} to epsilon {rounded_up(after):g}, "
-                f"and the policy allows {most:g} in all: {self.book.smaller(self.data_set, most)}",
-            )
-        return after
-
-    # --- who --------------------------------------------------------------------------------
-
-    @property
-    def new(self) -> list[Card]:
-        """Who is not known here: compare their fingerprints."""
-        return list(dict.fromkeys(card for _, card in self.strangers))
-
-    def trust(self, cards: Sequence[Card]) -> None:
-        """Take these cards for true from now on, in the roles that they have in this round.
-
-        For a person who compared their fingerprints, or got them from their owners.
-        """
-        trust(self.book, self.round, cards, "asked")
-        self.strangers = self._strangers()
-
-    def check_known(self) -> None:
-        """Raise `Refused` if too many are still unknown; see `Policy.check_strangers`."""
-        self.policy.check_strangers(self.round, self.strangers)
-
-    def check_persons(self, told: bool) -> None:
-        """Raise `Refused` if nobody but the round says how many rows a person has at most.
-
-        ``told`` is whether a column tells persons, by which the rows of each are counted.
-        """
-        if self.earlier is None:
-            self.policy.check_persons(told, self.round.terms.rows_per_person)
-
-    def barred(self) -> NDArray[np.uint64]:
-        """Return who may not be counted, for ``known`` of `hushtable.Sketch.from_data`.
-
-        Persons whom this site has counted under another data set, or, in a stream, in as many
-        periods as a person may have: sorted digests of shape (n,), under the book's key.
-        """
-        return self.book.barred(self.data_set, Period.of(self.round))
-
-    # --- the answer -------------------------------------------------------------------------
-
-    def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
-        """Return the counts of a sketch, as they are sent, if they fit the round.
-
-        Nothing is recorded before.
+        databases: Callable[[str], str] | None = None,
+        **changes: Any,
+    ) -> "Site":
+        """Open a site.
 
         Parameters
         ----------
-        sketch : Sketch
-            The site's rows, counted under `plan`.
-        outside_too : bool
-            Whether to go on although most rows lie outside the ranges of a column.
+        path : path-like
+            The site's file, or its keys: then the file beside them holds, if there is one.
+        databases : callable, optional
+            As in `SiteSettings.load`.
+        **changes
+            Settings that hold instead of those in the file.
 
         Raises
         ------
-        RoundError, PrivacyError, DataError
-            If they were counted under another plan, hold samples, weigh more than a person's
-            rows, or mostly lie outside. The last depends on rows, and is a question to the person
-            at the site; without a person it is not asked.
+        FileError
+            If an entry of the file is unknown, missing or contradicts another one; with its line.
         """
-        if sketch.plan.plan_id != self.plan.plan_id:
-            raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
-        terms = self.round.terms
-        self.check_persons(sketch.rows_per_person is not None)
-        # Of `Sketch.zero`, which counted nobody's rows, no persons can be registered.
-        nobody = sketch.rows_per_person == 0
-        if self.plan.horizon is not None and self.policy.persons == "column" and not nobody:
-            check_registered(sketch.persons)
-        check_counts(sketch, terms.mechanism, terms.rows_per_person)
-        if self._attended and self.earlier is None:
-            check_attended(sketch, terms.max_rows, outside_too)
-        return self.round.layout.sent(sketch.counts, self.plan)
+        return cls(replace(SiteSettings.load(path, databases), **changes))
 
-    def submission(
-        self,
-        sketch: Sketch,
-        progress: Callable[[int], None] | None = None,
-        *,
-        rows: RowDigests | None = None,
-        new_people: bool = False,
-        outside_too: bool = False,
-    ) -> bytes:
-        """Return the file to send, for a round by file; the same one if it was sent before.
-
-        Parameters
-        ----------
-        sketch : Sketch
-            The site's rows, counted under `plan`.
-        progress : callable, optional
-            Takes how many more cells have their noise.
-        rows : RowDigests, optional
-            By which the book knows the rows again under another name.
-        new_people : bool
-            Whether the rows are other people's, although the book seems to know them.
-        outside_too
-            As in `counted`.
-        """
-        terms = self.round.terms
-        if terms.masked and self.round.needed < len(self.round.sites):
-            raise UsageError(
-                f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
-                "takes a folder (hushtable round sync); by file, all sites take part, or none is "
-                "masked"
-            )
-        if terms.max_rows is not None:
-            raise UsageError(
-                "the round bounds the rows of a site, which is checked in steps: answer it in a "
-                "folder (hushtable round sync)"
-            )
-        counts = self.counted(sketch, outside_too=outside_too)
-        masks = None
-        if terms.masked:
-            agreed = agree.roster_keys(self.round, self.keys)
-            masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
-        return self.answer(
-            counts,
-            masks,
-            progress,
-            rows=rows,
-            new_people=new_people,
-            persons=Counted.of(sketch.persons),
-        ).content
-
-    def answer(
-        self,
-        counts: NDArray[np.int64],
-        masks: NDArray[np.uint64] | None,
-        progress: Callable[[int], None] | None = None,
-        *,
-        rows: RowDigests | None = None,
-        new_people: bool = False,
-        persons: Counted = NOBODY,
-    ) -> Contribution:
-        """Draw the noise, sign, and write it into the book; or return what is in it.
-
-        Which of the two depends on the book alone: what was contributed is sent again, bit for
-        bit, whatever the rows are by now.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_cells,), int64
-            As `counted` returned them.
-        masks : ndarray of shape (n_cells,), uint64, or None
-            What hides them, in a masked round.
-        progress, rows, new_people
-            As in `submission`.
-        persons : Counted
-            By which the book knows the persons again, whatever their rows are.
-        """
-        if self.earlier is not None:
-            return self._again(self.earlier, masks)
-        self.check_known()
-        release, scale = secrets.token_hex(32), self.round.site_scale
-        mixed, mechanism = self.past.mixed(counts), self.round.terms.mechanism
-        sent = mechanisms.add_noise(mixed, mechanism, scale, progress=progress)
-        with self.book.writing():
-            # Another process may have answered meanwhile.
-            self.past.check_still()
-            self._check_cost()
-            if persons.register is not None:
-                self.book.check_register(persons.register, self.barred())
-            # The first step has looked, too; since then, another set-up of this site may have
-            # answered about the same rows.
-            for some in (rows, persons.sample):
-                if some is not None:
-                    self.book.check_people(self.data_set, some, new_people)
-            share, spent = self.past.paid or charged(
-                self.round, release, self.book.spent(self.data_set)
-            )
-            about = self.round.round_id, self.round.title, self.data_set, self.at
-            noised = Contribution(
-                *about, counts, sent, share, spent, self.round.content,
-                stream=self.round.stream, period=self.round.period, register=persons.register,
-            )  # fmt: skip
-            if self.policy.digest:
-                self.book.note_policy(self.policy.digest)
-            sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, rows, new_people, persons.sample)
-
-    def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
-        """Return the answer that was given; to another round about the same period, its counts.
-
-        In that, they go under other masks, with the same noise.
-        """
-        if earlier.round_id == self.round.round_id:  # an older book may lack the file
-            return earlier.sealed(self.round, self.keys, masks)
-        self.check_known()
-        asked = self.round
-        same = replace(
-            earlier, round_id=asked.round_id, title=asked.title, made=self.at, round=asked.content,
-            content=b"",
-        )  # fmt: skip
-        return self.book.record(same.sealed(asked, self.keys, masks))
+    @cached_property
+    def keys(self) -> Keys:
+        """The site's keys."""
+        return Keys.load(self.settings.key)
 
     @property
-    def cost_words(self) -> str:
-        """The cost to the site's rows; what leaves, `describe.officer_words` says."""
-        if self.past.paid:
-            first = min(self.past.periods)
-            return f"Nothing more: all periods were paid for with the answer to period {first}."
-        return (
-            f"With it, all rounds about {self.data_set!r} will have cost epsilon "
-            f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
-            f"{self.book.delta:g})."
-            + ("" if self.round.period is None else " That pays for all periods.")
+    def card(self) -> Card:
+        """The public half of its keys."""
+        return self.keys.card
+
+    @contextmanager
+    def book(self) -> Iterator[Book]:
+        """Open the site's book."""
+        with Book.open(self.settings.book, self.card) as book:
+            yield book
+
+    # --- visits -------------------------------------------------------------------------------
+
+    def sync(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        which: str = "",
+        attendant: Attendant = NOBODY,
+    ) -> list[tuple[RoundFolder, Visit]]:
+        """Do whatever is to be done next in a folder where rounds live.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            A directory, or a URL that fsspec knows.
+        which : str
+            First digits of a round's id; by default all rounds that this site takes part in.
+        attendant : Attendant
+            Who is asked before something is sent; by default nobody, and the policy decides.
+
+        Returns
+        -------
+        list of (RoundFolder, Visit)
+            Each round with how the visit went. Call again whenever ``visit.state`` is "waiting".
+
+        Raises
+        ------
+        UsageError
+            If the folder holds no round for this site.
+        HushTableError
+            Whatever hinders the site in its only round; of several, it is in the visit's words.
+        """
+        store = Store.open(folder, self.card.name)
+        visit = partial(self.visit, attendant=attendant)
+        return visit_rounds(store, self.card, which, visit)
+
+    def visit(self, posts: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
+        """Do what is to be done in one round, as a site, and as its coordinator if it is that."""
+        visit = Visit()
+        if self.card in posts.round.sites:
+            visit = self._visit(posts, attendant)
+        if self.card == posts.round.coordinator:
+            lead = Coordinator(self.settings.key, self.settings.results)
+            visit = lead.visit(posts).after(visit)
+        return visit
+
+    def _visit(self, posts: RoundFolder, attendant: Attendant) -> Visit:
+        with self.book() as book:
+            trust(book, posts.round, attendant.cards, "card")
+            rows = SiteRows(self.settings, book, attendant)
+            begin = None
+            if self.settings.rows is not None:
+                begin = partial(self._begin, posts, book, rows, attendant)
+            online = self._online(book, rows, attendant)
+            try:
+                return SiteVisit(
+                    posts, self.card, book, begin, online, self.result(posts.round)
+                ).run()
+            except HushTableError as error:
+                if attendant.attended:
+                    raise
+                word = Refusal(error.word or Refusal.UNAVAILABLE)
+                self._log(book).write(stamp(now()), posts.round.round_id, "begin", word, str(error))
+                refusal = Message.refuse(posts.round.round_id, self.keys, word)
+                posts.add(REFUSED, self.card.name, refusal)
+                return Visit().end("failed", f"Refused ({word}): {error}")
+
+    def result(self, round_: Round) -> Path:
+        """Return where the result of a round is written."""
+        return self.settings.results / f"{round_.round_id[:12]}.result.hush"
+
+    def _begin(
+        self, posts: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
+    ) -> dict[str, bytes]:
+        """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
+        reply = self._checked(posts.round, book, rows, attendant)
+        if posts.round.in_steps:
+            online = self._online(book, rows, attendant)
+            sent = {str(step): one for step, one in online.begin(posts.round).items()}
+        else:
+            sketch = rows.count(posts.round, reply.plan)
+            for words in sketch.unread:
+                self._log(book).write(
+                    stamp(now()), posts.round.round_id, "submission", "unread", words
+                )
+            sent = {"submission": self._submission(reply, sketch, rows, attendant)}
+        attendant.report(reply, rows)
+        return sent
+
+    # --- by file ------------------------------------------------------------------------------
+
+    def submit(self, round_: Round, attendant: Attendant = NOBODY) -> FileAnswer:
+        """Answer a round by a file; the same one again if it was answered before.
+
+        Raises `HushTableError` if the round, the rows or the person at the site forbid it.
+        """
+        with self.book() as book:
+            trust(book, round_, attendant.cards, "card")
+            rows = SiteRows(self.settings, book, attendant)
+            reply = self._checked(round_, book, rows, attendant)
+            sketch = rows.count(round_, reply.plan)
+            content = self._submission(reply, sketch, rows, attendant)
+            attendant.report(reply, rows)
+            return FileAnswer(content, reply, sketch, rows.nameless(round_))
+
+    def _submission(
+        self, reply: Reply, sketch: Sketch, rows: SiteRows, attendant: Attendant
+    ) -> bytes:
+        with attendant.adding_noise(len(sketch.counts)) as progress:
+            return reply.submission(
+                sketch, progress, rows=rows.seen(), **attendant.statement._asdict()
+            )
+
+    # --- over a carrier -----------------------------------------------------------------------
+
+    def answer(self, request: bytes) -> bytes:
+        """Return the signed answer to one request of a coordinator, or one signed word.
+
+        The state is in the site's book, so that any process may answer the next one.
+
+        Raises
+        ------
+        HushTableError, OSError
+            If keys, book, policy, plan or approvals cannot be opened: there is nothing to sign
+            with.
+        """
+        with self.book() as book:
+            rows = SiteRows(self.settings, book, NOBODY)
+            return self._online(book, rows, NOBODY).answer(request)
+
+    # --- what a site answers with -------------------------------------------------------------
+
+    def reply(self, round_: Round, book: Book, *, attended: bool = True, **others: Any) -> Reply:
+        """Check a round on every side; see `Reply`, of which ``others`` are further arguments."""
+        about: dict[str, Any] = self._about(attended) | others
+        return Reply(round_, self.keys, book, **about)
+
+    def _about(self, attended: bool) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "policy": load_policy(settings.policy),
+            "data_set": settings.data_set,
+            "plan": None if settings.plan is None else read_plan(settings.plan),
+            "attended": attended,
+        }
+
+    def _checked(self, round_: Round, book: Book, rows: SiteRows, attendant: Attendant) -> Reply:
+        """Refuse what can be refused before anybody is asked, then ask."""
+        approvals = self._approvals()
+        approval = approvals.get(round_.round_id, next(iter(approvals.values()), None))
+        reply = self.reply(round_, book, attended=attendant.attended, approval=approval)
+        tells = self.settings.person is not None
+        reply.check_persons(tells)
+        if tells and attendant.statement.new_people and reply.earlier is None:
+            book.check_others(reply.data_set)
+        rows.open(reply.plan)
+        attendant.confirm(reply)
+        return reply
+
+    def _approvals(self) -> dict[str, Approval]:
+        """Return the officer's approvals by round; a file that is named has to be there."""
+        pattern = self.settings.approvals
+        found = glob.glob(pattern)
+        if pattern and not found and not glob.has_magic(pattern):
+            found = [pattern]
+        return {one.round_id: one for one in map(Approval.load, found)}
+
+    def _online(self, book: Book, rows: SiteRows, attendant: Attendant) -> OnlineSite:
+        online = OnlineSite(
+            self.keys,
+            book,
+            lambda plan: rows.count(online.asked, plan),
+            recognise=rows.seen,
+            approvals=self._approvals(),
+            said=attendant.statement,
+            **self._about(attendant.attended),
         )
+        return online
+
+    def _log(self, book: Book) -> SiteLog:
+        return SiteLog(Path(book.path).with_suffix(".log"))

@@ -25,23 +25,20 @@ from hushtable import files
 from hushtable.arguments import Kinds, entries
 from hushtable.counts.base import Noised
 from hushtable.errors import FileError, RoundError, UsageError
-from hushtable_federation.campaign import following
 from hushtable_federation.clock import now, stamp
+from hushtable_federation.coordinator import Coordinator, following
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import configured
-from hushtable_federation.online.journal import path_of
-from hushtable_federation.online.nodes import Node, Nodes
-from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.carriers import Node, Nodes
+from hushtable_federation.online.tally import path_of
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+from hushtable_federation.site import Site
 
 #: Name of the function at a site, as the package calls it.
 PARTIAL = "partial"
 #: Statuses of vantage6 in which a run may still bring a result.
 _UNDER_WAY = frozenset({"pending", "initializing", "active", "completed"})
-_SITE: Kinds = {"key": str, "database": str}
-_PATHS: Kinds = {"book": str, "policy": str, "approvals": str, "plan": str}
 _COORDINATOR: Kinds = {"key": str, "round": str}
 _MORE: Kinds = {"timeout": float, "days": float, "ranks": float}
 
@@ -88,24 +85,13 @@ def answer(request: str) -> str:
     with _silence():
         folder = _folder()
         try:
-            return _text(configured.answer(_settings(folder), _content(request)))
+            site = Site.open(folder / "site.toml", databases=_rows)
+            return _text(site.answer(_content(request)))
         except BaseException as error:  # compiled libraries raise what is no Exception, too
             log = SiteLog(folder / "vantage6.log")
             said = f"{type(error).__name__}: {error}"
             log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, said)
             return ""
-
-
-def _settings(folder: Path) -> dict[str, str]:
-    """Return what `configured.answer` needs; paths are in the folder."""
-    said = _said(
-        folder / "site.toml", _SITE, {**_PATHS, "query": str, "data-set": str, "person": str}
-    )
-    paths = {"key", *_PATHS} & set(said)
-    if said.get("query", "").endswith(".sql"):
-        paths.add("query")
-    data = {"data": _rows(said.pop("database"))}
-    return data | {name: str(folder / one) if name in paths else one for name, one in said.items()}
 
 
 def _rows(label: str) -> str:
@@ -233,7 +219,7 @@ def coordinate(client: Any) -> dict[str, Any]:
 
 def _campaign(client: Any, folder: Path, said: dict[str, Any]) -> dict[str, Any]:
     key, path = folder / said["key"], folder / said["round"]
-    keys = Keys.load(key)
+    lead = Coordinator(key)
     first = Round.from_bytes(path.read_bytes(), path)
     _check_left(first, said.get("ranks"))
     asked: Round | None = first
@@ -243,8 +229,8 @@ def _campaign(client: Any, folder: Path, said: dict[str, Any]) -> dict[str, Any]
         run["rounds"].append(about)
         beside = path_of(key, asked)
         try:
-            result = _result(client, asked, keys, beside, said.get("timeout", 600.0), about)
-            asked = _after(asked, result, keys, beside, said)
+            result = _result(client, asked, lead, beside, said.get("timeout", 600.0), about)
+            asked = _after(asked, result, lead.keys, beside, said)
         except RoundError as error:  # in this side's words: of a site's, one at most is in it
             return run | {"error": str(error)}
     return run | {"done": True}
@@ -261,13 +247,18 @@ def _check_left(asked: Round, ranks: float | None) -> None:
 
 
 def _result(
-    client: Any, asked: Round, keys: Keys, beside: Path, timeout: float, about: dict[str, Any]
+    client: Any,
+    asked: Round,
+    lead: Coordinator,
+    beside: Path,
+    seconds: float,
+    about: dict[str, Any],
 ) -> Noised:
     """Return the signed result of a round, of now or of before, and say ``about`` it."""
     path = beside.with_suffix(".result.hush")
     if not path.exists():
-        nodes = Nodes(_Organisations(client), asked, keys, timeout)
-        secure_sum = SecureSum(asked, keys, nodes, timeout=timeout, journal=beside)
+        nodes = Nodes(_Organisations(client), asked, lead.keys, seconds)
+        secure_sum = lead.secure_sum(asked, nodes, seconds)
         try:
             secure_sum.run().save(path)
         finally:

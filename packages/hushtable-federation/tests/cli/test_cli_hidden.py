@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from cli_helpers import SCHEMA, do, trust, write_rows
+from cli_helpers import SCHEMA, do, say, trust, write_rows
 from hushtable import files, load
 from hushtable_federation.book.book import Book
+from hushtable_federation.hidden import seal_secret
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.secret import seal_secret
 
 SITES = ("north", "south", "west")
 ALL = ("lead", *SITES)
@@ -49,8 +49,9 @@ def collect(here, round_, plan, output):
     sent = []
     for name in SITES:
         sent.append(here / f"{name}.{round_}")
+        say(here, name, plan=plan)
         do("round", "submit", here / round_, here / f"{name}.csv", "--key", here / f"{name}.key",
-           "--plan", here / plan, "--yes", *trust(here, *ALL), "-o", sent[-1])  # fmt: skip
+           "--yes", *trust(here, *ALL), "-o", sent[-1])  # fmt: skip
     do("round", "collect", here / round_, *sent, "--key", here / "lead.key",
        "-o", here / output)  # fmt: skip
     return sent

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli_helpers import SCHEMA, do, write_rows
+from cli_helpers import SCHEMA, do, say, write_rows
 from hushtable import load
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
@@ -39,7 +39,8 @@ def visits(path, ids=None):
     return path
 
 
-def submit(here, *options, name="north"):
+def submit(here, *options, name="north", **entries):
+    say(here, name, **entries)
     return ["round", "submit", here / "round.hush", here / f"{name}.csv", "--key",
             here / f"{name}.key", "--yes", *options, "-o", here / f"{name}.hush"]  # fmt: skip
 
@@ -74,9 +75,9 @@ def test_a_release_takes_the_number_from_the_sketch(here, run, refused):
 
 def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, refused):
     pytest.importorskip("opendp")
-    refused(*submit(here), says=["more than 2 rows", "--person", "persons = 1"])
+    refused(*submit(here), says=["more than 2 rows", "person = ...", "persons = 1"])
     assert not (here / "north.hush").exists()
-    facts = run(*submit(here, "--person", "patient"), "--json").json
+    facts = run(*submit(here, person="patient"), "--json").json
     assert facts["persons"]["rows_left_out"] == 120
     sent = (here / "north.hush").read_bytes()
     assert b"left" not in sent
@@ -87,7 +88,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     assert run("round", "policy", policy, "--json").json["persons"] == "column"
     policy.write_text(policy.read_text().replace('"column"', "3"))
     assert "Persons       3 rows at most of each, as affirmed" in run("round", "policy", policy).out
-    refused(*submit(here, name="south"), says=["up to 3", "--rows-per-person 3", "--person"])
+    refused(*submit(here, name="south"), says=["up to 3", "--rows-per-person 3", "person = ..."])
     policy.write_text(policy.read_text().replace("persons = 3", "persons = 2"))
     run(*submit(here, name="south"))
 
@@ -103,7 +104,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
 def test_a_column_that_tells_nobody_is_refused_and_nothing_noted(here, run, column, ids, says):
     if ids is not None:
         visits(write_rows(here / "north.csv", 200), ids)
-    printed = run(*submit(here, "--person", column))
+    printed = run(*submit(here, person=column))
     assert printed.code == (2 if column == "age" else 1)
     assert says in printed.err
     assert not (here / "north.hush").exists()
@@ -115,42 +116,44 @@ def test_in_a_round_rows_of_one_person_alone_are_counted_as_any_others(here, run
     """Whether all rows are one person's is no question where others see whether there is a file."""
     pytest.importorskip("opendp")
     visits(write_rows(here / "north.csv", 200), ["P1"] * 200)
-    printed = run(*submit(here, "--person", "patient"))
+    printed = run(*submit(here, person="patient"))
     assert printed.code == 0
     assert "Persons: 1, in 200 rows." in printed.out
 
 
-def another(here, name):
+def another(here, name, **entries):
     """Open another round of the two sites under the same plan."""
+    say(here, "north", person="patient", **entries)
     do("round", "open", here / "plan.hush", here / "north.card", here / "south.card", "--key",
        here / "lead.key", "--epsilon", 1, "--rows-per-person", 2, "--title", name,
        "-o", here / f"{name}.hush")  # fmt: skip
     return ["round", "submit", here / f"{name}.hush", here / "north.csv", "--key",
-            here / "north.key", "--yes", "--person", "patient",
+            here / "north.key", "--yes",
             "-o", here / f"{name}.answer.hush"]  # fmt: skip
 
 
 def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     pytest.importorskip("opendp")
-    first = run(*submit(here, "--person", "patient"), "--json").json
+    first = run(*submit(here, person="patient"), "--json").json
     assert first["persons"]["persons_known"] == first["persons"]["answers_without_persons"] == 0
     later = another(here, "later")
-    refused(*later, "--new-people", code=2, says="a --data-set of their own")
-    renamed = run(*later, "--data-set", "2027")
+    refused(*later, "--new-people", code=2, says="a data_set of their own")
+    say(here, "north", data_set="2027")
+    renamed = run(*later)
     assert (renamed.code, (here / "later.answer.hush").exists()) == (1, False)
     assert "seem to be those of 'all rows'" in renamed.err
     ids = [f"P{i % 50}" for i in range(200)]  # ten more than before
     visits(write_rows(here / "north.csv", 200, 7), ids)
-    printed = run(*later, "--data-set", "2027", "--new-people")
+    printed = run(*later, "--new-people")
     assert "Counted 20 rows." in printed.out
     assert "Persons: 50, in 200 rows. Left out: 20 rows of 10 who had more than 2." in printed.out
     assert "Left out: all 160 rows of 40 whom this book has counted" in printed.out
-    facts = run(*later, "--data-set", "2027", "--new-people", "--json").json
+    facts = run(*later, "--new-people", "--json").json
     assert facts["again"]
     with Book.open(here / "north.book") as book:
         assert [len(book.barred(name)) for name in ("all rows", "2027", "2028")] == [10, 40, 50]
     # All of them are known by now: nobody is counted, and nothing shows it.
-    nobody = run(*another(here, "third"), "--data-set", "2028", "--new-people", "--json").json
+    nobody = run(*another(here, "third", data_set="2028"), "--new-people", "--json").json
     assert nobody["persons"] == {
         "persons": 50, "rows_per_person": 2, "rows_left_out": 200, "persons_cut": 0,
         "persons_known": 50, "rows_of_known": 200, "answers_without_persons": 0,
@@ -168,14 +171,13 @@ def test_an_answer_without_persons_is_said_where_it_matters(here, run):
     policy.write_text(policy.read_text().replace('"column"', "2"))
     assert run(*submit(here)).code == 0
     visits(write_rows(here / "north.csv", 200, 7), [f"Q{i}" for i in range(200)])
-    printed = run(*another(here, "later"), "--data-set", "2027", "--new-people")
+    printed = run(*another(here, "later", data_set="2027"), "--new-people")
     assert "1 earlier answer about other rows named no persons" in printed.out
     assert "Each row is a person of its own" in printed.out
 
 
 def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
-    other = ("--book", here / "south.book")
-    refused(*submit(here, "--person", "patient", *other), says="south")
+    refused(*submit(here, person="patient", book="south.book"), says="south")
     assert not (here / "north.hush").exists()
 
 

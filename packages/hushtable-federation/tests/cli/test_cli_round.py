@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from cli_helpers import SCHEMA, allow_no_masks, do, trust, write_rows
+from cli_helpers import SCHEMA, allow_no_masks, do, say, trust, write_rows
 from hushtable import files, load
-from hushtable_federation.book import database
+from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
 
@@ -43,7 +43,7 @@ def submit(here, name, round_="round.hush", *options):
 
 def test_json_of_every_command(here, run):
     keygen = run("round", "keygen", "east", "--cap", 1, "--folder", here, "--json").json
-    assert set(keygen["files"]) == {"key", "card", "book", "policy"}
+    assert set(keygen["files"]) == {"key", "card", "book", "policy", "site"}
     opened = run("round", "open", here / "plan.hush", here / "north.card", here / "south.card",
                  "--key", here / "lead.key", *TERMS, "-o", here / "r.hush",
                  "--json").json  # fmt: skip
@@ -111,9 +111,11 @@ def test_hidden_hash_functions(here, run):
     hidden = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
                  here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
     assert hidden.code == 2
-    assert "give the plan that the sites share (--plan)" in hidden.err
+    assert "name the plan that the sites share" in hidden.err
     plan = ("--plan", here / "north.plan.hush")
-    sent = [submit(here, name, "round.hush", *plan) for name in ("north", "south")]
+    for name in ("north", "south"):
+        say(here, name, plan=f"{name}.plan.hush")
+    sent = [submit(here, name, "round.hush") for name in ("north", "south")]
     do("round", "collect", here / "round.hush", *sent, "-o", here / "sealed.hush")
     assert files.read(here / "sealed.hush").kind == "sealed"
     assert run("inspect", here / "sealed.hush").code == 0
@@ -206,8 +208,8 @@ def test_the_same_rows_under_another_name(here, run):
     open_round(here)
     submit(here, "north")
     second = open_round(here, "--title", "again", name="again.hush")
-    line = ("round", "submit", second, here / "north.csv", "--key", here / "north.key", "--yes",
-            "--data-set", "2027", "-o", here / "x.hush")  # fmt: skip
+    line = ("round", "submit", second, here / "north.csv", "--site",
+            say(here, "north", data_set="2027"), "--yes", "-o", here / "x.hush")  # fmt: skip
     again = run(*line)
     assert again.code == 1
     assert "seem to be those of 'all rows'" in again.err
@@ -297,8 +299,9 @@ def test_wrong_files_and_options(here, refused):
             code=2, says="give --yes")  # fmt: skip
     refused("round", "submit", opened, here / "north.csv", "--key", here / "lead.key", "--yes",
             *out, says="lead.book: there is no file with a book here")  # fmt: skip
-    refused("round", "submit", opened, here / "north.csv", "--key", here / "north.key", "--book",
-            here / "south.book", "--yes", *out, says="keys and book belong together")  # fmt: skip
+    refused("round", "submit", opened, here / "north.csv", "--site",
+            say(here, "north", book="south.book"), "--yes", *out,
+            says="keys and book belong together")  # fmt: skip
     refused("round", "keygen", "north", "--folder", here, code=2, says="never overwritten")
     refused("round", "keygen", "a/b", "--folder", here, says="needs 1 to 64 letters")
     refused("round", "collect", opened, here / "none.hush", *out, says="no such file")
@@ -380,7 +383,7 @@ def test_what_is_refused_is_named_and_the_rest_goes_on(here, run):
 
 def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
     """Between book and keys, a call at the same time took the book for one that was left."""
-    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    monkeypatch.setattr(chain, "_PATIENCE", 0.05)
     save = Keys.save
 
     def saved(keys, path):

@@ -6,7 +6,7 @@ import pytest
 
 from cli_helpers import SCHEMA, do, trust, write_rows
 from hushtable import files
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.refusals import Refusal
@@ -90,10 +90,10 @@ def test_who_refused_and_what_does_not_count_is_told_alike_in_all_three(run, her
     keys = Keys.load(here / "east.key")
     round_ = Round.from_bytes((here / "r.hush").read_bytes(), "r.hush")
     head = round_.round_id[:16]
-    from hushtable_federation.folder.posts import Posts
-    from hushtable_federation.folder.store import Store
+    from hushtable_federation.folder.mailbox import Store
+    from hushtable_federation.folder.round_folder import RoundFolder
 
-    posts = Posts(round_, Store.open("box"))
+    posts = RoundFolder(round_, Store.open("box"))
     posts.add("refused", "east", Message.refuse(round_.round_id, keys, Refusal.BUDGET))
     posts.add("masked", "south", b"<script>alert(1)</script>")
     do("round", "amend", "box", "--key", "lead.key", "--days", 5, "--why", "<i>holidays</i>")

@@ -15,11 +15,11 @@ from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
-from hushtable_federation.folder.posts import Amendment, Posts, rounds
-from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.folder.mailbox import Store, name_of
+from hushtable_federation.folder.round_folder import Amendment, RoundFolder, rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.journal import path_of
 from hushtable_federation.online.messages import Message
+from hushtable_federation.online.tally import path_of
 from hushtable_federation.round import Round
 
 SITES = "north", "south", "west"
@@ -359,7 +359,7 @@ def test_codes_of_several_rounds_are_the_most_urgent(here, run):
     assert run(*without).code == 3
     july = Round.from_bytes((here / "july.hush").read_bytes(), "july")
     lead = Keys.load(here / "lead.key")
-    Posts(july, Store.open(here / "box")).amend(lead, drop=("north",))
+    RoundFolder(july, Store.open(here / "box")).amend(lead, drop=("north",))
     assert run(*without).code == 1
 
 

@@ -33,9 +33,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from hushtable import Feature, Plan, Schema, load
 from hushtable_federation.book.book import Book
+from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import write_policy
-from hushtable_federation.round import Round, now
+from hushtable_federation.policy import write_policy
+from hushtable_federation.round import Round
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +170,7 @@ class Federation:
             "--root-certificates", here / "ca.crt", "--port", free_port(),
             "--auth-supernode-private-key", here / f"{name}.node",
             "--node-config",
-            f'key="{here / name}.key" data="{here / name}.csv" data-set="{name}"',
+            f'site="{here / name}.toml"',
         )  # fmt: skip
 
     def run_process(self, name, *command):

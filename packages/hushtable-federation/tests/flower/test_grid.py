@@ -18,7 +18,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from hushtable import files, load
 from hushtable_federation import flower
 from hushtable_federation.book.book import Book
-from hushtable_federation.online import nodes
+from hushtable_federation.online import carriers
 
 NAMES = ("east", "north", "south")
 
@@ -70,7 +70,7 @@ class LocalGrid:
 
 class Consortium(Places):
     def grid(self, **options):
-        nodes = {node: (name, self.config(name)) for node, name in enumerate(NAMES, 1)}
+        nodes = {node: (name, {"site": str(self.file(name))}) for node, name in enumerate(NAMES, 1)}
         return LocalGrid(nodes, **options)
 
     def run(self, grid, timeout=5.0):
@@ -84,8 +84,8 @@ class Consortium(Places):
 
 @pytest.fixture
 def consortium(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "_LOOK", 0.01)
-    monkeypatch.setattr(nodes, "_PAUSE", 0.2)
+    monkeypatch.setattr(carriers, "_LOOK", 0.01)
+    monkeypatch.setattr(carriers, "_PAUSE", 0.2)
     for what in ("_task_id", "_run_id", "_node_id"):  # of this process, as Flower's runtime says
         monkeypatch.setattr(TaskIdentity, what, 1)
     return Consortium(tmp_path)

@@ -22,11 +22,13 @@ from nvflare.apis.workspace import Workspace
 from hushtable import files
 from hushtable.errors import RoundError, UsageError
 from hushtable_federation import nvflare
+from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import configured, hello, nodes
+from hushtable_federation.online import carriers, steps
 from hushtable_federation.online.messages import Message, ask
+from hushtable_federation.site import Site
 
-SOUTH = "key = '{at}/{{site}}.key'\ndata = '{at}/{{site}}.csv'\n"
+SOUTH = "file = '{at}/{{site}}.toml'\n"
 
 
 @pytest.fixture
@@ -65,9 +67,9 @@ def test_no_message_is_refused_in_a_word(site, request_):
 def test_the_executor_takes_nothing_but_the_message(site):
     """A job that brings settings of its own: they are not read."""
     round_ = site.places.open()
-    request = hello.request(round_, site.places.keys["lead"])
+    request = steps.ask_hello(round_, site.places.keys["lead"])
     other = {"key": str(site.places.folder / "north.key"), "data": "/etc/passwd", "epsilon": 9.0}
-    card, refused = hello.caller(round_, request, site.answer(request, **other, site=other))
+    card, refused = steps.find_caller(round_, request, site.answer(request, **other, site=other))
     assert (card.name, refused) == ("south", "")
     with pytest.raises(TypeError):
         nvflare.SiteExecutor(**other)
@@ -84,7 +86,7 @@ def test_what_the_policy_refuses(site):
     policy.write_text(allowed)
     site.places.keys["lead"] = Keys.generate("lead")
     round_ = site.places.open()
-    assert word(site, site.answer(hello.request(round_, site.places.keys["lead"]))) == "unknown"
+    assert word(site, site.answer(steps.ask_hello(round_, site.places.keys["lead"]))) == "unknown"
     with site.places.book("south") as book:
         assert book.answers() == []
 
@@ -126,12 +128,12 @@ def test_what_goes_wrong_stays_at_the_site(site, caplog, recwarn, spoil, said, l
 
 
 def test_what_libraries_log_or_warn_of_rows_is_not_in_the_log(site, caplog, recwarn, monkeypatch):
-    def answer(config, request):
+    def answer(site, request):
         logging.getLogger("hushtable.any").error("Ann Lee")
         warnings.warn("Ann Lee", UserWarning, stacklevel=1)
         raise MemoryError("Ann Lee")
 
-    monkeypatch.setattr(configured, "answer", answer)
+    monkeypatch.setattr(Site, "answer", answer)
     assert site.answer(b"") == b""
     assert not caplog.records
     assert not recwarn
@@ -167,15 +169,15 @@ def give(task, client, result):
 
 @pytest.mark.parametrize("wrong", ["code", "no bytes"])
 def test_a_round_whose_results_fail_once_in_each_step(tmp_path, monkeypatch, wrong):
-    monkeypatch.setattr(nodes, "_LOOK", 0.01)
-    monkeypatch.setattr(nodes, "_PAUSE", 0.1)
+    monkeypatch.setattr(carriers, "_LOOK", 0.01)
+    monkeypatch.setattr(carriers, "_PAUSE", 0.1)
     places, failed = Places(tmp_path), set()
     round_ = places.open(least=3)
 
     def answer(task, client):
         name, request = client.removeprefix("client of "), task.data["content"]
         step = files.unpack(request, "asked").manifest["step"]
-        result = Shareable({"content": configured.answer(places.config(name), request)})
+        result = Shareable({"content": places.answer(name, request)})
         if (name, step) not in failed:
             failed.add((name, step))
             error = make_reply(ReturnCode.EXECUTION_EXCEPTION)
@@ -184,8 +186,8 @@ def test_a_round_whose_results_fail_once_in_each_step(tmp_path, monkeypatch, wro
 
     server = Server(answer)
     clients = nvflare._Clients(server, server, Signal(), 60.0)
-    paths = (tmp_path / name for name in ("round.hush", "lead.key", "result.hush"))
-    state = configured.coordinate(clients, *paths, 60.0)
+    lead = Coordinator.open(tmp_path / "lead.key")
+    state = lead.run(clients, tmp_path / "round.hush", tmp_path / "result.hush", timeout=60.0)
     assert state["done"], state
     assert len(failed) == 3 * 4
     places.check(round_)

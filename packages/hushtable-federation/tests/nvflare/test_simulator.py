@@ -21,13 +21,12 @@ from nvflare.recipe import SimEnv
 
 from hushtable import Plan, files, load
 from hushtable_federation.book.book import ALL_ROWS
-from hushtable_federation.campaign import round_after, tables_after
 from hushtable_federation.clock import now
+from hushtable_federation.coordinator import round_after, tables_after
 from hushtable_federation.nvflare import RoundRecipe
-from hushtable_federation.online import configured
-from hushtable_federation.online.journal import path_of
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.tally import path_of
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
@@ -59,7 +58,7 @@ class Flare(Places):
         allowed = {"format_version": 2, "class_allow_list": CLASSES}
         (local / "resources.json").write_text(json.dumps(allowed))
         (local / "hushtable.toml").write_text(
-            f'[site]\nkey = "{self.folder}/{{site}}.key"\ndata = "{self.folder}/{{site}}.csv"\n'
+            f'[site]\nfile = "{self.folder}/{{site}}.toml"\n'
             f'[coordinator]\nkey = "{self.folder}/lead.key"\nrounds = "{self.folder}/rounds"\n'
         )
         env = SimEnv(
@@ -76,16 +75,12 @@ class Flare(Places):
         def answer(name, request):
             if (name, files.unpack(request, "asked").manifest["step"]) == ("south", "masked"):
                 raise Died
-            return configured.answer(self.config(name), request)
+            return self.answer(name, request)
 
         transport = Memory({name: partial(answer, name) for name in self.names})
         journal = path_of(self.folder / "lead.key", round_)
         with pytest.raises(Died):
             SecureSum(round_, self.keys["lead"], transport, journal=journal).run()
-
-    def config(self, name):
-        """Return what all sites are configured with in the simulator."""
-        return {what: path for what, path in super().config(name).items() if what != "data-set"}
 
     def answered(self, round_):
         """Return what each site has sent in a round, by name."""

@@ -16,7 +16,7 @@ from hushtable import Feature, Plan, Schema
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import write_policy
+from hushtable_federation.policy import write_policy
 from hushtable_federation.round import Round
 
 NAMES = ("east", "north", "south")

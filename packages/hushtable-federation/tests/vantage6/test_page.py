@@ -10,11 +10,11 @@ pytest.importorskip(
 )
 
 from docs_pages import NOT_RUN, PAGES, VANTAGE6
-from hushtable_federation.online import nodes
+from hushtable_federation.online import carriers
 
 
 def test_the_page_can_be_followed(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "_LOOK", 0.01)
+    monkeypatch.setattr(carriers, "_LOOK", 0.01)
     name = "docs/vantage6.md"
     left = {line for (page, line), why in NOT_RUN.items() if page == name and why != VANTAGE6}
     with mock.patch.dict(os.environ):  # the page sets it

@@ -25,7 +25,7 @@ from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
 from hushtable.errors import FileError, HushTableError, UsageError
 from hushtable_federation import vantage6
 from hushtable_federation.book.book import Book
-from hushtable_federation.online import nodes
+from hushtable_federation.online import carriers
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.tally import Tally
 from hushtable_federation.refusals import Refused
@@ -36,8 +36,8 @@ PACKAGE = Path(v6_hushtable.__file__).parents[1]
 
 @pytest.fixture
 def consortium(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "_LOOK", 0.01)
-    monkeypatch.setattr(nodes, "_PAUSE", 0.2)
+    monkeypatch.setattr(carriers, "_LOOK", 0.01)
+    monkeypatch.setattr(carriers, "_PAUSE", 0.2)
     return Consortium(tmp_path)
 
 

@@ -10,16 +10,12 @@ from sklearn.metrics import roc_auc_score
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.audit import bounds
-from hushtable.audit.audit import (
-    Finding,
-    audit_canaries,
-    audit_neighbours,
-    audit_noise,
-    audit_replay,
-)
+from hushtable.audit.audit import audit_canaries, audit_neighbours, audit_noise, audit_replay
+from hushtable.audit.bounds import Finding
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.budget import Sensitivity, calibrated_scale, rho_from_epsilon
-from hushtable.privacy.mechanisms import add_noise
+from hushtable.privacy.accounting import rho_from_epsilon
+from hushtable.privacy.budget import calibrated_scale
+from hushtable.privacy.mechanisms import Sensitivity, add_noise
 from hushtable_bench.mistakes import DELTA, EPSILON, EXACT, MISTAKES, audit_all
 
 CORRECT, *WRONG = MISTAKES

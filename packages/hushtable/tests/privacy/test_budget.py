@@ -8,18 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.accounting import epsilon_from_rho
+from hushtable.privacy.accounting import epsilon_from_rho, rho_from_epsilon
 from hushtable.privacy.budget import (
     MAX_DELTA,
-    Cost,
-    Sensitivity,
     calibrated_scale,
     check_delta,
     check_epsilon,
     check_public_delta,
     check_share,
-    rho_from_epsilon,
 )
+from hushtable.privacy.mechanisms import Cost, Sensitivity
 from later import Later
 
 dp_event = Later("dp_accounting.dp_event")

@@ -11,10 +11,16 @@ from scipy.special import logsumexp
 
 from hushtable.errors import PlanError, UsageError
 from hushtable.privacy import Horizon
-from hushtable.privacy.accounting import epsilon_bound, epsilon_from_rho, rho_bound, spread_of
-from hushtable.privacy.budget import Cost, Sensitivity, Spent, calibrated_scale, rho_from_epsilon
+from hushtable.privacy.accounting import (
+    epsilon_bound,
+    epsilon_from_rho,
+    rho_bound,
+    rho_from_epsilon,
+    spread_of,
+)
+from hushtable.privacy.budget import Spent, calibrated_scale
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.mechanisms import MECHANISMS, Mechanism, register
+from hushtable.privacy.mechanisms import MECHANISMS, Cost, Mechanism, Sensitivity, register
 from later import Later
 
 pld = Later("dp_accounting.pld.privacy_loss_distribution")

@@ -12,7 +12,7 @@ from hushtable.privacy import Ledger, Sensitivity, Share
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation import forecast
 from hushtable_federation.cli import book as book_command
-from hushtable_federation.cli._forecast import Forecast
+from hushtable_federation.cli.book import ForecastTable
 from round_helpers import Consortium
 
 #: What adding up in floating point may make of a sum.
@@ -79,7 +79,7 @@ def test_no_figure_of_the_book_is_below_the_truth(tmp_path, capsys, epsilon):
         assert spent * FLOATING <= figures(r"all rows +([\d.]+) +2", book)[0] <= 1.01 * spent
         rho = site.book.spent("all rows")[0].cost.rho
         assert rho * FLOATING <= figures(r" ([\d.e-]+)\n\nrows", book)[0] <= 1.01 * rho
-        Forecast(site.book, None, None).show()
+        ForecastTable(site.book, None, None).show()
         shown = capsys.readouterr().out
         assert spent * FLOATING <= figures(r"epsilon ([\d.]+) of 2 is spent", shown)[0]
         after, share = re.search(r"  ([\d.]+) +([\d.]+)%", shown).groups()

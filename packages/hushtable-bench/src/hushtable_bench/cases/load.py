@@ -99,9 +99,10 @@ def _site_plan(tables: int) -> Plan:
 def write_sites(folder: Path, sites: int, tables: int = SITE_TABLES) -> None:
     """Write a release and a masked submission of each site, and what their sums have to be."""
     from hushtable_federation.book.book import Book
+    from hushtable_federation.clock import now
     from hushtable_federation.keys import Keys
-    from hushtable_federation.round import Round, now
-    from hushtable_federation.site import Reply
+    from hushtable_federation.reply import Reply
+    from hushtable_federation.round import Round
 
     rng = np.random.default_rng(0)
     plan = _site_plan(tables)

@@ -25,21 +25,18 @@ import numpy as np
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable_bench.runner import CaseRun, progress
 from hushtable_federation.book.book import Book
-from hushtable_federation.collect import Collection
-from hushtable_federation.folder.coordinator import CoordinatorVisit
-from hushtable_federation.folder.directory import Directory
-from hushtable_federation.folder.posts import Posts, post_round, rounds
-from hushtable_federation.folder.site import SiteVisit
-from hushtable_federation.folder.store import Store
-from hushtable_federation.folder.visits import Visit
+from hushtable_federation.clock import now
+from hushtable_federation.folder.mailbox import Directory, Store
+from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit, Visit
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
-from hushtable_federation.result import Result
-from hushtable_federation.round import Round, now
-from hushtable_federation.site import Reply
+from hushtable_federation.reply import Reply
+from hushtable_federation.result import Collection, Result
+from hushtable_federation.round import Round
 
 #: Counters of a vector, and tables of 256 cells that make them up.
 TABLES = 391
@@ -269,7 +266,7 @@ class RoundInFolder:
         those, place = self.those, CountedDirectory(str(self.box))
         start, noise = time.perf_counter(), those.clock.noise
         (found,) = rounds(store := Store(place))
-        posts, output = Posts(found, store), self.folder / f"{name}.result.hush"
+        posts, output = RoundFolder(found, store), self.folder / f"{name}.result.hush"
         if name == "lead":
             visit = CoordinatorVisit(posts, those.lead, self.folder / "journal", output).run()
         else:

@@ -1,12 +1,4 @@
-"""The site's book: what it has answered, and what that cost the people in its rows.
-
-One SQLite file beside the site's keys. It holds exact counts, and is as secret as the rows.
-Everything that is sent is written here first, in one transaction: after a crash at any moment,
-either nothing was sent and nothing spent, or the same answer is sent again.
-
-It is a chain of entries (`hushtable_federation.book.chain`), to which a book only adds. Cap, cards,
-answers and data sets are what the entries come to (`hushtable_federation.book.contents`).
-"""
+"""A site's book: what it has answered and spent, chained so that no change goes unseen."""
 
 import hmac
 from collections.abc import Sequence
@@ -23,19 +15,19 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 from hushtable.privacy.mechanisms import Cost
 from hushtable_federation.book.chain import Entry
-from hushtable_federation.book.contents import ROLES, WAYS
-from hushtable_federation.book.digests import RowDigester, RowDigests
-from hushtable_federation.book.file import BookFile
-from hushtable_federation.book.registers import (
+from hushtable_federation.book.digests import (
     REGISTER,
     Digests,
     Period,
+    RowDigester,
+    RowDigests,
     barred,
     from_bytes,
     nameless,
 )
-from hushtable_federation.contribution import Contribution
+from hushtable_federation.book.file import ROLES, WAYS, BookFile
 from hushtable_federation.keys import Card
+from hushtable_federation.submission import Contribution
 
 #: Name of the rows, unless somebody says that there are several sets of different people.
 ALL_ROWS = "all rows"
@@ -150,7 +142,7 @@ class Book(BookFile):
         role : {"site", "coordinator"}
             As what.
         how : {"code", "card", "asked"}, optional
-            How they were verified: see `hushtable_federation.book.contents.WAYS`.
+            How they were verified: see `hushtable_federation.book.file.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
@@ -288,7 +280,7 @@ class Book(BookFile):
         if self.data_sets() == [data_set]:
             raise UsageError(
                 f"--new-people: the only answers in this book are about {data_set!r} too: give new "
-                "people a --data-set of their own; a further round about the same people needs no "
+                "people a data_set of their own; a further round about the same people needs no "
                 "--new-people"
             )
 
@@ -310,8 +302,9 @@ class Book(BookFile):
         if other is not None and not new_people:
             raise PrivacyError(
                 f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them: "
-                f"the same people share one budget. Answer with --data-set '{other}'; if they are "
-                "other people, say so with --new-people, which the book notes"
+                f"the same people share one budget. Answer with data_set = '{other}' in "
+                "the site's file; if they are other people, say so with --new-people, which "
+                "the book notes"
             )
         return other
 

@@ -1,23 +1,14 @@
-"""Whether two sets of rows are of the same people: from a sample of keyed digests of each.
-
-A bottom-k sketch: of all distinct rows, the k with the smallest hashes. As the hash is the same
-for both tables, a row that is in both is in both samples, or in neither, up to the smaller of
-the two largest hashes; the share of such rows in the samples is that in the tables. It is for
-mistakes (one table under two names), and does not withstand somebody who changes every row.
-Where one table has far more than a hundred times as many distinct rows as the other, the samples
-have too few rows in common to say much.
-
-The digests are made under a key that lies in the book beside them: they are as secret as it is.
-"""
+"""Rows and persons known again by keyed digests: samples of rows, and registers of persons."""
 
 import hashlib
 import hmac
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +23,9 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.privacy.accounting import Horizon
+from hushtable_federation.book.chain import Entry
+from hushtable_federation.round import Round
 
 #: Bytes of a row's digest.
 DIGEST_BYTES = 16
@@ -161,6 +155,11 @@ class RowDigester:
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
         self._parts = len(parts)
         return reader.with_parts(parts)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the last pass had."""
+        return self._all.n_rows
 
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.
@@ -301,3 +300,133 @@ class _Sample:
             self.hashes = found[:SAMPLE]
             self.values = np.concatenate(values)[first[:SAMPLE]]
             self._more = []
+
+
+Digests = NDArray[np.uint64]
+#: Name of the register among what lies beside an answer; and, in the answer, how many are in it.
+REGISTER = "persons"
+
+
+class Period(NamedTuple):
+    """A period of a stream: id of the stream, number of the period from 1, and the horizon."""
+
+    stream: str
+    number: int
+    horizon: Horizon
+
+    @classmethod
+    def of(cls, asked: Round) -> "Period | None":
+        """Return what a round is about; None where its plan has no horizon."""
+        if asked.layout.horizon is None or asked.period is None:
+            return None
+        return cls(asked.stream, asked.period, asked.layout.horizon)
+
+
+class PersonsSeen(NamedTuple):
+    """Whom an answer counts, as its book will know them: a sample, and perhaps the register.
+
+    Both are None where no column tells persons.
+    """
+
+    sample: RowDigests | None
+    register: Digests | None
+
+    @classmethod
+    def of(cls, persons: PersonsCounted | None) -> "PersonsSeen":
+        """Return what is to be known of the persons of a sketch."""
+        if persons is None:
+            return NOBODY
+        return cls(of_persons(persons) if persons.n_persons else None, persons.register)
+
+
+#: Where no column tells persons.
+NOBODY = PersonsSeen(None, None)
+
+
+def to_bytes(register: Digests) -> bytes:
+    """Return a register as the book keeps it."""
+    return register.astype("<u8", copy=False).tobytes()
+
+
+def from_bytes(content: bytes) -> Digests:
+    """Read back what `to_bytes` wrote, without a copy; raises `ValueError` on anything else."""
+    register = np.frombuffer(content, "<u8")
+    if (register[1:] < register[:-1]).any():
+        raise ValueError("a register rises")
+    return register.astype(np.uint64, copy=False)
+
+
+def check_registered(persons: PersonsCounted | None) -> None:
+    """Raise `UsageError` if nobody is known by whom a person's periods could be counted."""
+    if persons is None or persons.register is None:
+        raise UsageError(
+            "in how many periods a person was counted is known by a column that tells persons: "
+            "count with Sketch.from_data(person=..., key=reply.book.persons_key, "
+            "known=reply.barred())"
+        )
+
+
+def nameless(answers: Sequence[Entry], data_set: str, period: Period | None) -> int:
+    """Return how many answers have no register, whose persons should be left out of this one."""
+    others = [one for one in _others(answers, data_set) if REGISTER not in one.content]
+    if period is None:
+        return len(others)
+    about = [one.content for one in answers if one.content.get("stream") == period.stream]
+    named = {one["period"] for one in about if REGISTER in one}
+    return len(others) + len({one["period"] for one in about} - named - {period.number})
+
+
+def barred(
+    answers: Iterable[Entry],
+    read: Callable[[Entry], Digests],
+    data_set: str,
+    period: Period | None = None,
+) -> Digests:
+    """Return who may not be counted in a round: sorted digests, each once.
+
+    Parameters
+    ----------
+    answers : iterable of Entry
+        All answers of the book.
+    read : callable
+        Returns the register of an answer that has one.
+    data_set : str
+        What the round is about: whom another data set has counted is left out.
+    period : Period, optional
+        Where the round is about one: left out is who was counted in as many other periods of the
+        stream as the horizon allows a person, or in one that is not so far apart as it says.
+    """
+    known = [one for one in answers if REGISTER in one.content]
+    found = [read(one) for one in _others(known, data_set)]
+    if period is not None:
+        found.append(_used(known, read, period))
+    return _together(found)
+
+
+def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Period) -> Digests:
+    """Return who has no period left, or had one so close to this one."""
+    periods: dict[int, list[Digests]] = {}
+    for one in answers:
+        if one.content.get("stream") == period.stream and one.content["period"] != period.number:
+            periods.setdefault(one.content["period"], []).append(read(one))
+    most, apart = period.horizon.participations, period.horizon.apart
+    if most == 1:
+        return _together(list(chain.from_iterable(periods.values())))
+    each = {number: _together(registers) for number, registers in periods.items()}
+    close = [one for number, one in each.items() if abs(number - period.number) < apart]
+    counted = np.sort(np.concatenate([*each.values(), np.empty(0, np.uint64)]))
+    again = counted[most - 1 :]  # of whom there are so many, the last is equal to the first
+    often = again[again == counted[: len(again)]]
+    return _together([*close, often])
+
+
+def _others(answers: Iterable[Entry], data_set: str) -> list[Entry]:
+    return [one for one in answers if one.content["data_set"] != data_set]
+
+
+def _together(registers: list[Digests]) -> Digests:
+    together = np.concatenate([*registers, np.empty(0, np.uint64)])
+    together.sort()
+    distinct = np.ones(len(together), bool)
+    distinct[1:] = together[1:] != together[:-1]
+    return together[distinct]

@@ -1,43 +1,49 @@
-"""A site before it answers: options, what its people are shown, and how rows are counted."""
+"""A site before it answers: options, and what the person there is shown and asked."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.errors import check_interrupt as check
-from hushtable.cli.options import Person, Threads, option
+from hushtable.cli.errors import check_interrupt
+from hushtable.cli.options import argument, option
 from hushtable.cli.output import print_sentences, print_tally, shown
-from hushtable.cli.progress import watched
-from hushtable.cli.rows import Reads, print_persons
-from hushtable.cli.rows import person_columns as kept
-from hushtable.counts.sketch import Sketch
+from hushtable.cli.progress import cells_bar, watched
+from hushtable.cli.rows import print_persons
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
-from hushtable.plans.plan import Plan
-from hushtable_federation.approval import Approval
-from hushtable_federation.book.digests import RowDigests
-from hushtable_federation.book.registers import Period
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import print_round
-from hushtable_federation.online.state import Said
-from hushtable_federation.policy_file import load_policy, policy_beside
-from hushtable_federation.site import Reply
+from hushtable_federation.online.shares import Statement
+from hushtable_federation.reply import Reply
+from hushtable_federation.site import Attendant, Site, SiteRows
 
+Rows = Annotated[
+    str | None,
+    argument("[DATA]", "The rows, where they are other than those that the site's file names."),
+]
+_SiteFile = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "This site's file, of hushtable round keygen: keys, rows, how they are read. By default "
+        "the only one here.",
+        "--site",
+    ),
+]
+_Key = Annotated[
+    Path | None,
+    option("FILE", "Your keys, where there is no such file: a coordinator's.", "--key"),
+]
 _Approval = Annotated[Path | None, option("FILE", "The officer's, of hushtable round approve.")]
 _Trust = Annotated[
     list[Path] | None,
     option("CARD", "Card got from its owner: somebody new, or new keys. May be repeated."),
-]
-_DataSet = Annotated[
-    str,
-    option(
-        "NAME",
-        "Name of the rows. Each name has a budget of its own: another only for other people.",
-    ),
 ]
 _NewPeople = Annotated[
     bool,
@@ -55,16 +61,12 @@ _Yes = Annotated[
 class Answers:
     """Options of the commands by which a site answers."""
 
-    book: common.BookFile = None
-    policy: common.PolicyFile = None
-    plan: common.HiddenPlan = None
+    site: _SiteFile = None
+    key: _Key = None
     approval: _Approval = None
     trust: _Trust = None
-    person: Person = None
-    data_set: _DataSet = "all rows"
     new_people: _NewPeople = False
     outside_too: _OutsideToo = False
-    threads: Threads = -1
     yes: _Yes = False
 
     def check_asked(self, quiet: bool) -> None:
@@ -72,110 +74,79 @@ class Answers:
         if not self.yes and (quiet or not sys.stdin.isatty()):
             raise UsageError("nobody is here to ask: give --yes to send without a question")
 
-    @property
-    def approved(self) -> Approval | None:
-        """The officer's approval, if one is given."""
-        return None if self.approval is None else Approval.load(self.approval)
-
-    @property
-    def said(self) -> Said:
-        """Of the rows."""
-        return Said(self.new_people, self.outside_too)
-
-    def about(self, key: Path, *, attended: bool) -> dict[str, Any]:
-        """Return arguments of `Reply` and `OnlineSite`, for the site with these keys."""
-        return {
-            "policy": load_policy(self.policy or policy_beside(key)),
-            "data_set": self.data_set,
-            "plan": common.hidden_plan(self.plan),
-            "attended": attended,
-        }
+    def open(self, data: str | None, results: Path | None = None) -> Site:
+        """Open the site that is meant, with what the command says of it."""
+        if self.site is not None and self.key is not None:
+            raise UsageError("--site and --key exclude each other: the file names the keys")
+        changes: dict[str, Any] = {"rows": data, "results": results}
+        changes["approvals"] = None if self.approval is None else escape(str(self.approval))
+        given = {name: value for name, value in changes.items() if value is not None}
+        return Site.open(self.site or self.key or _only_file(), **given)
 
 
 #: No option given.
 ANSWERS = Answers()
 
 
-@dataclass
-class Counting:
-    """Counts a site's rows for what a reply answers; ``data`` as the command line names them."""
+def _only_file() -> Path:
+    """Return the only file of a site in this folder: one whose keys lie beside it."""
+    found = [path for path in sorted(Path().glob("*.toml")) if path.with_suffix(".key").exists()]
+    if len(found) != 1:
+        what = "no site's file is here" if not found else f"{len(found)} sites' files are here"
+        raise UsageError(f"{what}: name yours (--site NORTH.toml), or a coordinator's keys (--key)")
+    return found[0]
 
-    data: str
-    reads: Reads
-    person: str | None
-    threads: int
-    quiet: bool
-    attended: bool = True
-    counted: Sketch | None = field(default=None, init=False)
-    n_read: int = field(default=0, init=False)
-    _seen: Callable[[], RowDigests] | None = field(default=None, init=False)
 
-    def check(self, reply: Reply, new_people: bool) -> None:
-        """Refuse what can be refused before anybody is asked."""
-        reply.check_persons(self.person is not None)
-        if self.person is not None and new_people and reply.earlier is None:
-            reply.book.check_others(reply.data_set)
+class Screen(Attendant):
+    """The person at this terminal; nobody, if the command runs unattended."""
 
-    def open(self, plan: Plan) -> Reader:
-        """Open the rows; refuse them before anybody is asked."""
-        keep = kept(self.person, plan.schema)
-        return self.reads.open_as(self.data, plan.schema, keep=keep, attended=self.attended)
+    def __init__(self, answers: Answers, *, quiet: bool, unattended: bool = False) -> None:
+        self._answers, self._quiet = answers, quiet
+        self.attended = not unattended
+        self.cards = common.cards(answers.trust or [])
+        self.statement = Statement(answers.new_people, answers.outside_too)
 
-    def count(self, reply: Reply, reader: Reader) -> Sketch:
-        """Return the sketch of rows that were opened."""
-        persons: Any = {}
-        if self.person is not None:
-            most = reply.round.terms.rows_per_person
-            persons = {"person": self.person, "rows_per_person": most}
-            persons |= {"key": reply.book.persons_key, "known": reply.barred()}
-        digester = reply.book.digester(reply.plan.schema)
-        with watched(digester.watch(reader), quiet=self.quiet) as watch:
-            self.counted = Sketch.from_data(
-                reply.plan,
-                watch.reader,
-                n_jobs=self.threads,
-                allow_empty=True,
-                attended=self.attended,
-                **persons,
-            )
-        self.n_read, self._seen = watch.rows, digester.digests
-        check()  # what follows is paid for, and leaves
-        return self.counted
-
-    def seen(self) -> RowDigests | None:
-        """Return by what the rows that were counted are known again; None of none."""
-        return self._seen() if self.n_read and self._seen is not None else None
-
-    def report(self, reply: Reply, nameless: int) -> None:
-        """Print how many rows were counted, of whom, and which values lie outside: here alone."""
-        if self.counted is None:
+    def confirm(self, reply: Reply) -> None:
+        """Show the round; ask whether strangers are who they say, and whether to send."""
+        if not self.attended:
             return
-        print(f"Counted {self.counted.n_rows:,} rows.")
-        print_sentences([f"Not read: {shown(words)}" for words in self.counted.unread])
-        print_persons(self.counted.persons, nameless)
-        n_rows = self.counted.n_rows if self.counted.persons else self.n_read
-        print_tally(reply.plan.schema, self.counted.tally, n_rows)
+        if not self._quiet:
+            here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
+            for role, card in common.roles(reply.round):
+                known = "this site" if card == reply.keys.card else "known"
+                here.setdefault(f"{role} {card.name}", known)
+            print_round(reply.round, reply.plan, here)
+            print(f"\nWhat will leave {reply.keys.card.name}: these counts, and nothing else.")
+            print_sentences([reply.cost_words])
+        ask = not self._answers.yes
+        self._answers.check_asked(self._quiet)
+        if ask and reply.new:
+            names = ", ".join(card.name for card in reply.new)
+            print(f"\nNot known here: {names}. Compare their fingerprints with them, on the phone.")
+            if typer.confirm("Are all of these fingerprints right?"):
+                reply.trust(reply.new)
+        if ask:
+            typer.confirm("\nSend this?", abort=True)
+        reply.check_known()
 
-    def nameless(self, reply: Reply) -> int:
-        """Return how many earlier answers name no persons."""
-        return reply.book.nameless(reply.data_set, Period.of(reply.round))
+    @contextmanager
+    def reading(self, reader: Reader) -> Iterator[Reader]:
+        """Show how many rows are read; what follows is paid for, and leaves."""
+        with watched(reader, quiet=self._quiet or not self.attended) as watch:
+            yield watch.reader
+        check_interrupt()
 
+    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
+        """Show how many cells have their noise."""
+        return cells_bar(n_cells, quiet=self._quiet)
 
-def confirm(reply: Reply, *, show: bool, ask: bool) -> None:
-    """Show the round; ask a person whether strangers are who they say, and whether to send."""
-    if show:
-        here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
-        for role, card in common.roles(reply.round):
-            known = "this site" if card == reply.keys.card else "known"
-            here.setdefault(f"{role} {card.name}", known)
-        print_round(reply.round, reply.plan, here)
-        print(f"\nWhat will leave {reply.keys.card.name}: these counts, and nothing else.")
-        print_sentences([reply.cost_words])
-    if ask and reply.new:
-        names = ", ".join(card.name for card in reply.new)
-        print(f"\nNot known here: {names}. Compare their fingerprints with them, on the phone.")
-        if typer.confirm("Are all of these fingerprints right?"):
-            reply.trust(reply.new)
-    if ask:
-        typer.confirm("\nSend this?", abort=True)
-    reply.check_known()
+    def report(self, reply: Reply, rows: SiteRows) -> None:
+        """Print how many rows were counted, of whom, and which values lie outside: here alone."""
+        sketch = rows.sketch
+        if self._quiet or sketch is None:
+            return
+        print(f"Counted {sketch.n_rows:,} rows.")
+        print_sentences([f"Not read: {shown(words)}" for words in sketch.unread])
+        print_persons(sketch.persons, rows.nameless(reply.round))
+        n_rows = sketch.n_rows if sketch.persons else rows.n_read
+        print_tally(reply.plan.schema, sketch.tally, n_rows)

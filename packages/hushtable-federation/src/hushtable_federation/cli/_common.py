@@ -7,15 +7,13 @@ from typing import Annotated, Any, TypeAlias
 from hushtable.cli.options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable_federation.collect import Collection
-from hushtable_federation.folder.posts import rounds
-from hushtable_federation.folder.store import Store
+from hushtable_federation.clock import now
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.meeting_notes import read_verified
+from hushtable_federation.meeting import read_verified
 from hushtable_federation.policy import Persons
-from hushtable_federation.roster import check_coordinator
-from hushtable_federation.round import Round, now
+from hushtable_federation.result import Collection
+from hushtable_federation.round import Round, check_coordinator
 
 RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
 Submissions: TypeAlias = Annotated[list[Path], argument("SUBMISSION...", "What the sites sent.")]
@@ -60,6 +58,11 @@ def read_round(path: Path) -> Round:
     return Round.from_bytes(path.read_bytes(), path)
 
 
+def given(**settings: Any) -> dict[str, Any]:
+    """Return the settings that options name."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 def book_beside(key: Path, book: Path | None) -> Path:
     """Return the book that goes with a key file."""
     return key.with_suffix(".book") if book is None else book
@@ -75,35 +78,6 @@ def coordinators_keys(path: Path, round_: Round) -> Keys:
     keys = Keys.load(path)
     check_coordinator(round_, keys)
     return keys
-
-
-def coordinators_round(path: Path, keys: Keys) -> Round:
-    """Read a round that these keys opened."""
-    round_ = read_round(path)
-    check_coordinator(round_, keys)
-    return round_
-
-
-def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
-    """Return the error that a folder holds no round for somebody, or none at all."""
-    named = [
-        card
-        for one in rounds(store)
-        for card in (*one.sites, one.coordinator)
-        if me is not None and card.name == me.name
-    ]
-    if me is not None and named and not which:
-        return UsageError(
-            f"{store.where} names {me.name!r} with other keys (fingerprint "
-            f"{named[-1].fingerprint}; that of these is {me.fingerprint}): give those keys, or ask "
-            "the coordinator for a round with the new card"
-        )
-    about = f" whose id begins with {which}" if which else ""
-    of = "" if me is None else f" for {me.name!r}"
-    return UsageError(
-        f"{store.where} holds no round{about}{of}: check the folder, or wait for the coordinator "
-        "to put one there (hushtable round sync --post)"
-    )
 
 
 def days_on(days: float) -> Any:

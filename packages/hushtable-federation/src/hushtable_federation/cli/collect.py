@@ -1,17 +1,21 @@
-"""``hushtable round collect``: submissions to the result that every site scores with."""
+"""``hushtable round collect`` and ``verify``: submissions to a result, and whether it is theirs."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.counts import signed_by, standing
-from hushtable.cli.options import Json, Output, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table
+from hushtable.cli.options import Json, Output, argument, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
 from hushtable.describe import describe_ledger
-from hushtable.errors import RoundError
+from hushtable.errors import RoundError, UsageError
+from hushtable.signatures import grouped
+from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
-from hushtable_federation.collect import Collection
+from hushtable_federation.cli._common import period_facts, present, read_round
+from hushtable_federation.clock import now
+from hushtable_federation.describe import next_lines
 from hushtable_federation.keys import Keys
-from hushtable_federation.report.rounds import next_lines
+from hushtable_federation.result import Collection, Result
 from hushtable_federation.round import Round
 
 _Key = Annotated[Path | None, option("FILE", "The coordinator's keys, to sign the result with.")]
@@ -102,3 +106,150 @@ def print_roster(asked: Round, collection: Collection) -> None:
         print_sentences((f"{name}: {why}" for name, why in collection.refused), indent="  ")
     for name, site in collection.repeated:
         print(f"\n{name} repeats the submission of {site}, and counts once.")
+
+
+_Result = Annotated[Path, argument("RESULT", "Of hushtable round collect.")]
+_Submissions = Annotated[
+    list[Path] | None, argument("SUBMISSION...", "What the sites sent: add it up again.")
+]
+_Round = Annotated[Path | None, option("ROUND", "The round, where no book holds it.", "--round")]
+_Book = Annotated[
+    Path | None, option("FILE", "This site's book: find its own answer in the result.")
+]
+_Digest = Annotated[
+    list[str] | None, option("HEX", "The digest that another site reads out; repeatable.")
+]
+
+
+def verify(
+    result: _Result,
+    submissions: _Submissions = None,
+    round_: _Round = None,
+    book: _Book = None,
+    digest: _Digest = None,
+    as_json: Json = False,
+) -> None:
+    """Check who signed a result, and whether it is the sum.
+
+    Checks the signature; with --book or --round, that the coordinator of the round made it under
+    the round's terms; with --book, that this site's own answer is in it; with all submissions,
+    that they add up to it. Prints its digest, which has to be the same at all sites. What was
+    refused must not be followed (exit code 1).
+
+    Example:
+      hushtable round verify result.hush --book north.book
+    """
+    given = {str(path): path for path in present(submissions)}
+    opened = Result.load(result)
+    checks = _Checks(opened, None if round_ is None else read_round(round_))
+    checks.signer(book)
+    checks.submissions(given)
+    for other in digest or []:
+        opened.check_digest(other)
+        checks.done.append("Another site has the same result.")
+    if not digest:
+        checks.left.append("Whether the other sites have the same result: compare its digest.")
+    if book is not None:
+        with Book.open(book) as notes:
+            notes.note_verified(opened.seal.digest, opened.seal.round_id)
+    facts: dict[str, Any] = {
+        "command": "round verify",
+        "result": str(result),
+        "round_id": opened.seal.round_id,
+        **({} if checks.asked is None else period_facts(checks.asked)),
+        "signed_by": signed_by(opened.counts),
+        "submissions": dict(opened.seal.submissions),
+        "digest": opened.seal.digest,
+        "round_checked": checks.asked is not None,
+        "own_answer": book is not None,
+        "recomputed": checks.recomputed,
+        "checked": checks.done,
+        "not_checked": checks.left,
+    }
+    finish(as_json, facts, lambda: _print(result, checks))
+
+
+def _print(path: Path, checks: "_Checks") -> None:
+    seal = checks.result.seal
+    known = "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
+    print(f"{known}: {path}, of round {seal.round_id[:12]}\n")
+    print_sentences(checks.done, indent="  ")
+    print("\nNot checked\n")
+    print_sentences(checks.left or ["Nothing is left to check."], indent="  ")
+    print("\nIts digest, to be compared with the other sites (--digest):\n")
+    for half in (seal.digest[:32], seal.digest[32:]):
+        print(f"  {grouped(half)}")
+
+
+class _Checks:
+    """Checks of a result: those done and those left, in sentences."""
+
+    def __init__(self, result: Result, asked: Round | None) -> None:
+        self.result, self.asked = result, asked
+        self.done: list[str] = []
+        self.left: list[str] = []
+        self.recomputed = False
+
+    def signer(self, book: Path | None) -> None:
+        """Check who signed it, against the book or the round where there is one."""
+        card = self.result.coordinator
+        who = f"{shown(card.name)} ({card.fingerprint})"
+        self.done.append(f"Nothing in it was changed since {who} signed it.")
+        if book is not None:
+            self.book(book)
+        elif self.asked is not None:
+            self.round(self.asked)
+            self.left.append("Whether this site's answer is in it: give --book.")
+        else:
+            self.left.append(
+                "Whose keys these are: without --book or --round, compare their fingerprint with "
+                f"{shown(card.name)}, on the phone."
+            )
+
+    def round(self, asked: Round) -> None:
+        """Check against the round."""
+        self.result.check_round(asked)
+        self.asked = asked
+        about = "" if asked.period is None else f" about period {asked.period}"
+        self.done.append(
+            f"It ends round {asked.round_id[:12]}{about}, which {shown(asked.coordinator.name)} "
+            "opened; plan, sites, noise and ledger are what its terms ask for."
+        )
+
+    def book(self, path: Path) -> None:
+        """Check against what this site answered."""
+        round_id = self.result.seal.round_id
+        with Book.open(path) as notes:
+            site, answer = notes.site, notes.answer(round_id)
+        if answer is None:
+            raise RoundError(
+                f"{self.result.path} ends round {round_id[:12]}, which {site!r} did not answer: it "
+                "is the result of others, or of another round; look at hushtable round book"
+            )
+        noted = Round.from_bytes(answer.round, f"{path}: the round")
+        if self.asked is not None and self.asked.round_id != noted.round_id:
+            raise RoundError(
+                f"--round is round {self.asked.round_id[:12]}, and this is the result of "
+                f"{round_id[:12]}, which {site!r} answered: leave out --round"
+            )
+        self.round(noted)
+        self.result.check_own(site, answer.share, answer.content)
+        self.done.append(f"The share of {shown(site)} is in its ledger.")
+        self.done.append(f"What {shown(site)} sent is in it, unchanged.")
+
+    def submissions(self, given: dict[str, Path]) -> None:
+        """Check against what the sites sent."""
+        if not given:
+            self.left.append("Whether it is the sum of the submissions: give all of them.")
+            return
+        if self.asked is None:
+            raise UsageError("submissions are checked against their round: give --round or --book")
+        self.recomputed = self.result.check_submissions(self.asked, given, now())
+        self.done.append("It names the submissions given, unchanged, and no others.")
+        if self.recomputed:
+            self.done.append("They add up to its counts, to the bit.")
+        else:
+            self.left.append(
+                "Whether the submissions add up to it: the round goes on without lost sites, and "
+                "the masks of that form come off in the last step only, not in the submissions."
+            )

@@ -11,8 +11,8 @@ from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import PersonsOption, stated_persons
 from hushtable_federation.keys import Keys, check_name
-from hushtable_federation.policy import Persons
-from hushtable_federation.policy_file import policy_beside, write_policy
+from hushtable_federation.policy import Persons, policy_beside, write_policy
+from hushtable_federation.settings import write_settings
 
 _Name = Annotated[str, argument("NAME", "As others see you.")]
 _Cap = Annotated[
@@ -35,7 +35,7 @@ def keygen(
     NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
     fingerprint to them on the phone. With --cap: NAME.book notes what the site answers and what
     that costs, and is as secret as the rows; NAME.policy.toml says whom the site answers, and about
-    what: look through it.
+    what: look through it. NAME.toml says where its rows are, and how they are read: fill it in.
 
     Example:
       hushtable round keygen north --cap 2
@@ -45,6 +45,7 @@ def keygen(
     if cap is not None:
         files["policy"] = policy_beside(files["key"])
         files["book"] = folder / f"{name}.book"
+        files["site"] = folder / f"{name}.toml"
     keys = _made(name, files, cap, delta, stated_persons(persons))
     facts: dict[str, Any] = {
         "command": "round keygen",
@@ -59,6 +60,7 @@ def keygen(
         if cap is not None:
             print(f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}")
             print(f"  {files['policy']}  whom this site answers, about what: look through it")
+            print(f"  {files['site']}  where its rows are, and how they are read: fill it in")
         print(f"  {files['card']}  give it to the coordinator")
 
     finish(as_json, facts, text)
@@ -70,7 +72,7 @@ def _made(
     """Write the files that are not there yet: the card last."""
     keys = _begun(files, cap, delta)
     for kind, path in files.items():
-        if path.exists() and kind != "policy" and (keys is None or kind == "card"):
+        if path.exists() and kind not in ("policy", "site") and (keys is None or kind == "card"):
             raise UsageError(
                 f"{path} exists, and keys are never overwritten: use it, or give another name"
             )
@@ -87,6 +89,9 @@ def _made(
         if not files["policy"].exists():
             with targets["policy"].writing():
                 write_policy(files["policy"], name, cap, delta, persons)
+        if not files["site"].exists():
+            with targets["site"].writing():
+                write_settings(files["site"], name)
     targets["card"].save(keys.card)
     return keys
 

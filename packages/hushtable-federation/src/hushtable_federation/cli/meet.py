@@ -15,10 +15,9 @@ from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
 from hushtable_federation.codes import shown_code
-from hushtable_federation.folder.store import Store
+from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.keys import Keys
-from hushtable_federation.meeting import visit
-from hushtable_federation.meeting_notes import Visit, beside, confirm, verified_beside
+from hushtable_federation.meeting import MeetingVisit, beside, confirm, verified_beside, visit
 
 _Folder = Annotated[str, argument("FOLDER", "Folder that all parties share, new for this.")]
 _Coordinator = Annotated[str | None, option("NAME", "Who opens the rounds.")]
@@ -111,7 +110,7 @@ def _names(expect: str | None) -> list[str] | None:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _facts(visited: Visit, notes: Path) -> dict[str, Any]:
+def _facts(visited: MeetingVisit, notes: Path) -> dict[str, Any]:
     state = visited.state
     cards = {} if state.seen is None else state.seen.cards
     verified = verified_beside(notes)
@@ -132,11 +131,11 @@ def _facts(visited: Visit, notes: Path) -> dict[str, Any]:
     }
 
 
-def _leads(visited: Visit) -> bool:
+def _leads(visited: MeetingVisit) -> bool:
     return visited.state.coordinator == visited.state.card.name
 
 
-def _show(visited: Visit) -> None:
+def _show(visited: MeetingVisit) -> None:
     """Show the cards and the code, and say what to do with them."""
     state = visited.state
     cards = {} if state.seen is None else state.seen.cards
@@ -153,7 +152,7 @@ def _show(visited: Visit) -> None:
     ])  # fmt: skip
 
 
-def _print(visited: Visit, place: Store, folder: str, key: Path) -> None:
+def _print(visited: MeetingVisit, place: Store, folder: str, key: Path) -> None:
     state, away = visited.state, visited.waiting
     if visited.others:
         names = ", ".join(shown(name) for name in visited.others[:5])

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli import options
+from hushtable.cli import options as options
 from hushtable.cli.options import argument, option
 from hushtable.cli.output import Target, finish, print_sentences, print_table
 from hushtable.cli.schema import read_schema
@@ -22,12 +22,12 @@ from hushtable_federation.cli._common import (
     period_facts,
     read_round,
 )
+from hushtable_federation.clock import shown_time, stamp
 from hushtable_federation.describe import period_words
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
-from hushtable_federation.round import Round, shown_time, stamp
-from hushtable_federation.stream import Every
-from hushtable_federation.terms import Asked
+from hushtable_federation.round import Round
+from hushtable_federation.terms import Every, TermOptions
 
 _Plan = Annotated[
     Path,
@@ -103,7 +103,7 @@ def open_(
     """
     target = Target(output, [plan, *roster])
     sites, keys = cards(roster), Keys.load(key)
-    terms: Asked = {
+    terms: TermOptions = {
         "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
         "max_rows": max_rows, "adjacency": adjacency, "rows_per_person": rows_per_person,
     }  # fmt: skip
@@ -205,6 +205,6 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
         print(f"\nWrote {target}. At each site:")
         line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
         print(f"  hushtable round show {line} --key SITE.key")
-        print(f"  hushtable round submit {line} DATA --key SITE.key -o SITE.submission.hush")
+        print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.hush")
 
     finish(as_json, facts, text)

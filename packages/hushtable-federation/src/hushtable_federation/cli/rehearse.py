@@ -12,9 +12,8 @@ from hushtable.cli.options import Json, option
 from hushtable.cli.output import finish, print_sentences, shown
 from hushtable.errors import FileError, HushTableError
 from hushtable_federation.clock import stamp
-from hushtable_federation.folder.cast import Cast, Player
-from hushtable_federation.folder.rehearsal import Event, Play
-from hushtable_federation.report.rounds import done_words, listed
+from hushtable_federation.describe import done_words, listed
+from hushtable_federation.rehearsal import Event, Participant, Play, Scenario
 
 _Sites = Annotated[int, option("N", "Sites.", min=2, max=100)]
 _Away = Annotated[
@@ -53,7 +52,7 @@ def rehearse(
     Example:
       hushtable round rehearse --sites 20 --away 3 --late 2 --liars 1
     """
-    cast = Cast(sites, away, late, liars, killed, tables, seed)
+    cast = Scenario(sites, away, late, liars, killed, tables, seed)
     told = _Timeline(quiet=as_json)
     if folder is not None:
         try:
@@ -70,7 +69,7 @@ def rehearse(
         raise typer.Exit(1)
 
 
-def _played(folder: Path, cast: Cast, told: "_Timeline") -> Play:
+def _played(folder: Path, cast: Scenario, told: "_Timeline") -> Play:
     play = Play(folder, cast, told)
     if not told.quiet:
         print_sentences([
@@ -137,7 +136,7 @@ def _facts(play: Play, told: _Timeline) -> dict[str, Any]:
     }
 
 
-def _figures(one: Player) -> dict[str, Any]:
+def _figures(one: Participant) -> dict[str, Any]:
     return {
         "visits": one.visits,
         "bytes_sent": one.sent,

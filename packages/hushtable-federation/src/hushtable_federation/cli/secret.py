@@ -1,17 +1,126 @@
-"""``hushtable round secret``: what the sites share and the coordinator does not know."""
+"""``hushtable round secret``, ``plan hide``: hash functions that the coordinator has not."""
 
 import secrets
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
-from hushtable.cli.options import Json, Output, option
+from hushtable import files
+from hushtable.cli.options import Json, Output, argument, option
 from hushtable.cli.output import Target, finish, print_table, shown
+from hushtable.data.schema import Schema
 from hushtable.errors import UsageError
 from hushtable.files import write_bytes
+from hushtable.plans.plan import Plan
+from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import cards
-from hushtable_federation.cli._secrets import check_sites, whom
+from hushtable_federation.hidden import (
+    LEAST,
+    Known,
+    SealedSecret,
+    draw_hidden,
+    read_secret,
+    seal_secret,
+)
 from hushtable_federation.keys import Card, Keys, new_private
-from hushtable_federation.secret import LEAST, SealedSecret, seal_secret
+from hushtable_federation.layout import Layout
+from hushtable_federation.policy import Policy, load_policy, policy_beside
+
+Trust: TypeAlias = Annotated[
+    list[Path] | None,
+    option("CARD", "Card got from its owner, the site that sealed the secret. May be repeated."),
+]
+
+
+@dataclass(frozen=True)
+class SharedSecret:
+    """A secret that was read, and, of a sealed one, who can read it."""
+
+    secret: bytes
+    sealed: SealedSecret | None = None
+    strangers: tuple[Card, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return who sealed it and who can read it, for machines; nothing of a plain one."""
+        if self.sealed is None:
+            return {}
+        readers = [
+            {"name": c.name, "fingerprint": c.fingerprint, "known": c not in self.strangers}
+            for c in self.sealed.readers
+        ]
+        return {"secret": {"sealed_by": self.sealed.sender.name, "readers": readers}}
+
+    def lines(self) -> list[str]:
+        """Return the same for people."""
+        if self.sealed is None:
+            return []
+        said = [f"The secret was sealed by {shown(self.sealed.sender.name)}. These can read it:"]
+        for card in self.sealed.readers:
+            here = "   not known here: who is it?" if card in self.strangers else ""
+            said.append(f"  {shown(card.name):<12} {card.fingerprint}{here}")
+        return said
+
+
+def read_shared(
+    path: Path, key: Path | None, book: Path | None = None, trust: list[Path] | None = None
+) -> SharedSecret:
+    """Read a secret of ``hushtable round secret``: a plain one, or one sealed for these keys.
+
+    The book and the policy beside the keys say who is known here; ``trust`` says it of more sites.
+    """
+    content = path.read_bytes()
+    if content[8:9] != b"{":  # no .hush file: their header begins there
+        return SharedSecret(read_secret(path))
+    sealed = SealedSecret.from_bytes(content, str(path))
+    if key is None:
+        raise UsageError(f"{path} is sealed to the cards of its readers: give your keys (--key)")
+    keys = Keys.load(key)
+    sealed.check_reader(keys.card)
+    known = whom(key, keys, book, [Card.load(card) for card in trust or []])
+    secret = sealed.open(keys, known)
+    return SharedSecret(secret, sealed, tuple(sealed.strangers(keys.card, known)))
+
+
+def draw(
+    path: Path, key: Path | None, trust: list[Path] | None, schema: Schema, terms: dict[str, Any]
+) -> tuple[Plan, list[str], dict[str, Any]]:
+    """Draw a plan from a secret, for ``plan draw``; also what to say of it, and for machines."""
+    opened = read_shared(path, key, trust=trust)
+    return draw_hidden(opened.secret, schema, **terms), opened.lines(), opened.facts()
+
+
+def whom(key: Path, keys: Keys, book: Path | None, trust: list[Card]) -> Known:
+    """Return whom a site knows, and as what, once it has noted the cards that it is to trust."""
+    beside, rules = key.with_suffix(".book") if book is None else book, policy_beside(key)
+    if not beside.exists() and not rules.exists():
+        raise UsageError(
+            f"{key}: there is no book and no policy beside these keys, as a site has them: are "
+            "they a coordinator's? The secret is for sites alone"
+        )
+    policy = load_policy(rules)
+    with Book.open(beside, keys.card) as notes:
+        known = _pins(policy, notes)
+        check_sites(trust, known)
+        if trust:
+            notes.trust(trust)
+            known = _pins(policy, notes)
+    return known
+
+
+def _pins(policy: Policy, notes: Book) -> Known:
+    return policy.pins({"coordinator": notes.known("coordinator"), "site": notes.known("site")})
+
+
+def check_sites(cards: list[Card], known: Known) -> None:
+    """Raise `UsageError` if somebody gives the card of a coordinator for that of a site."""
+    leads = set(known["coordinator"].values()) - set(known["site"].values())
+    for card in cards:
+        if card.fingerprint in leads:
+            raise UsageError(
+                f"{card.name!r} is known here as a coordinator, from whom the secret is to be "
+                "kept: give the cards of sites alone"
+            )
+
 
 _Key = Annotated[Path | None, option("FILE", "This site's keys, to seal and sign with.", "--key")]
 _Sites = Annotated[
@@ -87,5 +196,34 @@ def _report(sealed: SealedSecret, target: Target, as_json: bool) -> None:
         print(
             f"  hushtable plan draw schema.toml --secret {target.path} --key SITE.key -o plan.hush"
         )
+
+    finish(as_json, facts, text)
+
+
+_Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
+
+
+def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
+    """Take the hash functions off a plan, for the coordinator.
+
+    With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
+    row, and so score none.
+
+    Example:
+      hushtable plan hide plan.hush -o layout.hush
+    """
+    target = Target(output, [plan])
+    whole = files.read(plan).expect("plan").build(Plan.from_file)
+    layout = Layout.of(replace(whole, hidden=True))
+    target.save(layout)
+    facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
+
+    def text() -> None:
+        if whole.purpose.refines and not whole.hidden:
+            print(f"Wrote {target}: for the coordinator. {plan} follows from the schema: whoever")
+            print("has that can make it.")
+            return
+        print(f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else")
+        print("read it (chmod 600).")
 
     finish(as_json, facts, text)

@@ -1,20 +1,26 @@
-"""``hushtable round show``: a round in the words that an officer signs."""
+"""``hushtable round show``, ``approve``, ``policy``: what an officer looks at, and signs."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.options import Json, option
-from hushtable.cli.output import finish, print_sentences, print_table, shown
-from hushtable.describe.plan import column_rows
-from hushtable.errors import RoundError
+import typer
+
+from hushtable.cli.counts import signed_by, signed_lines
+from hushtable.cli.options import Json, Output, argument, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table, shown, size
+from hushtable.describe.plan import column_rows, values
+from hushtable.errors import RoundError, UsageError
+from hushtable.files import Content
 from hushtable.plans.plan import Plan
-from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
+from hushtable_federation.cli._common import PersonsOption, RoundFile, read_round, stated_persons
 from hushtable_federation.describe import officer_words, round_lines
-from hushtable_federation.keys import Keys
-from hushtable_federation.policy_file import load_policy, policy_beside
+from hushtable_federation.hidden import SealedSecret
+from hushtable_federation.keys import Card, Keys
+from hushtable_federation.layout import Sealed
+from hushtable_federation.policy import Approval, Policy, load_policy, write_policy
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
+from hushtable_federation.site import Site
 
 _Key = Annotated[
     Path | None,
@@ -40,6 +46,8 @@ def show(
     """
     asked = common.read_round(round_)
     shared = common.hidden_plan(plan)
+    if shared is None and key is not None and asked.plan is None:
+        shared = common.hidden_plan(Site.open(key).settings.plan)
     drawn = asked.plan if shared is None else asked.layout.check(shared)
     standing: dict[str, Any] = {"known": {}, "policy": None}
     if key is not None:
@@ -71,13 +79,15 @@ def _standing(
     asked: Round, key: Path, book: Path | None, policy: Path | None, plan: Plan | None
 ) -> dict[str, Any]:
     """Return who is known to a site, and what its policy and book say of the round."""
-    keys = Keys.load(key)
-    allowed = load_policy(policy_beside(key) if policy is None else policy)
-    with Book.open(common.book_beside(key, book), keys.card) as notes:
+    site = Site.open(key, **common.given(book=book, policy=policy))
+    keys, allowed = site.keys, load_policy(site.settings.policy)
+    with site.book() as notes:
         known = {role: set(notes.known(role).values()) for role in ("coordinator", "site")}
+        # An approval is asked for when the round is answered.
+        others: dict[str, Any] = {"policy": allowed.without_officer()}
+        others |= {} if plan is None else {"plan": plan}
         try:
-            # An approval is asked for when the round is answered.
-            reply = Reply(asked, keys, notes, policy=allowed.without_officer(), plan=plan)
+            reply = site.reply(asked, notes, **others)
             reply.check_known()
         except RoundError as error:
             allows, words = False, [str(error)]
@@ -110,3 +120,174 @@ def print_round(asked: Round, drawn: Plan | None, known: dict[str, str]) -> None
     for row in rows if known else []:
         row.append(known[f"{row[0]} {row[1]}"])
     print_table(headers, rows, left=len(headers))
+
+
+_OfficersKey = Annotated[
+    Path, option("FILE", "The officer's keys, of hushtable round keygen.", "--key")
+]
+
+
+def approve(round_: RoundFile, key: _OfficersKey, output: Output, as_json: Json = False) -> None:
+    """Sign a round as the officer whom a site's policy names.
+
+    Look at the round first: hushtable round show.
+
+    Example:
+      hushtable round approve round.hush --key officer.key -o round.approval
+    """
+    target = Target(output, [round_, key])
+    asked, keys = read_round(round_), Keys.load(key)
+    target.save(Approval.sign(asked, keys))
+    facts = {
+        "command": "round approve",
+        "approval": str(output),
+        "round_id": asked.round_id,
+        "officer": keys.card.fingerprint,
+    }
+
+    def text() -> None:
+        print(f"{keys.card.name} ({keys.card.fingerprint}) approves round {asked.round_id[:12]}.")
+        print(f"Wrote {target}. At the site:")
+        print(f"  hushtable round submit {round_} DATA --key SITE.key --approval {output} -o FILE")
+
+    finish(as_json, facts, text)
+
+
+_File = Annotated[Path, argument("POLICY", "Policy of round keygen, NAME.policy.toml.")]
+_Write = Annotated[
+    bool, typer.Option("--write", help="Write a strict one first, where there is none.")
+]
+_Cap = Annotated[float | None, option("E", "With --write: the most that all rounds may cost.")]
+
+
+def policy(
+    file: _File,
+    write: _Write = False,
+    cap: _Cap = None,
+    persons: PersonsOption = "column",
+    as_json: Json = False,
+) -> None:
+    """Check the policy of a site, and show what it allows.
+
+    Example:
+      hushtable round policy north.policy.toml
+    """
+    if write != (cap is not None):
+        raise UsageError("--write and --cap go together: a policy says what all rounds may cost")
+    if cap is not None:
+        target = Target(file)
+        with target.writing():
+            name = file.name.removesuffix(".policy.toml")
+            write_policy(file, name, cap, 1e-6, stated_persons(persons))
+    read = load_policy(file)
+    facts: dict[str, Any] = {
+        "command": "round policy",
+        "policy": str(file),
+        "digest": read.digest,
+        "coordinators": dict(read.coordinators),
+        "sites": dict(read.sites),
+        "epsilon": read.epsilon,
+        "total_epsilon": read.total_epsilon,
+        "delta": read.delta,
+        "known_sites": read.known_sites,
+        "coordinator_may_be_site": read.coordinator_may_be_site,
+        "unattended": read.unattended,
+        "persons": read.persons,
+        "masks": read.masks,
+        "max_rows": read.max_rows,
+        "officer": read.officer or None,
+        "plans": list(read.plans),
+        "features": [feature.to_dict() for feature in read.features],
+    }
+    finish(as_json, facts, lambda: _print(file, read))
+
+
+def _print(file: Path, read: Policy) -> None:
+    by_book = "those whom the book knows"
+    lines = {
+        "Policy": f"{file}, {read.digest[:12]}",
+        "Coordinators": shown(", ".join(read.coordinators)) or by_book,
+        "Sites": shown(", ".join(read.sites)) or by_book,
+        "A round": f"epsilon {read.epsilon:g} and delta {read.delta:g} at most",
+        "All rounds": f"epsilon {read.total_epsilon:g} at most",
+        "Masked": f"{read.known_sites} known sites at least, this one included",
+        "Both roles": "allowed"
+        if read.coordinator_may_be_site
+        else "refused: coordinator and site",
+        "Persons": "told by a column (person = ... in the site's file)"
+        if read.persons == "column"
+        else f"{read.persons:,} rows at most of each, as affirmed",
+        "No masks": "refused" if read.masks else "allowed",
+        "Bounded rows": "allowed: about how many rows are here can then be read"
+        if read.max_rows
+        else "refused (max_rows)",
+        "Officer": read.officer or "nobody has to sign",
+        "Unattended": "answers" if read.unattended else "answers nothing",
+    }
+    for label, value in lines.items():
+        print(f"{label:<14}{value}")
+    if read.plans:
+        print("\nPlans:", *(f"  {shown(plan)}" for plan in read.plans), sep="\n")
+    if read.features:
+        rows = [[shown(one.name), one.kind, shown(values(one))] for one in read.features]
+        print()
+        print_table(["column", "kind", "at most"], rows, left=3)
+    elif not read.plans:
+        print("\nColumns: a person looks at those of each round (hushtable round show).")
+
+
+#: By kind of file, the command that goes on with it.
+_NEXT = {
+    "round": "hushtable round status {file}",
+    "submission": "hushtable round status ROUND {file}",
+    "sealed": "hushtable round model {file} --plan PLAN -o FILE",
+    "secret": "hushtable plan draw SCHEMA --secret {file} --key KEY -o FILE",
+    "layout": "hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
+}
+
+
+def inspect_card(file: Path, as_json: bool) -> None:
+    """Show whose a card is, and the fingerprint that two people compare."""
+    card = Card.load(file)
+    facts = {"command": "inspect", "file": str(file), "kind": "card", "name": card.name}
+    facts["fingerprint"] = card.fingerprint
+    lines = {"File": file, "Kind": "card", "Name": card.name, "Fingerprint": card.fingerprint}
+    finish(as_json, facts, lambda: print("\n".join(f"{k:<17}{v}" for k, v in lines.items())))
+
+
+def inspect_round(file: Path, content: Content, as_json: bool) -> None:
+    """Show what belongs to a round: as it is written, nothing of it is secret."""
+    entries = content.manifest
+    facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
+    sealed = content.build(Sealed.from_file) if content.kind == Sealed.kind else None
+    secret = None
+    if content.kind == "secret":
+        secret = SealedSecret.from_bytes(file.read_bytes(), str(file))
+    if sealed is not None:
+        facts["signed_by"] = signed_by(sealed)
+    facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
+
+    def text() -> None:
+        lines = {
+            "File": f"{file} ({size(file)})",
+            "Kind": f"{content.kind}, protocol {entries['protocol']}",
+            "Id": content.digest,
+            "Of round": entries.get("round_id"),
+            "Of site": entries.get("site"),
+            "Plan": entries.get("plan_id"),
+        }
+        lines |= {} if secret is None else _readers(secret)
+        lines |= {} if sealed is None else signed_lines(sealed)
+        for label, value in lines.items():
+            if value is not None:
+                print(f"{label:<17}{shown(str(value))}")
+        if content.kind in _NEXT:
+            print(f"\nMore: {_NEXT[content.kind].format(file=file)}")
+
+    finish(as_json, facts, text)
+
+
+def _readers(secret: SealedSecret) -> dict[str, str]:
+    """Return lines for a list of facts: who sealed a secret, and who can read it."""
+    names = ", ".join(f"{shown(card.name)} ({card.fingerprint})" for card in secret.readers)
+    return {"Sealed by": shown(secret.sender.name), "Can be read by": names}

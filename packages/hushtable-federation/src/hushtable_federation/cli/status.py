@@ -12,27 +12,29 @@ from hushtable.cli.errors import NEEDS_PERSON
 from hushtable.cli.options import Json, argument, option
 from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
 from hushtable.errors import UsageError
-from hushtable_federation.cli._common import collected, no_round, period_facts, read_round, state
+from hushtable.report.page import check_extra
+from hushtable_federation.cli._common import collected, period_facts, read_round, state
 from hushtable_federation.cli.collect import print_roster
 from hushtable_federation.clock import now, stamp
-from hushtable_federation.describe import round_lines
-from hushtable_federation.folder.posts import Posts, rounds
-from hushtable_federation.folder.progress import Progress
-from hushtable_federation.folder.store import Store
-from hushtable_federation.keys import Card, Keys
-from hushtable_federation.report.rounds import (
+from hushtable_federation.coordinator import no_round
+from hushtable_federation.describe import (
     RESULT,
     Todo,
     amendment_words,
     aside_lines,
     damaged_words,
     next_lines,
+    round_lines,
     site_words,
     standing,
     todos,
     who_words,
 )
-from hushtable_federation.report.status import check_extra, page
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.progress import Progress
+from hushtable_federation.folder.round_folder import RoundFolder, rounds
+from hushtable_federation.keys import Card, Keys
+from hushtable_federation.pages import page
 from hushtable_federation.round import Round
 
 _Where = Annotated[
@@ -94,7 +96,7 @@ def _of_folder(
             raise UsageError(f"--html {html}: a page needs a name that ends in .html")
         check_extra()
     me = None if key is None else Keys.load(key).card
-    found = [Progress.of(Posts(one, store)) for one in _wanted(store, me, which)]
+    found = [Progress.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
     typed = quote(store.where), "KEY" if key is None else quote(str(key))
     each = [(one, _mine(todos(one, *typed), me)) for one in found]
     target = None

@@ -1,30 +1,25 @@
-"""``hushtable round submit``: a site's answer, checked, shown and written."""
+"""``hushtable round submit`` and ``resend``: a site's answer by file, and the same file again."""
 
 from pathlib import Path
 from typing import Any
 
 from hushtable import files
-from hushtable.cli.options import Data, Json, Output
+from hushtable.cli.options import Json, Output
 from hushtable.cli.output import Target, finish, tally
-from hushtable.cli.progress import cells_bar
-from hushtable.cli.rows import READS, Reads
 from hushtable.cli.rows import person_facts as facts_of
-from hushtable.counts.sketch import Sketch
-from hushtable_federation import site, trusting
-from hushtable_federation.book.book import Book
+from hushtable.errors import RoundError
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli._answering import ANSWERS, Answers, Counting, confirm
-from hushtable_federation.keys import Keys
-from hushtable_federation.site import Reply
+from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
+from hushtable_federation.clock import stamp
+from hushtable_federation.reply import Reply
+from hushtable_federation.site import FileAnswer, Site, SiteRows
 
 
 def submit(
     round_: common.RoundFile,
-    data: Data,
-    key: common.KeyFile,
     output: Output,
+    data: Rows = None,
     answers: Answers = ANSWERS,
-    reads: Reads = READS,
     as_json: Json = False,
 ) -> None:
     """Answer a round: count rows, add noise, mask, sign, write a file.
@@ -36,31 +31,32 @@ def submit(
     Example:
       hushtable round submit round.hush patients.csv --key north.key -o north.submission.hush
     """
-    target = Target(output, [round_, data, key])
+    site = answers.open(data)
+    target = Target(output, [round_, site.settings.rows, site.settings.key])
     answers.check_asked(as_json)
-    asked, keys = common.read_round(round_), Keys.load(key)
-    with Book.open(common.book_beside(key, answers.book), keys.card) as notes:
-        if answers.trust:
-            trusting.trust(notes, asked, common.cards(answers.trust), "card")
-        reply = site.Reply(
-            asked, keys, notes, approval=answers.approved, **answers.about(key, attended=True)
-        )
-        counting = Counting(data, reads, answers.person, answers.threads, as_json)
-        counting.check(reply, answers.new_people)
-        reader = counting.open(reply.plan)
-        confirm(reply, show=not as_json, ask=not answers.yes)
-        counted = counting.count(reply, reader)
-        with cells_bar(len(counted.counts), quiet=as_json) as advance:
-            said = answers.said._asdict()
-            content = reply.submission(counted, advance, rows=counting.seen(), **said)
-        nameless = counting.nameless(reply)
-        with target.writing():
-            files.write_bytes(output, content, private=not files.travels("submission"))
-    facts = _facts(reply, counted, nameless, output)
-    finish(as_json, facts, lambda: _print(reply, counting, nameless, target))
+    screen = _Submitting(answers, quiet=as_json)
+    with target.writing():
+        answer = site.submit(common.read_round(round_), screen)
+        files.write_bytes(output, answer.content, private=not files.travels("submission"))
+
+    def text() -> None:
+        print(f"Wrote {target}: send it to {answer.reply.round.coordinator.name}. Keep the book.")
+
+    finish(as_json, _facts(answer, output), text)
 
 
-def _facts(reply: Reply, counted: Sketch, nameless: int, output: Path) -> dict[str, Any]:
+class _Submitting(Screen):
+    def report(self, reply: Reply, rows: SiteRows) -> None:
+        """Print what was counted, and whether the same was sent before."""
+        if reply.earlier is not None and not self._quiet:
+            period = reply.round.period
+            what = "The round" if period is None else f"Period {period}"
+            print(f"{what} was answered before: this is the same answer, noise and all.")
+        super().report(reply, rows)
+
+
+def _facts(answer: FileAnswer, output: Path) -> dict[str, Any]:
+    reply = answer.reply
     return {
         "command": "round submit",
         "submission": str(output),
@@ -70,15 +66,50 @@ def _facts(reply: Reply, counted: Sketch, nameless: int, output: Path) -> dict[s
         "data_set": reply.data_set,
         "again": reply.earlier is not None,
         "epsilon_so_far": reply.epsilon,
-        "tally": tally(reply.plan.schema, counted.tally),
-        **facts_of(counted.persons, nameless),
+        "tally": tally(reply.plan.schema, answer.sketch.tally),
+        **facts_of(answer.sketch.persons, answer.nameless),
     }
 
 
-def _print(reply: Reply, counting: Counting, nameless: int, target: Target) -> None:
-    if reply.earlier is not None:
-        period = reply.round.period
-        what = "The round" if period is None else f"Period {period}"
-        print(f"{what} was answered before: this is the same answer, noise and all.")
-    counting.report(reply, nameless)
-    print(f"Wrote {target}: send it to {reply.round.coordinator.name}. Keep the book.")
+def resend(
+    round_: common.RoundFile,
+    key: common.KeyFile,
+    output: Output,
+    book: common.BookFile = None,
+    as_json: Json = False,
+) -> None:
+    """Write the answer to a round again from the book, bit for bit.
+
+    For a file that was lost on its way. No rows are read. It costs nothing: what is sent is what
+    was sent before.
+
+    Example:
+      hushtable round resend round.hush --key north.key -o north.submission.hush
+    """
+    target = Target(output, [round_, key])
+    asked, site = common.read_round(round_), Site.open(key, **common.given(book=book))
+    name, beside = site.card.name, site.settings.book
+    with site.book() as notes:
+        answer = notes.answer(asked.round_id)
+    if answer is None:
+        raise RoundError(
+            f"{name!r} never answered round {asked.round_id[:12]}, as {beside} says: "
+            "answer it (hushtable round submit)"
+        )
+    with target.writing():
+        files.write_bytes(output, answer.content, private=not files.travels("submission"))
+    facts: dict[str, Any] = {
+        "command": "round resend",
+        "submission": str(output),
+        "round_id": asked.round_id,
+        **common.period_facts(asked),
+        "site": name,
+        "made": stamp(answer.made),
+    }
+
+    def text() -> None:
+        about = "" if asked.period is None else f" about period {asked.period}"
+        print(f"The answer{about} of {stamp(answer.made)}, noise and all: nothing more was spent.")
+        print(f"Wrote {target}: send it to {asked.coordinator.name}.")
+
+    finish(as_json, facts, text)

@@ -1,8 +1,7 @@
-"""``hushtable round sync``: whatever is to be done next in a folder of rounds."""
+"""``hushtable round sync`` and ``amend``: what is next in a folder of rounds, and changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -12,31 +11,30 @@ import typer
 from hushtable.cli.errors import NEEDS_PERSON, REFUSED
 from hushtable.cli.options import Json, argument, option
 from hushtable.cli.output import finish, print_sentences, shown
-from hushtable.cli.rows import READS, Reads
+from hushtable.errors import UsageError
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli._answering import ANSWERS, Answers, Counting
-from hushtable_federation.cli._party import Party, result_name
-from hushtable_federation.clock import goes_on, stamp
-from hushtable_federation.folder.posts import Posts, post_round, rounds
-from hushtable_federation.folder.store import Store
-from hushtable_federation.folder.visits import Visit
-from hushtable_federation.keys import Card, Keys
-from hushtable_federation.report.rounds import (
+from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
+from hushtable_federation.clock import goes_on, now, shown_time, stamp
+from hushtable_federation.coordinator import Coordinator
+from hushtable_federation.describe import (
     aside_lines,
     damaged_words,
     done_words,
     next_lines,
     waits_words,
 )
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import RoundFolder
+from hushtable_federation.folder.visits import Visit
+from hushtable_federation.site import Site
 
 Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
-_Data = Annotated[str | None, argument("[DATA]", "At a site: the rows, until it has answered.")]
 _Post = Annotated[
     list[Path] | None,
     option("ROUND", "At the coordinator: a round to put into the folder. May be repeated."),
 ]
-_Results = Annotated[Path, option("DIR", "Where results are written.", "--output", "-o")]
-_Which = Annotated[str | None, option("ID", "One round alone, by the first digits of its id.")]
+_Results = Annotated[Path | None, option("DIR", "Where results are written.", "--output", "-o")]
+_Which = Annotated[str, option("ID", "One round alone, by the first digits of its id.")]
 _Unattended = Annotated[
     bool,
     typer.Option("--unattended", help="Nobody is here: answer what the policy allows, or refuse."),
@@ -45,14 +43,12 @@ _Unattended = Annotated[
 
 def sync(
     folder: Folder,
-    key: common.KeyFile,
-    data: _Data = None,
-    output: _Results = Path(),
+    data: Rows = None,
+    output: _Results = None,
     post: _Post = None,
-    which: _Which = None,
+    which: _Which = "",
     unattended: _Unattended = False,
     answers: Answers = ANSWERS,
-    reads: Reads = READS,
     as_json: Json = False,
 ) -> None:
     """Do whatever is to be done next in a folder where rounds live.
@@ -67,33 +63,24 @@ def sync(
     answered twice, or a result is here for the first time that leaves this site out.
 
     Example:
-      hushtable round sync /mnt/round patients.csv --key north.key --person patient
+      hushtable round sync /mnt/round --site north.toml
     """
+    site = answers.open(data, output)
     if data is not None and not unattended:
         answers.check_asked(as_json)
-    keys = Keys.load(key)
-    store = Store.open(folder, keys.card.name)
-    for path in common.present(post):
-        post_round(store, common.coordinators_round(path, keys))
-    counting = None
-    if data is not None:
-        counting = Counting(
-            data, reads, answers.person, answers.threads, as_json or unattended, not unattended
-        )
-    party = Party(store, keys, key, output, answers, counting, as_json, unattended)
-    found = [one for one in rounds(store) if party.takes_part(one, which)]
-    if not found:
-        raise common.no_round(store, keys.card, which)
-    visited = [party.visit(one, alone=len(found) == 1) for one in found]
+    Coordinator(site.settings.key).post(folder, *common.present(post))
+    screen = Screen(answers, quiet=as_json, unattended=unattended)
+    visited = site.sync(folder, which=which, attendant=screen)
+    store = visited[0][0].store
     facts = {
         "command": "round sync",
         "folder": store.where,
-        "name": keys.card.name,
+        "name": site.card.name,
         "aside": store.aside,
         "rounds": [_facts(posts, visit) for posts, visit in visited],
     }
-    told = _Told(store, keys.card, key, output, answers.plan)
-    finish(as_json, facts, partial(told.print, visited))
+    summary = _Summary(store, site, answers, output)
+    finish(as_json, facts, lambda: summary.print(visited))
     code = _exit_code([visit for _, visit in visited])
     if code:
         raise typer.Exit(code)
@@ -106,10 +93,10 @@ def _exit_code(visits: Sequence[Visit]) -> int:
     return NEEDS_PERSON if any(visit.needs_person for visit in visits) else 0
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- for people and machines ----------------------------------------------------------------------
 
 
-def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
+def _facts(posts: RoundFolder, visit: Visit) -> dict[str, Any]:
     return {
         "round_id": posts.round.round_id,
         "title": posts.round.title,
@@ -128,16 +115,15 @@ def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
 
 
 @dataclass
-class _Told:
-    """Tells a person what was done, who is awaited, what to do, and when to call again."""
+class _Summary:
+    """Says what was done, who is awaited, what to do, and when to call again."""
 
     store: Store
-    me: Card
-    key: Path
-    output: Path
-    plan: Path | None
+    site: Site
+    answers: Answers
+    output: Path | None
 
-    def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
+    def print(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> None:
         for posts, visit in visited:
             self._print_one(posts, visit)
         if self.store.aside:
@@ -152,22 +138,25 @@ class _Told:
             print("To do here: nothing now. Call again when the others have called, or each day:")
             print(f"  {self._command()}")
 
-    def _print_one(self, posts: Posts, visit: Visit) -> None:
+    def _print_one(self, posts: RoundFolder, visit: Visit) -> None:
         title = f" {shown(posts.round.title)}" if posts.round.title else ""
         print(f"Round {posts.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
-        lines = [*done_words(visit.posted), *visit.words, *waits_words(posts, visit, self.me.name)]
+        me = self.site.card.name
+        lines = [*done_words(visit.posted), *visit.words, *waits_words(posts, visit, me)]
         lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
         lines += aside_lines(posts.odd)
         print_sentences(map(shown, lines), indent="  ")
         if visit.state == "done":
-            result = self.output / result_name(posts.round)
+            result = self.site.result(posts.round)
             print("\n".join(f"  {line}" for line in next_lines(posts.round, result)))
 
     def _command(self, data: str = "") -> str:
-        there = "" if self.output == Path() else f" -o {quote(str(self.output))}"
-        there += "" if self.plan is None else f" --plan {quote(str(self.plan))}"
-        where, key = quote(self.store.where), quote(str(self.key))
-        return f"hushtable round sync {where} {data}--key {key}{there}"
+        option, path = "--key", self.site.settings.key
+        if self.answers.site is not None:
+            option, path = "--site", self.answers.site
+        there = "" if self.output is None else f" -o {quote(str(self.output))}"
+        where = quote(self.store.where)
+        return f"hushtable round sync {where} {data}{option} {quote(str(path))}{there}"
 
 
 _STATES = {
@@ -176,3 +165,56 @@ _STATES = {
     "failed": "cannot go on",
     "done": "done",
 }
+
+
+# --- round amend ----------------------------------------------------------------------------------
+
+_Key = Annotated[Path, option("FILE", "The coordinator's keys.", "--key")]
+_Days = Annotated[float | None, option("N", "Days from now until the deadline.", min=0, max=3650)]
+_Drop = Annotated[
+    list[str] | None, option("SITE", "Go on without this site: late, away, or with lost keys.")
+]
+_Why = Annotated[str, option("TEXT", "The reason, which the sites see.")]
+
+
+def amend(
+    folder: Folder,
+    key: _Key,
+    days: _Days = None,
+    drop: _Drop = None,
+    why: _Why = "",
+    which: _Which = "",
+    as_json: Json = False,
+) -> None:
+    """Extend a round in a folder, or go on without a site.
+
+    The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can
+    be dropped, and what is missing is made up for by the others. A site whose card is revoked is
+    dropped, and gets a new card in the next round.
+
+    Example:
+      hushtable round amend /mnt/round --key lead.key --days 3 --drop north --why "server down"
+    """
+    if days is None and not drop:
+        raise UsageError("nothing to amend: give --days, --drop, or both")
+    lead = Coordinator.open(key)
+    deadline = None if days is None else common.days_on(days)
+    asked, made = lead.amend(folder, which=which, deadline=deadline, drop=drop or (), why=why)
+    facts: dict[str, Any] = {
+        "command": "round amend",
+        "round_id": asked.round_id,
+        "number": made.number,
+        "deadline": stamp(made.deadline),
+        "dropped": list(made.dropped),
+        "why": made.why,
+    }
+
+    def text() -> None:
+        over = " (over)" if now() > made.deadline else ""
+        print(f"Round {asked.round_id[:12]}, amendment {made.number}:")
+        print(f"  until {shown_time(made.deadline)}{over}")
+        if made.dropped:
+            print(f"  without {', '.join(map(shown, made.dropped))}")
+        print(f"It lies in {folder}. Go on with: hushtable round sync")
+
+    finish(as_json, facts, text)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.clock import goes_on, now, stamp
-from hushtable_federation.folder.posts import ASK, ASKED, Amendment, Posts
+from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.online import shares
 from hushtable_federation.online.messages import Message
 from hushtable_federation.refusals import Refusal, Refused
@@ -65,7 +65,7 @@ class Progress:
     stopped: str
 
     @classmethod
-    def of(cls, posts: Posts) -> "Progress":
+    def of(cls, posts: RoundFolder) -> "Progress":
         """Look through the files of a round; raises `FileError` if the folder cannot be read.
 
         The sites' counts are read whole as long as they are awaited; from then on, the
@@ -128,7 +128,7 @@ class Progress:
 
 @dataclass
 class _Look:
-    posts: Posts
+    posts: RoundFolder
     at: datetime = field(default_factory=now)
     refused: dict[str, Refusal] = field(default_factory=dict)
     step: str = ""
@@ -214,7 +214,7 @@ class _Look:
         round_ = self.posts.round
         if step == "shares":
             message = Message.read(content, round_.card(site)).check(round_, step)
-            shares.read(round_, message)
+            shares.read_dealt(round_, message)
             return message.digest
         read = Submission.from_bytes(content, name, round_, self.at)
         if read.site != site:

@@ -1,13 +1,6 @@
-"""Masked rounds over a transport, one file a step.
+"""Masked rounds in steps, as in Bonawitz et al., *Practical Secure Aggregation* (2017), figure 4.
 
-They are `hello`, `keys`, `shares`, `masked`, `survivors` and `unmask`, as in Bonawitz et al.,
-*Practical Secure Aggregation for Privacy-Preserving Machine Learning* (2017), figure 4; each file
-has both sides: ``answer``, at a site, and what the coordinator asks and checks. `site` and
-`secure_sum` lead through the steps; a `transport` carries them, `memory` within one process. May
-import all of `hushtable_federation` but `flower`, `nvflare` and `vantage6`. Tested by
-``tests/test_online.py``, and by attacks.
+`shares` and `steps` have both sides of each step: the site's answer, and what the coordinator asks
+and checks. `site` leads a site through them, `tally` and `secure_sum` the coordinator; `carriers`
+bring the `messages`.
 """
-
-from hushtable_federation.online.site import OnlineSite
-
-__all__ = ["OnlineSite"]

@@ -2,18 +2,16 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hushtable.counts.base import Noised
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Keys
-from hushtable_federation.online.journal import Journal
-from hushtable_federation.online.memory import Exchange
+from hushtable_federation.online.carriers import Transport
 from hushtable_federation.online.messages import Step
 from hushtable_federation.online.site import BEGINNING
-from hushtable_federation.online.tally import Tally
-from hushtable_federation.online.transport import Transport
+from hushtable_federation.online.tally import Journal, Tally
 from hushtable_federation.round import Round
 
 #: Seconds for the last message, which no result depends on.
@@ -29,9 +27,8 @@ class SecureSum:
         A masked round.
     keys : Keys
         The coordinator's, who opened it.
-    transport : Transport or callable
-        Carries requests and answers; closed when the round is over. A function of a step's
-        requests to its answers, both by site, serves too.
+    transport : Transport
+        Carries requests and answers; closed when the round is over.
     timeout : float, default=600
         Seconds after which a site that is silent in a step is asked again, or lost.
     tries : int, default=1
@@ -56,7 +53,7 @@ class SecureSum:
         self,
         round_: Round,
         keys: Keys,
-        transport: Transport | Callable[[Mapping[str, bytes]], Mapping[str, bytes]],
+        transport: Transport,
         *,
         timeout: float = 600.0,
         tries: int = 1,
@@ -71,7 +68,7 @@ class SecureSum:
             )
         if keys.card != round_.coordinator:
             raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
-        self._transport = Exchange(transport) if callable(transport) else transport
+        self._transport = transport
         self._timeout, self._tries = timeout, tries
         self._heard: set[bytes] = set()  # a transport may bring an answer twice, steps later
         self._there: set[tuple[Step, str]] = set()

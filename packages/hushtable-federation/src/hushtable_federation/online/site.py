@@ -13,24 +13,24 @@ from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import HushTableError, RoundError
 from hushtable.plans.plan import Plan
-from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.digests import RowDigests
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import hello, masked, shares, survivors, unmask, without
+from hushtable_federation.online import shares, steps
 from hushtable_federation.online.messages import Message, Step
-from hushtable_federation.online.state import Kept, Said, SiteState
-from hushtable_federation.policy import Policy
+from hushtable_federation.online.shares import Kept, SiteState, Statement
+from hushtable_federation.policy import Approval, Policy
 from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
+from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
-from hushtable_federation.site import Reply
 
 #: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
 BEGINNING: tuple[Step, ...] = "shares", "masked"
 _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
-    "shares": shares.answer, "masked": masked.answer, "survivors": survivors.answer,
-    "unmask": unmask.answer, "without": without.answer,
+    "shares": shares.answer_shares, "masked": steps.answer_masked,
+    "survivors": steps.answer_survivors, "unmask": steps.answer_unmask,
+    "without": steps.answer_without,
 }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ class OnlineSite:
         data_set: str = ALL_ROWS,
         plan: Plan | None = None,
         attended: bool = False,
-        said: Said | None = None,
+        said: Statement | None = None,
     ) -> None:
         self._keys, self._book, self._count = keys, book, count
         self._recognise, self._approvals = recognise, approvals or {}
@@ -101,7 +101,7 @@ class OnlineSite:
             Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan,
             attended=attended,
         )  # fmt: skip
-        self._said = said or Said()
+        self._said = said or Statement()
         self._last: Round | None = None
 
     @property
@@ -176,7 +176,7 @@ class OnlineSite:
             return Message.make(round_, step, self._keys, {}).content
         if work is None:
             assert asked is not None  # hello is a request
-            return hello.answer(self._state(round_), asked.digest)
+            return steps.answer_hello(self._state(round_), asked.digest)
         digest = round_.round_id if asked is None or step in BEGINNING else asked.digest
         noted = self._book.step(round_.round_id, step)
         if noted is None:

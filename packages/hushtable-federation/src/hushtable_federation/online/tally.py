@@ -1,24 +1,30 @@
 """The coordinator's side of a masked round: what came, whom to ask what next, and the sum.
 
-Knows no transport and no clock: whoever leads a round hands it the answers and says when nobody is
-waited for any more. What has been decided, and asked by, is never decided anew: `decided` is what
-the next process needs to go on from there.
+Knows no carrier and no clock: whoever leads a round hands it the answers and says when nobody is
+waited for any more. What was decided, and asked by, is never decided anew; the journal has it on
+the disk before anybody is asked.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import contextlib
+import json
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hushtable import files
+from hushtable.arguments import entries
 from hushtable.counts.base import Noised
-from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.collect import total, with_seal
+from hushtable.errors import FileError, HushTableError, RoundError
 from hushtable_federation.keys import Keys
-from hushtable_federation.masks.unmask import Secret, Unmasking
-from hushtable_federation.online import complaints, listed, masked, shares, totals, unmask, without
-from hushtable_federation.online.messages import Message, Step, ask, enclosed
+from hushtable_federation.masks import Secret, Unmasking
+from hushtable_federation.online import shares, steps, totals
+from hushtable_federation.online.messages import STEPS, Message, Step, ask, enclosed
 from hushtable_federation.refusals import Refusal
+from hushtable_federation.result import total, with_seal
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
 
@@ -27,7 +33,7 @@ _SIGNED: tuple[Step, ...] = "survivors", "unmask", "without"
 
 
 @dataclass
-class Decided:
+class Decisions:
     """All that a coordinator decides in a round: once it has asked by it, it stands.
 
     Attributes
@@ -40,7 +46,7 @@ class Decided:
         Who was left out of the list since; and whose complaints show why.
     """
 
-    sites: listed.Sites = field(default_factory=dict)
+    sites: shares.Sites = field(default_factory=dict)
     signers: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
@@ -74,15 +80,15 @@ class Tally:
         self,
         round_: Round,
         keys: Keys,
-        decided: Decided | None = None,
+        decided: Decisions | None = None,
         *,
         with_round: bool = True,
     ) -> None:
         self.round, self._keys, self._with_round = round_, keys, with_round
-        self.decided = Decided() if decided is None else decided
+        self.decided = Decisions() if decided is None else decided
         self.lost: dict[str, str] = {}
         self.reached: dict[str, str] = {}
-        self.judged = complaints.Judged()
+        self.judged = shares.Judgement()
         self.dealt: dict[str, shares.Dealt] = {}
         self._sealed: dict[str, dict[str, bytes]] = {}
         self.submitted: dict[str, Submission] = {}
@@ -111,7 +117,7 @@ class Tally:
         if step == "shares":
             self._take_shares(site, content)
         elif step == "masked":
-            read = masked.read(self.round, site, content)
+            read = steps.read_masked(self.round, site, content)
             if self._is_first("masked", site, read.digest):
                 self.submitted[site] = read
         else:
@@ -130,7 +136,7 @@ class Tally:
 
     def _take_shares(self, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, "shares")
-        dealt, sealed = shares.read(self.round, message)
+        dealt, sealed = shares.read_dealt(self.round, message)
         if self._is_first("shares", site, dealt.message.digest):
             self.dealt[site], self._sealed[site] = dealt, sealed
 
@@ -159,7 +165,7 @@ class Tally:
         if not isinstance(message.body.get("complaints", {}), dict):
             raise RoundError(f"{site!r} complains in another form")
         if step != "survivors":
-            unmask.given(message, self._shape(step), len(self.round.names))
+            steps.read_shares(message, self._shape(step), len(self.round.names))
         if step == "unmask" and self.round.terms.max_rows is not None:
             totals.given(message, self.round, len(self.listed))
         self.answers[step].setdefault(site, message)
@@ -172,7 +178,7 @@ class Tally:
     # --- what is decided ----------------------------------------------------------------------
 
     @property
-    def listed(self) -> listed.Sites:
+    def listed(self) -> shares.Sites:
         """Who is in the sum; empty until it is decided."""
         return self.decided.sites
 
@@ -216,7 +222,7 @@ class Tally:
         if self.listed and not self.whole and not self.decided.signers and len(signed) >= least:
             self.decided.signers = sorted(signed)[:least]
         said = self._complaining()
-        self.judged = complaints.judge(self.round, self.dealt, said.values())
+        self.judged = shares.judge(self.round, self.dealt, said.values())
         out = sorted(set(self.judged.dealers) & set(self.listed))
         ready = len(self.answers["unmask"]) >= least
         if out and ready and not self.without:
@@ -266,7 +272,7 @@ class Tally:
         }
         if not self.without or len(shown) < len(self.decided.shown):
             return {}
-        body, contents = without.request(self.without, self.dealt, shown)
+        body, contents = steps.ask_without(self.without, self.dealt, shown)
         return dict.fromkeys(
             sorted(self.answers["unmask"]), self._ask(step, body, enclosed(contents))
         )
@@ -280,7 +286,7 @@ class Tally:
 
     def _listing(self, step: Step, name: str) -> bytes:
         sealed = {dealer: self._sealed[dealer][name] for dealer in self.listed}
-        return self._ask(step, *listed.request(self.listed, self.dealt, sealed))
+        return self._ask(step, *shares.ask_about_list(self.listed, self.dealt, sealed))
 
     def _ask(self, step: Step, body: dict[str, Any], arrays: Any) -> bytes:
         return ask(self.round, step, self._keys, body, arrays, with_round=self._with_round)
@@ -312,7 +318,7 @@ class Tally:
         out = [name for name in self.round.names if name not in self.staying]
         on_list = sorted(self.listed)
         places = [on_list.index(name) for name in self.staying]
-        opened = totals.Opened.of(
+        opened = totals.OpenedTotals.of(
             self.round,
             {name: self.submitted[name].words for name in self.staying},
             {name: unmasking.secret(name, name) for name in self.staying},
@@ -346,8 +352,105 @@ class Tally:
         for step, wanted in asked.items():
             for name, message in self.answers[step].items():
                 lacking = refused[name].body["complaints"] if name in refused else {}
-                given, wrong = unmask.shown(self.round, message, wanted, self.dealt, lacking)
+                given, wrong = steps.check_shares(self.round, message, wanted, self.dealt, lacking)
                 found.setdefault(name, {}).update(given)
                 if wrong:
                     self.liars[name] = "gave wrong shares"
         return found
+
+
+def path_of(key: Path, round_: Round) -> Path:
+    """Return where a coordinator's journal of a round lies: beside its keys, whatever carries it.
+
+    Its folder is made if there is none.
+    """
+    folder = key.with_suffix(".rounds")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{round_.round_id[:16]}.json"
+
+
+def write_decided(path: Path, round_: Round, decided: Decisions) -> None:
+    """Write what was decided in a round."""
+    said = {"hushtable": "decisions", "round_id": round_.round_id, **asdict(decided)}
+    files.write_bytes(path, json.dumps(said).encode())
+
+
+def read_decided(path: Path, round_: Round) -> Decisions:
+    """Return what `write_decided` wrote; raises `HushTableError` if it is of another round."""
+    try:
+        said = json.loads(path.read_bytes())
+    except ValueError:
+        said = None
+    kinds = {"hushtable": str, "round_id": str, "sites": dict, "signers": list[str]}
+    kinds |= {"without": list[str], "shown": list[str]}
+    what = (
+        f"{path}: not the decisions of a coordinator, or damaged: in a folder, remove it and call "
+        "again, as they are read from there, too. Such a file"
+    )
+    said = entries(said, what, kinds, error=FileError)
+    if said["round_id"] != round_.round_id:
+        raise RoundError(
+            f"{path} holds the decisions of round {said['round_id'][:12]!a}, not those of "
+            f"{round_.round_id[:12]}: put it back in its place, or remove it, and call again"
+        )
+    return Decisions(**{field.name: said[field.name] for field in fields(Decisions)})
+
+
+class Journal:
+    """A coordinator's decisions in a round, and the answers that came.
+
+    Parameters
+    ----------
+    path : Path
+        Of the decisions; the answers are in the folder of the same name without its suffix.
+    round_ : Round
+        Which it is of.
+    """
+
+    def __init__(self, path: Path, round_: Round) -> None:
+        self.path, self._round = path, round_
+        self._folder = path.with_suffix("")
+
+    @contextlib.contextmanager
+    def alone(self, seconds: float) -> Iterator[None]:
+        """Let one process at a time go on with the round; raise `FileError` if another stays at it.
+
+        One whose SuperLink was killed ends within seconds.
+        """
+        end = time.monotonic() + seconds
+        with contextlib.ExitStack() as lock:
+            while True:
+                try:
+                    lock.enter_context(files.locked(self.path))
+                    break
+                except FileError:
+                    if time.monotonic() >= end:
+                        raise
+                    time.sleep(0.2)
+            yield
+
+    def decided(self) -> Decisions:
+        """Return what was decided so far; raises `HushTableError`."""
+        return read_decided(self.path, self._round) if self.path.exists() else Decisions()
+
+    def decide(self, decided: Decisions) -> None:
+        """Write down what was decided, unless it is there."""
+        if decided != self.decided():
+            write_decided(self.path, self._round, decided)
+
+    def keep(self, step: Step, site: str, content: bytes) -> None:
+        """Keep an answer."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        files.write_bytes(self._file(step, site), content)
+
+    def kept(self) -> Iterator[tuple[Step, str, bytes]]:
+        """Yield the answers that are kept: step, site, content; the first step first."""
+        for step in STEPS:
+            for site in self._round.names:
+                path = self._file(step, site)
+                if path.exists():
+                    yield step, site, path.read_bytes()
+
+    def _file(self, step: Step, site: str) -> Path:
+        # Names may differ in case alone, and file systems may not tell them apart.
+        return self._folder / f"{step}.{self._round.names.index(site)}.hush"

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable_federation.keys import Keys
-from hushtable_federation.masks import agree, mask
-from hushtable_federation.online.complaints import enough
+from hushtable_federation.keys import Keys, stream
+from hushtable_federation.masks import ONLINE, pairwise_mask, roster_keys
 from hushtable_federation.online.messages import Message
+from hushtable_federation.online.shares import enough
 from hushtable_federation.round import Round
 
 Words = NDArray[np.uint64]
@@ -40,11 +40,11 @@ def of_masks(round_: Round, keys: Keys, names: list[str]) -> Words:
 
     Of itself zeros.
     """
-    pairs = agree.roster_keys(round_, keys, agree.ONLINE)
+    pairs = roster_keys(round_, keys, ONLINE)
     found = np.zeros((len(names), len(round_.layout.cells)), np.uint64)
     for i, name in enumerate(names):
         if name in pairs:
-            found[i] = of_tables(round_, mask.stream(pairs[name], round_.layout.n_cells))
+            found[i] = of_tables(round_, stream(pairs[name], round_.layout.n_cells))
     return found
 
 
@@ -58,7 +58,7 @@ def given(message: Message, round_: Round, n_names: int) -> Words:
 
 
 @dataclass
-class Opened:
+class OpenedTotals:
     """The totals of the sites of a list, and who is found out by them.
 
     Attributes
@@ -80,7 +80,7 @@ class Opened:
         own: Mapping[str, bytes],
         outside: Mapping[str, Mapping[str, bytes]],
         said: Mapping[str, Words],
-    ) -> "Opened":
+    ) -> "OpenedTotals":
         """Open the totals.
 
         An honest site's own words give its own total, whatever others say: where they give one
@@ -102,8 +102,8 @@ class Opened:
         """
         bare = {}
         for name, words in sent.items():
-            total = of_tables(round_, words) - of_tables(round_, mask.stream(own[name], len(words)))
-            away = mask.pairwise_mask(name, outside[name], len(words))
+            total = of_tables(round_, words) - of_tables(round_, stream(own[name], len(words)))
+            away = pairwise_mask(name, outside[name], len(words))
             bare[name] = total - of_tables(round_, away)
         opened, pairs = cls(), Pairs(bare, said)
         opened._name(round_, pairs)
@@ -148,7 +148,7 @@ class Pairs:
     bare : mapping of str to ndarray of shape (n_tables,), uint64
         By site of the list, its totals under these masks alone.
     said : mapping of str to ndarray of shape (n_sites, n_tables), uint64
-        As for `Opened.of`.
+        As for `OpenedTotals.of`.
 
     Attributes
     ----------

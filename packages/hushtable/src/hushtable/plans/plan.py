@@ -15,16 +15,7 @@ from hushtable.arguments import entries, generator, whole
 from hushtable.data.schema import Schema
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import (
-    DRAWS,
-    MARGINAL_BINS,
-    NOVELTY,
-    Draw,
-    Marginals,
-    Purpose,
-    draw_of,
-    purpose_of,
-)
+from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import (
     EquiWidth,
     HashFamily,
@@ -47,6 +38,7 @@ from hushtable.plans.gate import (
     otsu_cell,
     score_histogram,
 )
+from hushtable.plans.profile import MARGINAL_BINS, Marginals
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.plans.verdicts import check_enough, check_takes_verdicts
 from hushtable.privacy.accounting import Horizon

@@ -11,8 +11,8 @@ from hushtable import files
 from hushtable.arguments import entries
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.clock import parsed, stamp
-from hushtable_federation.folder.store import Store, name_of
-from hushtable_federation.folder.store import parsed as parsed_name
+from hushtable_federation.folder.mailbox import Store, name_of
+from hushtable_federation.folder.mailbox import parsed as parsed_name
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message, Step, is_signed
 from hushtable_federation.refusals import Refused
@@ -102,7 +102,7 @@ class Amendment:
 
 
 @dataclass
-class Posts:
+class RoundFolder:
     """The files of one round in a folder.
 
     Attributes

@@ -1,21 +1,72 @@
-"""A transport over a network of nodes, of which nobody knows whose they are: they say hello.
+"""How messages travel between a coordinator and its sites: within a process, and over networks.
 
-Flower and NVFlare reach nodes, or clients, by names of their own. What they do is a `Carrier`; who
-is asked what, and when again, is here, the same for all of them.
+A network reaches nodes by names of its own. What it does is a `Carrier`; who is asked what, and
+when again, is here, the same for all of them.
 """
 
 import logging
 import math
 import time
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from hushtable.errors import HushTableError
 from hushtable_federation.keys import Keys
-from hushtable_federation.online import hello
+from hushtable_federation.online import steps
 from hushtable_federation.round import Round
+
+
+class Transport(Protocol):
+    """Carries bytes to sites, and brings what they answer; knows no step and no key.
+
+    Time-outs, repeated requests, refusals and sites that drop out are the business of `SecureSum`,
+    which closes the transport when the round is over. See `Memory` for one in this process.
+    """
+
+    def send(self, site: str, request: bytes) -> None:
+        """Send a request on its way to a site, without waiting for the answer.
+
+        An `OSError` means that the site cannot be reached now.
+        """
+
+    def receive(self, seconds: float) -> tuple[str, bytes] | None:
+        """Return the next answer with its site's name, or None if none came in these seconds.
+
+        Empty bytes say that this site will not answer what it was asked last. None may come early
+        if no answer can come any more.
+        """
+
+    def close(self) -> None:
+        """Let go of whatever the transport holds; nothing is sent or received after it."""
+
+
+class Memory:
+    """Has sites in this process answer at once; see `Transport`.
+
+    Takes, by name, what answers a request, such as `OnlineSite.answer`. A site without one, or
+    whose answer is None, is silent. ``closed`` is whether the round is over.
+    """
+
+    def __init__(self, sites: Mapping[str, Callable[[bytes], bytes | None]]) -> None:
+        self._sites, self.closed = sites, False
+        self._answers: deque[tuple[str, bytes]] = deque()
+
+    def send(self, site: str, request: bytes) -> None:
+        """Have the site answer."""
+        answer = self._sites[site](request) if site in self._sites else None
+        if answer is not None:
+            self._answers.append((site, answer))
+
+    def receive(self, seconds: float) -> tuple[str, bytes] | None:
+        """Return the next answer, without waiting."""
+        return self._answers.popleft() if self._answers else None
+
+    def close(self) -> None:
+        """Note that the round is over."""
+        self.closed = True
+
 
 _LOG = logging.getLogger(__name__)
 #: Seconds between two looks for answers; and until a silent node is asked again, at first.
@@ -132,7 +183,7 @@ class Nodes:
         met = {site for site, node in self.nodes.items() if node in self._there}
         if not set(self._wanted) <= met:
             for node in self._there - set(self._hellos) - set(self.nodes.values()):
-                request = hello.request(self._round, self._keys)
+                request = steps.ask_hello(self._round, self._keys)
                 self._hellos[node] = _Asked(node, request, self._pause)
         for site in (set(self._wanted) & met) - set(self._asked):
             self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
@@ -160,7 +211,7 @@ class Nodes:
                 self._answers.append((site, answer))
 
     def _meet(self, node: Node, asked: _Asked, answer: bytes) -> None:
-        card, word = hello.caller(self._round, asked.request, answer)
+        card, word = steps.find_caller(self._round, asked.request, answer)
         if card is None or self.nodes.get(card.name) in self._there:
             return
         if not word:

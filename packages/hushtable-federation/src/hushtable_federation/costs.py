@@ -7,11 +7,12 @@ from hushtable.display import Displayed
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import ReleaseTerms, Spent
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.round import Round
+from hushtable_federation.terms import Terms
 
 #: Rounds of one kind that are counted at most, and those whose course is worked out.
 MOST, AHEAD = 9999, 6
@@ -21,7 +22,7 @@ _CAP, _TERMS = "beyond the cap", "the rounds before had other terms"
 
 
 @dataclass(frozen=True)
-class Outlook(Displayed):
+class Forecast(Displayed):
     """A round that might come, and what it would cost.
 
     Attributes
@@ -42,8 +43,8 @@ class Outlook(Displayed):
 
     Examples
     --------
-    >>> from hushtable_federation import Outlook
-    >>> Outlook("again", "the same round", 1.45, "", more=2, course=(1.45, 1.83)).allowed
+    >>> from hushtable_federation import Forecast
+    >>> Forecast("again", "the same round", 1.45, "", more=2, course=(1.45, 1.83)).allowed
     True
     """
 
@@ -62,7 +63,7 @@ class Outlook(Displayed):
 
 def forecast(
     book: Book, asked: Round | Plan | None = None, data_set: str | None = None
-) -> list[Outlook]:
+) -> list[Forecast]:
     """Return what may come next for a site, and what each would cost the people in its rows.
 
     Nothing is noted. The totals are those of `Book.total`, and a round is allowed where
@@ -80,7 +81,7 @@ def forecast(
 
     Returns
     -------
-    list of Outlook
+    list of Forecast
 
     Raises
     ------
@@ -106,12 +107,12 @@ def forecast(
     answered = isinstance(asked, Round) and book.answer(asked.round_id) is not None
     again = ("again", "the round again, or next month") if answered else ("round", "this round")
     found = [
-        _outlook(book, data_set, again, one),
-        _outlook(book, _NOBODY, ("people", "the round, about other people"), one),
+        _forecast(book, data_set, again, one),
+        _forecast(book, _NOBODY, ("people", "the round, about other people"), one),
     ]
     if isinstance(asked, Round):
         site = "site", "the round with one more site"
-        found.append(_outlook(book, data_set, site, _cost(_with_site(asked))))
+        found.append(_forecast(book, data_set, site, _cost(_with_site(asked))))
     return [*found, _twice(book, data_set, one)]
 
 
@@ -140,11 +141,10 @@ def _last(book: Book, data_set: str) -> Round:
         if entry.kind == "answer" and entry.content["data_set"] == data_set
     ]
     answer = book.answer(ids[-1]) if ids else None
-    if answer is None or not answer.round:
-        what = "no round was answered" if answer is None else "the last answer is without its round"
+    if answer is None:
         raise RoundError(
-            f"{what} about {data_set!r}: name the round or the plan to look ahead to (hushtable "
-            "round book BOOK ROUND --forecast)"
+            f"no round was answered about {data_set!r}: name the round or the plan to look "
+            "ahead to (hushtable round book BOOK ROUND --forecast)"
         )
     return Round.from_bytes(answer.round, f"round {answer.round_id[:12]}")
 
@@ -163,7 +163,7 @@ def _cost(asked: Round | Plan) -> Spent:
             "the plan was laid out for no budget: name the round that asks for it, or draw it with "
             "--epsilon and --expected-rows"
         )
-    terms = ReleaseTerms(asked.design.epsilon, asked.design.delta, share=asked.share_of_budget)
+    terms = Terms(asked.design.epsilon, asked.design.delta, share=asked.share_of_budget)
     unit = terms.sensitivity(asked.family.n_histograms, horizon=asked.horizon)
     scale = terms.scale(unit, Cost.total(spent.cost for spent in asked.behind))
     ledger = Ledger(
@@ -181,12 +181,12 @@ def _with_site(asked: Round) -> Round:
     return replace(asked, terms=terms)
 
 
-def _outlook(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> Outlook:
+def _forecast(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> Forecast:
     """Return what rounds of this cost would come to."""
     try:
         epsilon = book.total(data_set, one)
     except PrivacyError:  # the costs of rounds under other terms do not add up
-        return Outlook(*what, book.total(_NOBODY, one), _TERMS, 0, ())
+        return Forecast(*what, book.total(_NOBODY, one), _TERMS, 0, ())
 
     def fits(n: int) -> bool:
         return _passes(lambda: book.check_cap(data_set, *_copies(one, n)))
@@ -195,18 +195,18 @@ def _outlook(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> Ou
     while len(course) < AHEAD and fits(len(course)):
         course.append(book.total(data_set, *_copies(one, len(course) + 1)))
     allowed = fits(1)
-    return Outlook(*what, epsilon, "" if allowed else _CAP, _largest(fits), tuple(course))
+    return Forecast(*what, epsilon, "" if allowed else _CAP, _largest(fits), tuple(course))
 
 
-def _twice(book: Book, data_set: str, one: Spent) -> Outlook:
+def _twice(book: Book, data_set: str, one: Spent) -> Forecast:
     """Return what all rounds cost whoever has twice the rows in each, behind the same noise."""
     rows = 2 * one.rows_per_person
     what = "rows", f"{rows} rows a person, the same noise"
     wider = [_with_rows(spent, rows) for spent in (*book.spent(data_set), one)]
     if len(wider) == 1:
-        return _outlook(book, _NOBODY, what, wider[0])
+        return _forecast(book, _NOBODY, what, wider[0])
     alike = [spent for spent in wider if spent.adjacency == one.adjacency]
-    return Outlook(*what, book.total(_NOBODY, *alike), _TERMS, 0, ())
+    return Forecast(*what, book.total(_NOBODY, *alike), _TERMS, 0, ())
 
 
 def _with_rows(spent: Spent, rows: int) -> Spent:
@@ -246,19 +246,19 @@ def _passes(check: Callable[[], object]) -> bool:
 
 def _periods(
     book: Book, data_set: str, asked: Round | Plan, one: Spent, periods: int
-) -> list[Outlook]:
+) -> list[Forecast]:
     """Return what periods of a horizon cost: all of them together, once."""
     if not _paid(book, data_set, asked):
         first = "round", f"the first of {periods} periods, which pays for all"
-        return [_outlook(book, data_set, first, one), _twice(book, data_set, one)]
+        return [_forecast(book, data_set, first, one), _twice(book, data_set, one)]
     now = book.total(data_set)
     free = [("resend", "the period again, as it was sent")]
     if not (isinstance(asked, Round) and asked.period == periods):
         free = [("period", "the next period"), *free, ("site", "a site that joins")]
     again = "again", f"all {periods} periods again, with new noise"
     return [
-        *(Outlook(*what, now, "", None, (now,) * AHEAD) for what in free),
-        _outlook(book, data_set, again, one),
+        *(Forecast(*what, now, "", None, (now,) * AHEAD) for what in free),
+        _forecast(book, data_set, again, one),
         _twice(book, data_set, one),
     ]
 

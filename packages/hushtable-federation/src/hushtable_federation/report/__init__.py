@@ -1,1 +1,0 @@
-"""Pages about rounds, and the sites behind a result."""

@@ -1,0 +1,235 @@
+"""The file of a site, ``north.toml``: its keys, its rows, and how they are read."""
+
+import csv
+import io
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import FileError
+from hushtable_federation.book.book import ALL_ROWS
+
+#: Paths, which are relative to the file; of rows and concepts, unless they are URLs.
+_PATHS = ("key", "book", "policy", "plan", "approvals", "results", "rows", "concepts")
+_SWITCHES = ("no_header", "listed_units")
+_LISTS = ("columns", "drop", "missing")
+_TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "query", "omop", "cdm", "concepts")
+_READS = {*_SWITCHES, *_LISTS, *_TEXTS, "as", "skip_lines"}
+#: Entries that contradict each other, and what to do.
+_APART = {
+    ("columns", "drop"): "give one of the two",
+    ("rows", "database"): "rows are a file or a URL, a database is one of the carrier's",
+    ("omop", "sheet"): "OMOP tables are in a database: leave out the sheet",
+    ("omop", "query"): "omop asks its own question: leave out the query",
+}
+#: Entries that mean nothing without another one.
+_WITH = {"concepts": "omop", "cdm": "omop", "listed_units": "omop"}
+_TEMPLATE = Path(__file__).with_name("site.toml")
+
+
+@dataclass(frozen=True)
+class SiteSettings:
+    """All that a site's file says; what it does not say is beside the keys, or as by default.
+
+    Attributes
+    ----------
+    key, book, policy : Path
+        The site's keys, its book and its policy.
+    rows : str or None
+        A file, folder, pattern or URL, as commands take DATA; None where nothing is named.
+    plan : Path or None
+        The plan that the sites share, where rounds hide it.
+    approvals : str
+        Pattern of the officer's files.
+    results : Path
+        Folder where results are written.
+    data_set : str
+        Name of the rows, which have a budget of their own.
+    person : str or None
+        Column that tells persons.
+    threads : int
+        To count with; -1 is every core.
+    reads : mapping
+        Reading options, named as those of the command line.
+    path : Path or None
+        The file; None where keys alone were given.
+
+    Examples
+    --------
+    >>> from hushtable_federation import SiteSettings
+    >>> SiteSettings.load("north.key").book.name
+    'north.book'
+    """
+
+    key: Path
+    book: Path
+    policy: Path
+    rows: str | None = None
+    plan: Path | None = None
+    approvals: str = ""
+    results: Path = Path()
+    data_set: str = ALL_ROWS
+    person: str | None = None
+    threads: int = -1
+    reads: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        databases: Callable[[str], str] | None = None,
+    ) -> "SiteSettings":
+        """Read a site's file, or what lies beside its keys.
+
+        Parameters
+        ----------
+        path : path-like
+            ``north.toml``, or ``north.key``: then ``north.toml`` beside it, if there is one.
+        databases : callable, optional
+            Of a carrier that has databases of its own: returns the URL for a label, which the
+            entry ``database`` names.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be read, or an entry is unknown, missing, of another kind, or
+            contradicts another one; with its line.
+        """
+        given = Path(path)
+        if given.suffix == ".toml":
+            return cls._of_file(given, databases)
+        beside = given.with_suffix(".toml")
+        if not beside.exists():
+            return cls._of_key(given)
+        made = cls._of_file(beside, databases)
+        if made.key.absolute() != given.absolute():
+            raise FileError(
+                f"{beside} is about the keys {made.key}, not {given}: name the file that is meant"
+            )
+        return made
+
+    @classmethod
+    def _of_file(cls, given: Path, databases: Callable[[str], str] | None) -> "SiteSettings":
+        text, entries = _read(given)
+        file = _Entries(given, text, entries)
+        file.check(databases is not None)
+        if "database" in entries and databases is not None:
+            entries["rows"] = databases(entries.pop("database"))
+        made = cls._of_key(file.key())
+        named = {one.name for one in fields(cls)} - {"reads", "path"}
+        said = {name: file.value(name) for name in entries if name in named - {"key"}}
+        reads = {name: file.value(name) for name in entries if name in _READS}
+        if "as" in reads:
+            reads["as_"] = reads.pop("as")
+        return replace(made, **{"results": given.parent, **said}, reads=reads, path=given)
+
+    @classmethod
+    def _of_key(cls, key: Path) -> "SiteSettings":
+        return cls(key, key.with_suffix(".book"), key.with_suffix(".policy.toml"))
+
+
+def write_settings(path: Path, name: str) -> None:
+    """Write a site's file with the usual entries as comments, for people to fill in."""
+    path.write_text(_TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name), encoding="utf-8")
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise FileError(
+            f"{path}: {error.strerror}: name the site's file, which hushtable round keygen writes "
+            "beside the keys, or the keys themselves"
+        ) from None
+    except ValueError as error:  # it names the line
+        raise FileError(f"{path}: not a TOML file: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """A file that is checked entry by entry, so that each error names its line."""
+
+    path: Path
+    text: str
+    entries: dict[str, Any]
+
+    def error(self, name: str, words: str) -> FileError:
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            if re.match(rf"""\s*\[?["']?{re.escape(name)}["']?\s*[]=.]""", line):
+                return FileError(f"{self.path}, line {number}: {words}")
+        return FileError(f"{self.path}: {words}")
+
+    def check(self, has_databases: bool) -> None:
+        """Raise `FileError` unless all entries are known, of their kind, and go together."""
+        kinds = _kinds()
+        for name, value in self.entries.items():
+            if name not in kinds:
+                raise self.error(
+                    name, f"unknown entry {name!r}: known are {', '.join(sorted(kinds))}"
+                )
+            kind, needed = kinds[name]
+            if not kind(value):
+                raise self.error(name, f"{name} is {value!r:.80}: needs {needed}")
+        if "key" not in self.entries:
+            raise self.error("key", 'no entry key: name the keys, such as key = "north.key"')
+        if "database" in self.entries and not has_databases:
+            raise self.error("database", "database is for vantage6: name the rows (rows = ...)")
+        for (one, other), remedy in _APART.items():
+            if one in self.entries and other in self.entries:
+                raise self.error(other, f"{one} and {other} exclude each other: {remedy}")
+        for one, other in _WITH.items():
+            if one in self.entries and other not in self.entries:
+                raise self.error(one, f'{one} goes with omop = "person" or "visit": add that')
+
+    def key(self) -> Path:
+        return Path(self.value("key"))
+
+    def value(self, name: str) -> Any:
+        """Return an entry as the settings have it: paths from the file's folder on."""
+        value = self.entries[name]
+        if name in _PATHS or (name == "query" and value.endswith(".sql")):
+            if "://" not in value:
+                value = str(self.path.parent / value)
+            return value if name in ("rows", "approvals", "query") else Path(value)
+        if name == "as":
+            return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
+        if name in _LISTS and isinstance(value, list):
+            return _joined(value)
+        return value
+
+
+def _kinds() -> dict[str, tuple[Callable[[Any], bool], str]]:
+    """Return how to tell whether an entry is of its kind, and the kind in words."""
+    text = (lambda value: isinstance(value, str) and bool(value), "a text")
+    switch = (lambda value: isinstance(value, bool), "true or false")
+    texts = (lambda value: _is_texts(value) or isinstance(value, str), 'a list, as ["a", "b"]')
+    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database"), text)
+    kinds |= dict.fromkeys(_SWITCHES, switch) | dict.fromkeys(_LISTS, texts)
+    kinds["as"] = (
+        lambda value: isinstance(value, dict) and _is_texts(list(value.values())),
+        'a table of columns and kinds, as { tsh = "number" }',
+    )
+    kinds["skip_lines"] = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
+    kinds["threads"] = (
+        lambda value: type(value) is int and (value == -1 or value > 0),
+        "1 or more, or -1 for every core",
+    )
+    kinds["omop"] = (lambda value: value in ("person", "visit"), '"person" or "visit"')
+    return kinds
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _joined(names: list[str]) -> str:
+    """Return names in one text, as options of the command line take them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()

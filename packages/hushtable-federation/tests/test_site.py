@@ -1,0 +1,146 @@
+"""The front doors: a site's file, each of its errors by line, and a round in Python."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+from hushtable import Plan, load
+from hushtable.errors import DataError, FileError, UsageError
+from hushtable_federation import Coordinator, Site, SiteSettings
+from hushtable_federation.settings import write_settings
+from hushtable_federation.site import NOBODY, SiteRows
+from place_helpers import SCHEMA, Places
+
+#: Entries after the line ``key = "north.key"``, and the error: line and words.
+WRONG = {
+    'polcy = "a"': (2, "unknown entry 'polcy': known are approvals, as,"),
+    "rows = 7": (2, "rows is 7: needs a text"),
+    "threads = 0": (2, "threads is 0: needs 1 or more, or -1"),
+    "\nthreads = true": (3, "threads is True"),
+    "skip_lines = -1": (2, "needs a number from 0 on"),
+    "drop = [1]": (2, "needs a list"),
+    'as = ["tsh"]': (2, 'as { tsh = "number" }'),
+    "[as]\ntsh = 7": (2, 'as { tsh = "number" }'),
+    'omop = "patient"': (2, '"person" or "visit"'),
+    'columns = ["a"]\n# more\ndrop = ["b"]': (4, "columns and drop exclude each other"),
+    'cdm = "x"': (2, "cdm goes with omop"),
+    'query = "select 1"\nomop = "visit"': (2, "leave out the query"),
+    'database = "patients"': (2, "database is for vantage6"),
+    'key = "again.key"': (2, "not a TOML file"),
+}
+
+
+@pytest.fixture
+def places(tmp_path):
+    return Places(tmp_path)
+
+
+@pytest.mark.parametrize("entries", WRONG)
+def test_an_entry_that_is_wrong_is_named_with_its_line(tmp_path, entries):
+    line, words = WRONG[entries]
+    path = tmp_path / "north.toml"
+    path.write_text(f'key = "north.key"\n{entries}\n')
+    with pytest.raises(FileError, match=re.escape(words)) as raised:
+        Site.open(path)
+    assert re.search(rf"line {line}\b", str(raised.value)), raised.value
+    assert str(path) in str(raised.value)
+
+
+def test_a_file_without_keys_or_that_is_not_there(tmp_path):
+    path = tmp_path / "north.toml"
+    with pytest.raises(FileError, match="hushtable round keygen writes"):
+        Site.open(path)
+    path.write_text('rows = "a.csv"\n')
+    with pytest.raises(FileError, match=r"no entry key: .* key = \"north.key\""):
+        Site.open(path)
+    path.write_text('key = "other.key"\n')
+    with pytest.raises(FileError, match=r"is about the keys .*other\.key"):
+        Site.open(tmp_path / "north.key")
+
+
+def test_paths_are_relative_to_the_file_and_urls_are_urls(tmp_path):
+    path = tmp_path / "north.toml"
+    path.write_text(
+        'key = "north.key"\nrows = "a.csv"\nquery = "q.sql"\napprovals = "*.approval"\n'
+        'columns = ["a, b", "c"]\nas = { tsh = "number" }\n'
+    )
+    found = SiteSettings.load(path)
+    assert (found.key, found.book) == (tmp_path / "north.key", tmp_path / "north.book")
+    assert found.rows == str(tmp_path / "a.csv")
+    assert found.results == tmp_path
+    assert found.approvals == str(tmp_path / "*.approval")
+    assert found.reads == {
+        "query": str(tmp_path / "q.sql"), "columns": '"a, b",c', "as_": ["tsh=number"],
+    }  # fmt: skip
+    path.write_text('key = "north.key"\nrows = "sqlite:///a.db"\nquery = "select 1"\n')
+    found = SiteSettings.load(tmp_path / "north.key")
+    assert (found.rows, found.reads) == ("sqlite:///a.db", {"query": "select 1"})
+
+
+def test_the_file_of_keygen_says_nothing_but_the_keys(tmp_path):
+    write_settings(tmp_path / "north.toml", "north")
+    assert SiteSettings.load(tmp_path / "north.toml").key == tmp_path / "north.key"
+    text = (tmp_path / "north.toml").read_text()
+    named = {line.split()[1] for line in text.splitlines() if re.match(r"# \w+ = ", line)}
+    (tmp_path / "x.toml").write_text("x = 1")
+    with pytest.raises(FileError) as raised:
+        Site.open(tmp_path / "x.toml")
+    known = set(str(raised.value).partition("known are ")[2].split(", "))
+    assert named == known - {"key", "database"}
+
+
+@pytest.mark.usefixtures("quick_noise")
+def test_a_round_by_calls_alone_from_rows_that_are_read_as_the_file_says(places):
+    """Semicolons, decimal commas, a line above the names, columns that tell persons."""
+    pytest.importorskip("opendp")
+    round_, box = places.open(least=3), places.folder / "box"
+    box.mkdir()
+    X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
+    lines = [f"{a:.6f};{b:.6f};p{i}".replace(".", ",") for i, (a, b) in enumerate(X)]
+    (places.folder / "odd.csv").write_text("\n".join(["Export", "a;b;id", *lines, lines[0]]))
+    places.file("north").write_text(
+        'key = "north.key"\nrows = "odd.csv"\ndelimiter = ";"\ndecimal = ","\nskip_lines = 1\n'
+        'person = "id"\n'
+    )
+    lead = Coordinator.open(places.folder / "lead.key", places.folder)
+    lead.post(box, places.folder / "round.hush")
+    for _ in range(2):
+        for name in places.names:
+            ((_, visit),) = Site.open(places.file(name)).sync(box)
+            assert visit.state == "waiting", visit.words
+        ((posts, visit),) = lead.sync(box)
+    assert visit.state == "done"
+    ((posts, visit),) = Site.open(places.file("north")).sync(box)
+    assert (visit.state, visit.found_out) == ("done", {})
+    result = Site.open(places.file("north")).result(posts.round)
+    assert load(result).n_rows
+    with places.book("north") as book:
+        counts = book.answer(round_.round_id).counts
+    assert counts.sum() == 100 * len(round_.layout.cells)  # the repeated person counts once
+    places.check(round_, result=result.name)
+
+
+def test_doubt_about_rows_names_the_entry(places):
+    (places.folder / "north.csv").write_text("a,b\n1,2\n")
+    places.file("north").write_text('key = "north.key"\nrows = "north.csv"\ncolumns = ["a", "z"]\n')
+    site = Site.open(places.file("north"))
+    plan = Plan.draw(SCHEMA, n_tables=2)
+    with site.book() as book, pytest.raises(DataError, match=r"entry of .*north\.toml"):
+        SiteRows(site.settings, book, NOBODY).open(plan)
+
+
+def test_rows_that_nobody_named(places):
+    places.file("north").write_text('key = "north.key"\n')
+    site = Site.open(places.file("north"))
+    round_ = places.open()
+    with pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"):
+        site.submit(round_)
+
+
+def test_no_round_for_this_site(places):
+    (places.folder / "box").mkdir()
+    for party in (Site.open(places.file("north")), Coordinator.open(places.folder / "lead.key")):
+        with pytest.raises(UsageError, match="holds no round for"):
+            partial(party.sync, places.folder / "box")()
