@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from accountant import by_zcdp, epsilon, event, paid
 from hushtable import Plan
 from hushtable.errors import PlanError, PrivacyError
-from hushtable.privacy import composition
 from hushtable.privacy.budget import Charge, Spent, at_sites, split_history
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.mechanisms import Cost
@@ -68,7 +67,7 @@ charges = st.builds(
 )
 def test_the_bound_over_many_sets_is_one(sites, several):
     exact = at_sites(sites, several)
-    with mock.patch.object(composition, "_SETS", 0):
+    with mock.patch("hushtable.privacy.budget._SETS", 0):
         bound = at_sites(sites, several)
         alike = at_sites([sites[0]] * 4, several)
     assert bound.rho >= exact.rho * (1 - 1e-12)

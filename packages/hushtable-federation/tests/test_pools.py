@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Increment, Plan, Release, Schema, decoded, files, load
+from hushtable.describe import describe_ledger
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.privacy.budget import Charge, at_sites, split_history
 from hushtable.privacy.ledger import Ledger, Pool, Share
@@ -212,12 +213,12 @@ def test_of_merged_rounds_the_dearer_way_of_adding_counts():
 
 
 def test_words_say_what_adds_up_and_what_it_costs_to_be_in_two():
-    words = " ".join((masked("r", 20.0) + masked("q", 30.0, 4, 1)).words())
+    words = " ".join(describe_ledger(masked("r", 20.0) + masked("q", 30.0, 4, 1)))
     assert "2 rounds about different people are merged." in words
     assert "each of these sites included." in words  # that of the first counts on all others
     assert "a person in one of them, at one site; for one in 2 of them, or at 2 sites, the" in words
-    words = " ".join((masked("r", 20.0, 4, 1) + own("p", 9.0) + own("q", 9.0)).words())
+    words = " ".join(describe_ledger(masked("r", 20.0, 4, 1) + own("p", 9.0) + own("q", 9.0)))
     assert "1 round and 2 releases about different people are merged." in words
     assert "also one that learns the noise of another." in words
-    assert "3 sites share the noise, and only" in " ".join(masked("r", 20.0).words())
-    assert "2 releases are merged." in " ".join((own("p", 9.0) + own("q", 9.0)).words())
+    assert "3 sites share the noise, and only" in " ".join(describe_ledger(masked("r", 20.0)))
+    assert "2 releases are merged." in " ".join(describe_ledger(own("p", 9.0) + own("q", 9.0)))

@@ -9,6 +9,7 @@ import pytest
 import safetensors.numpy
 
 from hushtable import HushTable, LocalModel, Plan, Release, Sketch, files, load
+from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import epsilon_bound
 from hushtable.privacy.ledger import Ledger
@@ -90,7 +91,7 @@ def test_a_person_at_several_sites_pays_for_the_common_noise(consortium):
     # Two sites' rows change one noised sum by twice as much: rho grows with the square.
     assert shared.epsilon_at(2) == pytest.approx(epsilon_bound(4 * shared.rho, 0.0, 1e-6), rel=1e-3)
     assert shared.epsilon_at(2) > each.epsilon_at(2) > shared.epsilon
-    assert "share the noise" in " ".join(shared.words())
+    assert "share the noise" in " ".join(describe_ledger(shared))
 
 
 def test_a_part_of_a_shared_noise_is_no_release(consortium):

@@ -4,7 +4,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy import Cost, Sensitivity, Terms
+from hushtable.privacy import Cost, ReleaseTerms, Sensitivity
 from hushtable_federation import terms as rounds
 
 
@@ -15,7 +15,7 @@ def sketch():
 
 
 def test_a_release_takes_terms_whole_or_one_by_one(sketch):
-    terms = Terms(1.0, adjacency="replace-one", rows_per_person=2)
+    terms = ReleaseTerms(1.0, adjacency="replace-one", rows_per_person=2)
     whole = sketch.release(terms).ledger
     parts = sketch.release(1.0, adjacency="replace-one", rows_per_person=2).ledger
     assert (whole.sensitivity, whole.epsilon) == (parts.sensitivity, parts.epsilon)
@@ -24,8 +24,8 @@ def test_a_release_takes_terms_whole_or_one_by_one(sketch):
 
 
 def test_a_pure_mechanism_has_no_delta():
-    assert Terms(1.0, delta=1e-6).delta == 1e-6
-    assert Terms(1.0, delta=1e-6, mechanism="discrete-laplace").delta == 0.0
+    assert ReleaseTerms(1.0, delta=1e-6).delta == 1e-6
+    assert ReleaseTerms(1.0, delta=1e-6, mechanism="discrete-laplace").delta == 0.0
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_pure_mechanism_has_no_delta():
 )
 def test_terms_that_cannot_be_are_refused(wrong, error):
     with pytest.raises(error, match=next(iter(wrong))):
-        Terms(**({"epsilon": 1.0} | wrong))
+        ReleaseTerms(**({"epsilon": 1.0} | wrong))
 
 
 def test_the_terms_of_a_round_come_back_and_keep_their_entries():

@@ -253,7 +253,7 @@ def test_compiling_is_said_above_the_line_and_a_closed_stderr_stops_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", closed := io.StringIO())
         closed.close()
-        line = progress.Line("Working")
+        line = progress.ProgressLine("Working")
         line.add(1)
         line.end()
 

@@ -19,8 +19,7 @@ from hushtable.cli import main
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.seen import looks
 from hushtable.errors import PlanError
-from hushtable.kernels._common import gather
-from hushtable.report.content import Subject
+from hushtable.report.content import Subject, gather
 from hushtable.report.page import page
 from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer

@@ -112,7 +112,7 @@ COMMANDS = {
     ),
     "round keygen": Command(
         "round keygen west --cap 2 --persons 1 --folder @",
-        ("west.key", "west.card", "west.book", "west.policy.toml"),
+        ("west.key", "west.card", "west.book", "west.policy.toml", "west.toml"),
         _keys_belong_together,
         exact=False,
     ),
@@ -123,8 +123,7 @@ COMMANDS = {
         exact=False,
     ),
     "round submit": Command(
-        f"round submit @first.round @rows.csv --key @north.key --threads 1 --yes {TRUST} "
-        "-o @north.sent",
+        f"round submit @first.round @rows.csv --key @north.key --yes {TRUST} -o @north.sent",
         ("north.sent", "north.book"),
         _noted_before_sent,
         exact=False,

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from cdm import Cdm
+from cli_helpers import say
 from hushtable import LSHiTables, Schema, load
 from hushtable.cli import main
 from hushtable.errors import DataError, PlanError, UsageError
@@ -375,17 +376,18 @@ def test_a_round_answers_with_visits_and_refuses_other_units_unseen(duck, made, 
         f" -o {at}/round.hush",
     )
     capsys.readouterr()
+    site = say(at, "north", rows=url, omop="visit", cdm="cdm", person="person_id")
     submit = (
-        f"round submit {at}/round.hush {url} --omop visit --cdm cdm --person person_id"
-        f" --key {at}/north.key --trust {at}/lead.card --trust {at}/south.card --yes"
-        f" -o {at}/answer.hush"
+        f"round submit {at}/round.hush --site {site} --trust {at}/lead.card"
+        f" --trust {at}/south.card --yes -o {at}/answer.hush"
     ).split()
     assert main(submit) == 1
     assert "1 in unit 9999" in capsys.readouterr().err
     assert not (at / "answer.hush").exists()
     with Book.open(at / "north.book") as book:
         assert book.total("all rows") == 0
-    assert main([*submit, "--listed-units"]) == 0
+    say(at, "north", listed_units=True)
+    assert main(submit) == 0
     with Book.open(at / "north.book") as book:
         assert 0 < book.total("all rows") <= 1
 

@@ -7,12 +7,11 @@ from hushtable.display import Displayed
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import Spent
+from hushtable.privacy.budget import ReleaseTerms, Spent
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.round import Round
-from hushtable_federation.terms import Terms
 
 #: Rounds of one kind that are counted at most, and those whose course is worked out.
 MOST, AHEAD = 9999, 6
@@ -163,7 +162,7 @@ def _cost(asked: Round | Plan) -> Spent:
             "the plan was laid out for no budget: name the round that asks for it, or draw it with "
             "--epsilon and --expected-rows"
         )
-    terms = Terms(asked.design.epsilon, asked.design.delta, share=asked.share_of_budget)
+    terms = ReleaseTerms(asked.design.epsilon, asked.design.delta, share=asked.share_of_budget)
     unit = terms.sensitivity(asked.family.n_histograms, horizon=asked.horizon)
     scale = terms.scale(unit, Cost.total(spent.cost for spent in asked.behind))
     ledger = Ledger(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyarrow import csv
 
-from cli_helpers import allow_no_masks, do, trust, write_rows
+from cli_helpers import allow_no_masks, do, say, trust, write_rows
 from hushtable import load
 from hushtable.scores.scorer import Scorer
 
@@ -41,9 +41,9 @@ def consortium(tmp_path_factory, site):
            *options, "--title", "<b>spring</b>", "-o", asked)  # fmt: skip
         (here / kind).mkdir()
         for name in names:
-            extra = ["--plan", plan] if kind == "hidden" else []
-            do("round", "submit", asked, here / f"{name}.csv", "--key", here / f"{name}.key",
-               "--yes", *trust(here, "lead", *names), *extra,
+            site = say(here, name, **({"plan": str(plan)} if kind == "hidden" else {}))
+            do("round", "submit", asked, here / f"{name}.csv", "--site", site,
+               "--yes", *trust(here, "lead", *names),
                "-o", here / kind / f"{name}.hush")  # fmt: skip
         do("round", "collect", asked, *sorted((here / kind).iterdir()),
            "-o", here / f"{kind}.result.hush")  # fmt: skip

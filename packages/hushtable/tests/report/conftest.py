@@ -6,8 +6,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.kernels._common import gather
-from hushtable.report.content import Subject, sites_of_parts
+from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 from report_helpers import EVIL

@@ -15,9 +15,8 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
-from hushtable.kernels._common import gather
 from hushtable.plans.plan import Plan
-from hushtable.report.content import Subject, sites_of_parts
+from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.rows import score_rows
 from hushtable.scores.scorer import Scorer
 

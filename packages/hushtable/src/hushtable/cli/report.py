@@ -15,8 +15,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
-from hushtable.kernels._common import gather
-from hushtable.report.content import Report, Sites, Subject, sites_of_parts
+from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_report_extra, page
 from hushtable.report.rows import RowsToShow, Scores, passes, score_rows
 from hushtable.scores.models import OpenedModel, scoring

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, as_numbers, is_text
+from hushtable.data.columns import as_column, as_numbers, integer_too_large, is_text
 from hushtable.data.readers import (
     Batch,
     FileLayout,
@@ -17,7 +17,6 @@ from hushtable.data.readers import (
     Unasked,
     as_reader,
     few_rows,
-    integer_too_large,
     near_names,
 )
 from hushtable.data.schema import Schema

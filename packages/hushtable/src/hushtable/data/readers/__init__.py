@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from hushtable import far, plugins
-from hushtable.data.columns import integer_too_large
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
 from hushtable.data.readers.csv import csv_file
@@ -50,7 +49,7 @@ from hushtable.errors import DataError
 
 __all__ = [
     "BATCH_ROWS", "KEPT", "Batch", "FileLayout", "Reader", "Unasked", "as_reader", "few_rows",
-    "integer_too_large", "is_pandas", "near_names", "no_rows",
+    "is_pandas", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source",
     "register_url", "taken",
 ]  # fmt: skip
