@@ -40,6 +40,6 @@ class BuildKernels(BuildHookInterface):
         command = [sys.executable, "-m", "hushtable.kernels._build"]
         env = os.environ | {"PYTHONPATH": str(Path(self.root) / "src")}
         subprocess.run(command, env=env, check=True)
-        build_data["artifacts"].append("packages/hushtable/src/hushtable/kernels/built/*.o")
+        build_data["artifacts"].append("/src/hushtable/kernels/built/*.o")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{TAGS[platform.machine()]}"

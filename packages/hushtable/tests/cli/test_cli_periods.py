@@ -113,7 +113,11 @@ def test_drift_of_a_window_with_what_came_before(run, kept, tmp_path):
     before, last = tmp_path / "before.hush", tmp_path / "last.hush"
     do("decode", *sent(kept), "--period", 2, "-o", before)
     do("decode", *sent(kept), "--window", 1, "-o", last)
-    assert run("drift", before, last, "--fail-above", "chance").code == 0
+    result = run("drift", before, last, "--fail-above", "chance", "--json")
+    drift, level = result.json["drift"], result.json["level"]
+    # The noise is new at each run, and one in 20 is beyond the level; none is far beyond it.
+    assert result.code == (3 if drift > level else 0)
+    assert drift < 3 * level
     do("decode", *sent(kept), "-o", last)
     result = run("drift", before, last)
     assert result.code == 2
