@@ -20,16 +20,8 @@ PACKAGES = sorted((ROOT / "packages").glob("*/src/hushtable*"))
 MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 400, 40, 8, 20
 #: Lines below which a module that a single other one of its room imports is a part of that one.
 MIN_MODULE = 150
-#: Such modules that may stay, with all that is in them: a format of files, as any other; and rooms
-#: whose modules are not merged yet.
-ALONE = (
-    "hushtable.data.readers.columnar",
-    "hushtable.cli.",
-    "hushtable.report.",
-    "hushtable.scores.reasons",
-)
-#: Packages that are free of import circles and of small modules with a single importer.
-CLEAN = frozenset({"hushtable"})
+#: Such modules that stay: a format of files, beside the others; the SQL of a recipe, beside it.
+ALONE = ("hushtable.data.readers.columnar", "hushtable_connect.omop.query")
 #: Functions that may be longer than `MAX_FUNCTION`, as module:function; no more than ten.
 LONG: frozenset[str] = frozenset()
 MAX_LONG = 10
@@ -255,13 +247,11 @@ def alone(house: Sequence[File], pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 def circles_and_parts(package: Path, house: Sequence[File]) -> Iterator[str]:
     """Check that no modules import each other, and that no part of a module is one of its own."""
-    if package.name not in CLEAN:
-        return
     pairs = [pair for pair, how in imports(package, house).items() if "string" not in how]
     for ring in circles(pairs):
         yield f"{', '.join(ring)} import each other: put what they share below them"
     for module in alone(house, pairs):
-        if not module.startswith(ALONE):
+        if module not in ALONE:
             yield f"{module}: under {MIN_MODULE} lines, and one module imports it: make it a part"
 
 
@@ -275,10 +265,9 @@ def class_names(packages: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def names_twice(packages: Sequence[Path]) -> Iterator[str]:
-    """Check that a name means one class within the clean packages."""
+    """Check that a name means one class in all packages together."""
     for name, modules in class_names(packages).items():
-        if all(module.partition(".")[0] in CLEAN for module in modules):
-            yield f"class {name} is in {' and '.join(modules)}: rename one"
+        yield f"class {name} is in {' and '.join(modules)}: rename one"
 
 
 def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list[str]:

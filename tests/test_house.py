@@ -93,7 +93,7 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_each_rule_is_held(complaints, case):
     changed, said = BROKEN[case]
-    found = complaints(changed)
+    found = [one for one in complaints(changed) if "import each other" not in one]
     assert len(found) == 1
     assert found[0].startswith(said)
 
@@ -121,8 +121,7 @@ def test_at_most_twenty_floors(complaints):
     )
 
 
-def test_modules_that_import_each_other(house, complaints, monkeypatch):
-    monkeypatch.setattr(house, "CLEAN", frozenset({"toy"}))
+def test_modules_that_import_each_other(house, complaints):
     other = (
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from toy.right.room import mend\n"
     )
@@ -133,8 +132,7 @@ def test_modules_that_import_each_other(house, complaints, monkeypatch):
     ]
 
 
-def test_a_small_module_that_one_other_imports(house, complaints, monkeypatch):
-    monkeypatch.setattr(house, "CLEAN", frozenset({"toy"}))
+def test_a_small_module_that_one_other_imports(house, complaints):
     room = HOUSE["right/room"] + "from toy.right import other\n"
     assert complaints({"right/room": room, "right/other": ""}) == [
         "toy.right.other: under 150 lines, and one module imports it: make it a part"

@@ -17,7 +17,7 @@ def line(here, name):
     if name == "lead":
         return f"round sync {here}/box --key {here}/lead.key -o {here} --json".split()
     rows = f"{here}/{'rows' if name == 'north' else 'other'}.csv"
-    about = f"--key {here}/{name}.key --yes --threads 1 -o {here} --json"
+    about = f"--key {here}/{name}.key --yes -o {here} --json"
     return f"round sync {here}/box {rows} {about} {TRUST.replace('@', f'{here}/')}".split()
 
 

@@ -5,6 +5,7 @@ exact counts: a registry that has it is kept like the rows. That of a release ma
 """
 
 import os
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,7 @@ def log_model(model: Any, name: str, **options: Any) -> Any:
     if "input_example" in options:
         raise UsageError("input_example would put rows of data in the registry: leave it out")
     counts_of(model)
-    import hushtable_connect.serving.mlflow as flavor
-
+    flavor = sys.modules[__name__]
     return _mlflow().models.Model.log(
         artifact_path=None, flavor=flavor, name=name, model=model, **options
     )
