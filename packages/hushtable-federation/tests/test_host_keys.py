@@ -102,8 +102,8 @@ class Server:
                 self._transports.append(transport)
                 transport.add_server_key(self.key)
                 transport.set_subsystem_handler("sftp", paramiko.SFTPServer, self._files)
-                with contextlib.suppress(paramiko.SSHException, EOFError):
-                    transport.start_server(server=Login(self.passwords))
+                # With an event it comes back at once: one client that goes keeps no other waiting.
+                transport.start_server(threading.Event(), Login(self.passwords))
 
     def close(self):
         self._socket.close()
