@@ -311,7 +311,7 @@ def test_what_a_driver_quotes_of_a_password_is_blotted_out(monkeypatch):
         raise RuntimeError("IO: [libpq] bad Hu%40sh, Hu@sh,\n a=b, a%3Db and from the environment")
 
     with pytest.raises(DataError, match=r"d: bad \*\*\*, \*\*\*, \*\*\*, \*\*\* and \*\*\*: check"):
-        address.asked(fails)
+        address.guard(fails)
 
 
 def test_schemes_that_nobody_knows():

@@ -97,8 +97,8 @@ class Hello:
     def from_dict(cls, content: Any) -> "Hello":
         """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
         needed = {"card": object, "commitment": str, "signature": str}
-        said = entries(content, "a hello", needed, error=RoundError)
-        return cls(Card.from_dict(said["card"]), said["commitment"], said["signature"])
+        record = entries(content, "a hello", needed, error=RoundError)
+        return cls(Card.from_dict(record["card"]), record["commitment"], record["signature"])
 
     def to_bytes(self) -> bytes:
         """Return the file that the others read."""
@@ -151,15 +151,15 @@ class Reveal:
 
     def to_bytes(self) -> bytes:
         """Return the file that the others read."""
-        said = {"name": self.name, "nonce": self.nonce, "coordinator": self.coordinator}
-        return _packed("reveal", {**said, "saw": self.saw, "signature": self.signature})
+        record = {"name": self.name, "nonce": self.nonce, "coordinator": self.coordinator}
+        return _packed("reveal", {**record, "saw": self.saw, "signature": self.signature})
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Reveal":
         """Read a file; raises `FileError` or `RoundError` if it holds no reveal."""
         needed = {"name": str, "nonce": str, "coordinator": str, "saw": dict, "signature": str}
-        said = parsed_json(content, path, "reveal", "meet")
-        return cls(**entries(said, "a reveal", needed, error=RoundError))
+        record = parsed_json(content, path, "reveal", "meet")
+        return cls(**entries(record, "a reveal", needed, error=RoundError))
 
 
 def _reveal(name: str, nonce: str, coordinator: str, saw: dict[str, str]) -> str:

@@ -157,33 +157,33 @@ class Comparison:
 
     def words(self) -> list[str]:
         """Return the verdict in sentences: exact words about this site's rows, not to be sent."""
-        said = []
+        sentences = []
         if self.impossible is not None:
-            said.append(f"The counts of the others cannot be: {self.impossible}.")
+            sentences.append(f"The counts of the others cannot be: {self.impossible}.")
         if self.too_many:
-            said.append(
+            sentences.append(
                 f"The others hold about {self.other_rows:,.0f} rows, and {self.most_rows:,} were "
                 "said to be the most: somebody counted more."
             )
         if self.strange is None:
-            said.append(
+            sentences.append(
                 f"Too few rows to tell what kind the others' are: it takes {LEAST_ROWS} here, and "
                 f"there {max(LEAST_ROWS, SURE * self.rows_sd):,.0f}."
             )
         elif self.strange > self.level:
-            said.append(
+            sentences.append(
                 f"It does not fit: the others' counts hold about {self.strange_rows:,} rows "
                 f"({self.strange:.0%}) of a kind that this site has hardly."
             )
-        elif not said:
+        elif not sentences:
             allowed = "chance" if self.level < LEVEL else "chance and honest differences"
-            said.append(f"It fits what {allowed} allow{'s' if self.level < LEVEL else ''}.")
+            sentences.append(f"It fits what {allowed} allow{'s' if self.level < LEVEL else ''}.")
         if self.fits is False:
-            said.append(
+            sentences.append(
                 "Ask the coordinator and the other sites what these rows are before you score "
                 "with the result."
             )
-        return said
+        return sentences
 
 
 def strange_share(

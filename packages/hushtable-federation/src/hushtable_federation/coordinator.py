@@ -205,11 +205,11 @@ class Coordinator:
         store = Store.open(folder, self.keys.card.name)
         return visit_rounds(store, self.keys.card, which, self.visit)
 
-    def visit(self, posts: RoundFolder) -> Visit:
+    def visit(self, round_folder: RoundFolder) -> Visit:
         """Do what is to be done in one round."""
-        result = self.results / f"{posts.round.round_id[:12]}.result.hush"
-        journal = path_of(self.key, posts.round)
-        return CoordinatorVisit(posts, self.keys, journal, result).run()
+        result = self.results / f"{round_folder.round.round_id[:12]}.result.hush"
+        journal = path_of(self.key, round_folder.round)
+        return CoordinatorVisit(round_folder, self.keys, journal, result).run()
 
     def amend(
         self,
@@ -228,14 +228,16 @@ class Coordinator:
         asked = self._only(store, which)
         journal = path_of(self.key, asked)
         with files.locked(journal):  # two amendments of one number would stop the round
-            posts = RoundFolder(asked, store)
-            if any(True for _ in posts.results()):
+            round_folder = RoundFolder(asked, store)
+            if any(True for _ in round_folder.results()):
                 raise RoundError(
                     f"round {asked.round_id[:12]} is over: its result is in {store.where}"
                 )
             if journal.exists() and read_decided(journal, asked).sites:
                 raise RoundError(DECIDED)
-            return asked, posts.amend(self.keys, deadline=deadline, drop=tuple(drop), why=why)
+            return asked, round_folder.amend(
+                self.keys, deadline=deadline, drop=tuple(drop), why=why
+            )
 
     def _only(self, store: Store, which: str) -> Round:
         found = [one for one in rounds(store) if one.round_id.startswith(which.lower())]
@@ -313,13 +315,13 @@ def visit_rounds(
         raise no_round(store, card, which)
     visited = []
     for one in found:
-        posts = RoundFolder(one, store)
+        round_folder = RoundFolder(one, store)
         try:
-            visited.append((posts, visit(posts)))
+            visited.append((round_folder, visit(round_folder)))
         except HushTableError as error:
             if len(found) == 1:
                 raise
-            visited.append((posts, Visit().end("failed", str(error))))
+            visited.append((round_folder, Visit().end("failed", str(error))))
     return visited
 
 

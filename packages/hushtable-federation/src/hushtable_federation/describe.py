@@ -394,20 +394,24 @@ def done_words(posted: Sequence[str]) -> list[str]:
     return [_DONE.get(step, f"Sent: {step}.").format(n=counted[step]) for step in steps]
 
 
-def waits_words(posts: RoundFolder, visit: Visit, me: str) -> list[str]:
+def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     """Return for whom a party waits after its visit, and until when."""
-    round_, late = posts.round, now() > posts.round.deadline
+    round_, late = round_folder.round, now() > round_folder.round.deadline
     lead = round_.coordinator.name
     if visit.state != "waiting":
         return []
-    asked = posts.decided
+    asked = round_folder.decided
     if me == lead:
         if asked:
             return [f"Awaited: {listed(visit.waits_for)}, to help take the masks off the sum."]
         if not visit.waits_for:
             return []
         return [_until(round_, f"Awaited: {listed(visit.waits_for)},", late)]
-    there = {*posts.there("masked"), *posts.there("submission"), *posts.amendment.dropped}
+    there = {
+        *round_folder.there("masked"),
+        *round_folder.there("submission"),
+        *round_folder.amendment.dropped,
+    }
     missing = [name for name in round_.names if name not in there]
     if asked:
         return [f"Awaited: {lead}, who goes on from here."]

@@ -117,13 +117,13 @@ def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
         _cipher(drawn, card.masking, about, card).encrypt(_NONCE, secret, None).hex()
         for card in readers
     ]
-    said = {
+    record = {
         "sender": keys.card.to_dict(),
         "key": drawn.public_key().public_bytes_raw().hex(),
         "readers": [card.to_dict() for card in readers],
         "copies": copies,
     }
-    return files.pack("secret", {"secret": said}, {}, keys.sign)
+    return files.pack("secret", {"secret": record}, {}, keys.sign)
 
 
 def opened_secret(content: bytes, keys: Keys, known: Known, path: str = "the secret") -> bytes:
@@ -188,22 +188,22 @@ class SealedSecret:
     @classmethod
     def _from_file(cls, read: files.Content) -> "SealedSecret":
         needed = {"sender": object, "key": str, "readers": list[object], "copies": list[str]}
-        said = entries(read.manifest.get("secret"), "a sealed secret", needed)
+        record = entries(read.manifest.get("secret"), "a sealed secret", needed)
         try:
-            sender = Card.from_dict(said["sender"])
-            readers = tuple(Card.from_dict(card) for card in said["readers"])
+            sender = Card.from_dict(record["sender"])
+            readers = tuple(Card.from_dict(card) for card in record["readers"])
             check_roster(readers, sender)
         except RoundError as error:
             raise PlanError(f"a sealed secret: {error}") from None
         if sender not in readers:
             raise PlanError("the sender of the secret is none of its readers")
-        texts, least = (said["key"], *said["copies"]), 2 * (LEAST + 16)
-        right = len(said["key"]) == 64 and len(said["copies"]) == len(readers)
+        texts, least = (record["key"], *record["copies"]), 2 * (LEAST + 16)
+        right = len(record["key"]) == 64 and len(record["copies"]) == len(readers)
         if not right or any(set(text) - _HEX or len(text) % 2 for text in texts):
             raise PlanError("a sealed secret needs a key, and a copy for each reader")
-        if min(map(len, said["copies"])) < least:
+        if min(map(len, record["copies"])) < least:
             raise PlanError("a copy of the secret is too short to hold one")
-        return cls(sender, readers, said["key"], tuple(said["copies"]), str(read.path))
+        return cls(sender, readers, record["key"], tuple(record["copies"]), str(read.path))
 
     def strangers(self, me: Card, known: Known) -> list[Card]:
         """Return the readers whom a site does not know as sites: look at each of them."""
@@ -280,8 +280,8 @@ class SealedSecret:
 
 def _context(sender: Card, key: str, readers: Sequence[Card]) -> str:
     """Return the digest of all that a copy belongs to."""
-    said: Any = [sender.to_dict(), key, [card.to_dict() for card in readers]]
-    return hashlib.sha256(b"hushtable secret:" + rfc8785.dumps(said)).hexdigest()
+    record: Any = [sender.to_dict(), key, [card.to_dict() for card in readers]]
+    return hashlib.sha256(b"hushtable secret:" + rfc8785.dumps(record)).hexdigest()
 
 
 def _cipher(mine: Any, theirs: str, about: str, reader: Card) -> Any:

@@ -194,23 +194,23 @@ class Layout:
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as JSON carries it."""
         behind = [spent.to_dict() for spent in self.behind]
-        said = vars(self) | {"cells": list(self.cells), "behind": behind}
-        horizon, shuffled = said.pop("horizon"), said.pop("shuffled")
-        said |= {} if horizon is None else {"horizon": horizon.to_dict()}
-        return said | ({"shuffled": True} if shuffled else {})
+        record = vars(self) | {"cells": list(self.cells), "behind": behind}
+        horizon, shuffled = record.pop("horizon"), record.pop("shuffled")
+        record |= {} if horizon is None else {"horizon": horizon.to_dict()}
+        return record | ({"shuffled": True} if shuffled else {})
 
     @classmethod
     def from_dict(cls, content: Any) -> "Layout":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(content, "a layout", _ENTRIES, {"horizon": object, "shuffled": bool})
+        record = entries(content, "a layout", _ENTRIES, {"horizon": object, "shuffled": bool})
         try:
-            check_share(said["share"])
+            check_share(record["share"])
         except UsageError as error:
             raise PlanError(f"a layout needs a share: {error}") from None
-        behind = tuple(Spent.from_dict(spent) for spent in said["behind"])
-        horizon = Horizon.from_dict(said["horizon"]) if "horizon" in said else None
-        made = {"cells": tuple(said["cells"]), "behind": behind, "horizon": horizon}
-        return cls(**said | made)
+        behind = tuple(Spent.from_dict(spent) for spent in record["behind"])
+        horizon = Horizon.from_dict(record["horizon"]) if "horizon" in record else None
+        made = {"cells": tuple(record["cells"]), "behind": behind, "horizon": horizon}
+        return cls(**record | made)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the layout to a .hush file, atomically: for a coordinator."""
@@ -288,6 +288,6 @@ class Sealed(Noised):
     @classmethod
     def from_file(cls, content: files.Content) -> "Sealed":
         """Build what a file carries; raises `PlanError` if it does not fit together."""
-        said = content.said("sealed result", {"layout": object, "ledger": object})
-        layout, ledger = Layout.from_dict(said["layout"]), Ledger.from_dict(said["ledger"])
+        record = content.said("sealed result", {"layout": object, "ledger": object})
+        layout, ledger = Layout.from_dict(record["layout"]), Ledger.from_dict(record["ledger"])
         return cls(layout, content.array("counts"), ledger, Seal.from_file(content))

@@ -325,8 +325,8 @@ class Dealing:
 
     def fits(self, j: int, secret: bytes | None) -> bool:
         """Whether a secret is the one that the dealer committed to."""
-        said = None if secret is None else _hash(self.about, b"secret", j, secret)
-        return said is not None and said == bytes(self.secrets[j])
+        hashed = None if secret is None else _hash(self.about, b"secret", j, secret)
+        return hashed is not None and hashed == bytes(self.secrets[j])
 
 
 def opening_bytes(n_secrets: int) -> int:

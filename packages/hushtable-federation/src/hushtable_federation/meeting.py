@@ -35,34 +35,34 @@ class State:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the notes for their owner alone, in one piece."""
         fixed = None if self.seen is None else [hello.to_dict() for hello in self.seen.hellos]
-        said = {key: getattr(self, key) for key in ("nonce", "coordinator", "code", "at")}
+        record = {key: getattr(self, key) for key in ("nonce", "coordinator", "code", "at")}
         lists = {"names": list(self.names), "confirmed": list(self.confirmed), "fixed": fixed}
-        write_json(path, "meeting", {"card": self.card.to_dict(), **said, **lists})
+        write_json(path, "meeting", {"card": self.card.to_dict(), **record, **lists})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "State":
         """Read the notes; raises `FileError`, or `PrivacyError` if others may read them."""
         check_private(path, "begin anew with --again in a new folder")
-        said = read_json(path, "meeting", "meet")
+        record = read_json(path, "meeting", "meet")
         texts = dict.fromkeys(("nonce", "coordinator", "code", "at"), str)
         needed = {**texts, "names": list[str], "confirmed": list[str], "fixed": list | None}
         try:
-            entries(said, "a meeting", {**needed, "card": dict}, error=RoundError)
-            said["card"] = Card.from_dict(said["card"])
-            fixed = said.pop("fixed")
+            entries(record, "a meeting", {**needed, "card": dict}, error=RoundError)
+            record["card"] = Card.from_dict(record["card"])
+            fixed = record.pop("fixed")
             for key in ("names", "confirmed"):
-                said[key] = tuple(said[key])
-            if not is_digest(said["nonce"]):
+                record[key] = tuple(record[key])
+            if not is_digest(record["nonce"]):
                 raise RoundError("no number")
             if fixed is not None:
                 hellos = tuple(map(Hello.from_dict, fixed))
-                said["seen"] = Seen(hellos, said["coordinator"])
+                record["seen"] = Seen(hellos, record["coordinator"])
         except (RoundError, PlanError):
             raise FileError(
                 f"{path}: the notes of this meeting are damaged: restore the file from a backup, "
                 "or remove it and have everybody begin anew with --again in a new folder"
             ) from None
-        return cls(**said)
+        return cls(**record)
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ def confirm(
             book.trust([others[name] for name in done if name in lead], "coordinator", how="code")
     with files.locked(path):
         if state.coordinator == state.card.name:
-            said = {"how": "code", "code": state.code, "at": state.at}
+            record = {"how": "code", "code": state.code, "at": state.at}
             cards = [others[name].to_dict() for name in done]
-            write_json(verified_beside(path), "verified", {**said, "cards": cards})
+            write_json(verified_beside(path), "verified", {**record, "cards": cards})
         state.save(path)
     return replace(visited, state=state)
 
@@ -179,10 +179,10 @@ def confirm(
 def read_verified(path: str | os.PathLike[str]) -> list[Card]:
     """Return the cards that `confirm` wrote for a coordinator; raises `FileError` on others."""
     check_private(path, "meet again")
-    said = read_json(path, "verified", "meet")
+    record = read_json(path, "verified", "meet")
     try:
-        entries(said, "a file", {"how": str, "code": str, "at": str, "cards": list})
-        return [Card.from_dict(card) for card in said["cards"]]
+        entries(record, "a file", {"how": str, "code": str, "at": str, "cards": list})
+        return [Card.from_dict(card) for card in record["cards"]]
     except (PlanError, RoundError) as error:
         raise FileError(f"{path}: holds no verified cards: {error}") from None
 

@@ -50,11 +50,11 @@ def _settings(fl_ctx: FLContext, name: str, needed: Sequence[str]) -> dict[str, 
     """Return a table of this place's own ``hushtable.toml``."""
     path = _local(fl_ctx) / "hushtable.toml"
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        record = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read ({error}): write it, with [{name}]") from None
     kinds = dict.fromkeys(needed, str)
-    table = entries(said.get(name), f"{path}: [{name}]", kinds, error=FileError)
+    table = entries(record.get(name), f"{path}: [{name}]", kinds, error=FileError)
     here = fl_ctx.get_identity_name()  # in the simulator, all sites share this file
     return {key: value.replace("{site}", here) for key, value in table.items()}
 

@@ -500,12 +500,12 @@ class Approval:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Approval":
         """Read an approval; raises `FileError` if the file holds none."""
-        said = read_json(path, "approval", "approve")
+        record = read_json(path, "approval", "approve")
         try:
-            entries(said, "an approval", {"round_id": str, "card": dict, "signature": str})
-            if not is_digest(said["round_id"]):
+            entries(record, "an approval", {"round_id": str, "card": dict, "signature": str})
+            if not is_digest(record["round_id"]):
                 raise ValueError
-            return cls(**said | {"card": Card.from_dict(said["card"])})
+            return cls(**record | {"card": Card.from_dict(record["card"])})
         except (TypeError, ValueError):
             raise FileError(
                 f"{path}: holds no approval of hushtable round approve, or a damaged one"

@@ -86,7 +86,7 @@ class SiteLog:
         Where the file cannot be written, the line goes to the program's own log: whoever asked
         gets the word all the same, and nothing of this.
         """
-        plain = (ascii(str(said))[1:-1] for said in (round_id[:12], step, word, message))
+        plain = (ascii(str(field))[1:-1] for field in (round_id[:12], step, word, message))
         line = "\t".join((time, *plain))
         try:
             number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -246,9 +246,9 @@ class Lying(RoundFolder):
     def add(self, step: str, sender: str, content: bytes) -> bool:
         """As `RoundFolder.add`; shares are changed, the same way each time."""
         if step == "unmask":
-            said = Message.read(content, self.keys.card)
-            arrays = said.arrays | {"shares": said.arrays["shares"] ^ np.uint8(1)}
-            content = Message.make(self.round, step, self.keys, said.body, arrays).content
+            message = Message.read(content, self.keys.card)
+            arrays = message.arrays | {"shares": message.arrays["shares"] ^ np.uint8(1)}
+            content = Message.make(self.round, step, self.keys, message.body, arrays).content
         return super().add(step, sender, content)
 
 
@@ -388,26 +388,26 @@ class Play:
     # --- visits, as hushtable round sync makes them ---------------------------------------------
 
     def _as_lead(self) -> Visit:
-        posts = self._posts(self.lead)
+        round_folder = self._posts(self.lead)
         output = self.lead.output / "result.hush"
         journal = self.lead.output / "decisions.json"
-        visit = CoordinatorVisit(posts, self.lead.keys, journal, output).run()
+        visit = CoordinatorVisit(round_folder, self.lead.keys, journal, output).run()
         if visit.state == "done":
             self.result = Result.load(output)
         return visit
 
     def _as_site(self, player: Participant) -> Visit:
-        posts, online = self._posts(player), self._here.site(player.name)
+        round_folder, online = self._posts(player), self._here.site(player.name)
         book = self._here.books[player.name]
 
         def begin() -> dict[str, bytes]:
-            return {str(step): one for step, one in online.begin(posts.round).items()}
+            return {str(step): one for step, one in online.begin(round_folder.round).items()}
 
         output = player.output / "result.hush"
         try:
-            return SiteVisit(posts, player.keys.card, book, begin, online, output).run()
+            return SiteVisit(round_folder, player.keys.card, book, begin, online, output).run()
         finally:
-            given = book.answer(posts.round.round_id)
+            given = book.answer(round_folder.round.round_id)
             player.counts = None if given is None else given.sent
 
     def _posts(self, player: Participant) -> RoundFolder:
@@ -415,9 +415,9 @@ class Play:
         (found,) = rounds(store)
         if player.fate != "lies":
             return RoundFolder(found, store)
-        posts = Lying(found, store)
-        posts.keys = player.keys
-        return posts
+        round_folder = Lying(found, store)
+        round_folder.keys = player.keys
+        return round_folder
 
     @contextlib.contextmanager
     def _clock(self) -> Iterator[None]:

@@ -147,10 +147,10 @@ class Round(Displayed):
         agreed = Terms.agreed(len(sites), cells=layout.cells, **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
         place = StreamPosition.first(layout.horizon, every, starts, at or now())
-        said = signed_entries(
+        record = signed_entries(
             title, at or now(), deadline, keys.card, sites, agreed.to_dict(), previous, place
         )
-        return cls._signed(said, plan, keys)
+        return cls._signed(record, plan, keys)
 
     def next(
         self,
@@ -184,15 +184,15 @@ class Round(Displayed):
         check_asked(self.plan or self.layout, deadline, self.title if title is None else title, ())
         terms, previous, sites = self.terms.to_dict(), self.previous, (*self.sites, *joining)
         place = following(self.place, self.layout.horizon, self.stream, again, joining)
-        said = signed_entries(
+        record = signed_entries(
             self.title if title is None else title, at or now(), deadline, keys.card, sites, terms,
             previous, place,
         )  # fmt: skip
-        return self._signed(said, self.plan or self.layout, keys)
+        return self._signed(record, self.plan or self.layout, keys)
 
     @classmethod
-    def _signed(cls, said: dict[str, Any], plan: Plan | Layout, keys: Keys) -> "Round":
-        opened = cls.from_bytes(pack(said, plan, keys), "the round")
+    def _signed(cls, record: dict[str, Any], plan: Plan | Layout, keys: Keys) -> "Round":
+        opened = cls.from_bytes(pack(record, plan, keys), "the round")
         if opened.deadline <= opened.opened:
             raise UsageError(
                 f"the deadline {shown_time(opened.deadline)} has passed: give one in the future"
@@ -221,26 +221,26 @@ class Round(Displayed):
 
     @classmethod
     def _from_file(cls, read: files.Content, content: bytes) -> "Round":
-        said = entries(read.manifest.get("round"), "a round", _ENTRIES, ENTRIES)
-        terms, layout = Terms.from_dict(said["terms"]), Layout.from_file(read)
+        record = entries(read.manifest.get("round"), "a round", _ENTRIES, ENTRIES)
+        terms, layout = Terms.from_dict(record["terms"]), Layout.from_file(read)
         plan = Plan.from_file(read) if "plan" in read.manifest else None
         try:
-            sites = tuple(Card.from_dict(card) for card in said["sites"])
-            coordinator = Card.from_dict(said["coordinator"])
+            sites = tuple(Card.from_dict(card) for card in record["sites"])
+            coordinator = Card.from_dict(record["coordinator"])
             check_roster(sites, coordinator)
             check_least(terms, sites, coordinator, by_file=layout.horizon is not None)
-            opened, deadline = parsed(said["opened"]), parsed(said["deadline"])
+            opened, deadline = parsed(record["opened"]), parsed(record["deadline"])
         except (RoundError, ValueError) as error:
             raise PlanError(str(error)) from None
         try:
             check_public_delta(terms.delta, (plan or layout).expected_rows)
         except PrivacyError as error:
             raise PlanError(f"terms: {error}") from None
-        about = read.digest, said["title"], opened, deadline
-        place = StreamPosition.from_dict(said, layout.horizon)
+        about = read.digest, record["title"], opened, deadline
+        place = StreamPosition.from_dict(record, layout.horizon)
         if place is not None and plan is None:
             raise PlanError(HIDDEN_PERIODS)
-        previous = tuple(said["previous"])
+        previous = tuple(record["previous"])
         made = cls(*about, coordinator, sites, terms, layout, plan, previous, content, place)
         made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
         check_bound(made)
@@ -513,10 +513,10 @@ def signed_entries(
     }
 
 
-def pack(said: dict[str, Any], plan: Plan | Layout, keys: Keys) -> bytes:
+def pack(record: dict[str, Any], plan: Plan | Layout, keys: Keys) -> bytes:
     """Return the file of a round, signed."""
     if isinstance(plan, Plan):
         mine, arrays = plan.entries()
     else:
         mine, arrays = {"layout": plan.to_dict()}, {}
-    return files.pack("round", {"round": said} | mine, arrays, keys.sign)
+    return files.pack("round", {"round": record} | mine, arrays, keys.sign)

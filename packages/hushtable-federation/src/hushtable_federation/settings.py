@@ -122,11 +122,11 @@ class SiteSettings:
             entries["rows"] = databases(entries.pop("database"))
         made = cls._of_key(file.key())
         named = {one.name for one in fields(cls)} - {"reads", "path"}
-        said = {name: file.value(name) for name in entries if name in named - {"key"}}
+        record = {name: file.value(name) for name in entries if name in named - {"key"}}
         reads = {name: file.value(name) for name in entries if name in _READS}
         if "as" in reads:
             reads["as_"] = reads.pop("as")
-        return replace(made, **{"results": given.parent, **said}, reads=reads, path=given)
+        return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
 
     @classmethod
     def _of_key(cls, key: Path) -> "SiteSettings":

@@ -133,7 +133,7 @@ class SiteRows:
         """How many rows were read, whoever was counted of them."""
         return 0 if self._digester is None else self._digester.n_rows
 
-    def seen(self) -> RowDigests | None:
+    def digests(self) -> RowDigests | None:
         """Return by what the rows that were counted are known again; None of none."""
         return self._digester.digests() if self._digester is not None and self.n_read else None
 
@@ -248,35 +248,37 @@ class Site:
         visit = partial(self.visit, attendant=attendant)
         return visit_rounds(store, self.card, which, visit)
 
-    def visit(self, posts: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
+    def visit(self, round_folder: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
         """Do what is to be done in one round, as a site, and as its coordinator if it is that."""
         visit = Visit()
-        if self.card in posts.round.sites:
-            visit = self._visit(posts, attendant)
-        if self.card == posts.round.coordinator:
+        if self.card in round_folder.round.sites:
+            visit = self._visit(round_folder, attendant)
+        if self.card == round_folder.round.coordinator:
             lead = Coordinator(self.settings.key, self.settings.results)
-            visit = lead.visit(posts).after(visit)
+            visit = lead.visit(round_folder).after(visit)
         return visit
 
-    def _visit(self, posts: RoundFolder, attendant: Attendant) -> Visit:
+    def _visit(self, round_folder: RoundFolder, attendant: Attendant) -> Visit:
         with self.book() as book:
-            trust(book, posts.round, attendant.cards, "card")
+            trust(book, round_folder.round, attendant.cards, "card")
             rows = SiteRows(self.settings, book, attendant)
             begin = None
             if self.settings.rows is not None:
-                begin = partial(self._begin, posts, book, rows, attendant)
+                begin = partial(self._begin, round_folder, book, rows, attendant)
             online = self._online(book, rows, attendant)
             try:
                 return SiteVisit(
-                    posts, self.card, book, begin, online, self.result(posts.round)
+                    round_folder, self.card, book, begin, online, self.result(round_folder.round)
                 ).run()
             except HushTableError as error:
                 if attendant.attended:
                     raise
                 word = Refusal(error.word or Refusal.UNAVAILABLE)
-                self._log(book).write(stamp(now()), posts.round.round_id, "begin", word, str(error))
-                refusal = Message.refuse(posts.round.round_id, self.keys, word)
-                posts.add(REFUSED, self.card.name, refusal)
+                self._log(book).write(
+                    stamp(now()), round_folder.round.round_id, "begin", word, str(error)
+                )
+                refusal = Message.refuse(round_folder.round.round_id, self.keys, word)
+                round_folder.add(REFUSED, self.card.name, refusal)
                 return Visit().end("failed", f"Refused ({word}): {error}")
 
     def result(self, round_: Round) -> Path:
@@ -284,18 +286,18 @@ class Site:
         return self.settings.results / f"{round_.round_id[:12]}.result.hush"
 
     def _begin(
-        self, posts: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
+        self, round_folder: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
         """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
-        reply = self._checked(posts.round, book, rows, attendant)
-        if posts.round.in_steps:
+        reply = self._checked(round_folder.round, book, rows, attendant)
+        if round_folder.round.in_steps:
             online = self._online(book, rows, attendant)
-            sent = {str(step): one for step, one in online.begin(posts.round).items()}
+            sent = {str(step): one for step, one in online.begin(round_folder.round).items()}
         else:
-            sketch = rows.count(posts.round, reply.plan)
+            sketch = rows.count(round_folder.round, reply.plan)
             for words in sketch.unread:
                 self._log(book).write(
-                    stamp(now()), posts.round.round_id, "submission", "unread", words
+                    stamp(now()), round_folder.round.round_id, "submission", "unread", words
                 )
             sent = {"submission": self._submission(reply, sketch, rows, attendant)}
         attendant.report(reply, rows)
@@ -322,7 +324,7 @@ class Site:
     ) -> bytes:
         with attendant.adding_noise(len(sketch.counts)) as progress:
             return reply.submission(
-                sketch, progress, rows=rows.seen(), **attendant.statement._asdict()
+                sketch, progress, rows=rows.digests(), **attendant.statement._asdict()
             )
 
     # --- over a carrier -----------------------------------------------------------------------
@@ -383,10 +385,10 @@ class Site:
         online = OnlineSite(
             self.keys,
             book,
-            lambda plan: rows.count(online.asked, plan),
-            recognise=rows.seen,
+            lambda plan: rows.count(online.round, plan),
+            recognise=rows.digests,
             approvals=self._approvals(),
-            said=attendant.statement,
+            statement=attendant.statement,
             **self._about(attendant.attended),
         )
         return online

@@ -174,10 +174,10 @@ class Terms(ReleaseTerms):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON carries them."""
-        said = {name: getattr(self, name) for name in _NAMES}
+        record = {name: getattr(self, name) for name in _NAMES}
         extra = {name: getattr(self, name) for name in _EXTRA if getattr(self, name)}
-        said |= extra
-        return said if self.accounting == ZCDP else said | {"accounting": self.accounting}
+        record |= extra
+        return record if self.accounting == ZCDP else record | {"accounting": self.accounting}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Terms":
@@ -304,16 +304,16 @@ class StreamPosition:
     def to_dict(self) -> dict[str, Any]:
         """Return the entries that a round has of it."""
         starts = None if self.starts is None else self.starts.isoformat()
-        said = vars(self) | {"stream": self.stream or None, "starts": starts}
-        return {name: value for name, value in said.items() if value is not None}
+        record = vars(self) | {"stream": self.stream or None, "starts": starts}
+        return {name: value for name, value in record.items() if value is not None}
 
     @classmethod
-    def from_dict(cls, said: dict[str, Any], horizon: Horizon | None) -> "StreamPosition | None":
+    def from_dict(cls, record: dict[str, Any], horizon: Horizon | None) -> "StreamPosition | None":
         """Return the place that a round's entries state; None in one without a horizon.
 
         Raises `PlanError` if there is one without the other, or it cannot be.
         """
-        given = {name: said[name] for name in ENTRIES if name in said}
+        given = {name: record[name] for name in ENTRIES if name in record}
         if (horizon is None) != (not given):
             raise PlanError(
                 "a round states its period if the plan has a horizon, and none otherwise"

@@ -50,7 +50,7 @@ def _folder() -> Path:
 
 def _said(path: Path, needed: Kinds, optional: Kinds) -> dict[str, Any]:
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        record = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FileError(
             f"{path}: {error.strerror}: give the node a database of type folder with the label "
@@ -58,7 +58,7 @@ def _said(path: Path, needed: Kinds, optional: Kinds) -> dict[str, Any]:
         ) from None
     except ValueError as error:
         raise FileError(f"{path}: not a TOML file: {error}") from None
-    return entries(said, str(path), needed, optional, error=FileError)
+    return entries(record, str(path), needed, optional, error=FileError)
 
 
 # --- at a site ----------------------------------------------------------------------------------
@@ -89,8 +89,8 @@ def answer(request: str) -> str:
             return _text(site.answer(_content(request)))
         except BaseException as error:  # compiled libraries raise what is no Exception, too
             log = SiteLog(folder / "vantage6.log")
-            said = f"{type(error).__name__}: {error}"
-            log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, said)
+            record = f"{type(error).__name__}: {error}"
+            log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, record)
             return ""
 
 
@@ -212,16 +212,16 @@ def coordinate(client: Any) -> dict[str, Any]:
         If the folder lacks what the coordinator needs, or another task is at work in it.
     """
     folder = _folder()
-    said = _said(folder / "coordinator.toml", _COORDINATOR, _MORE)
+    record = _said(folder / "coordinator.toml", _COORDINATOR, _MORE)
     with files.locked(folder / "coordinator.toml"):  # or two tasks would draw two plans
-        return _campaign(client, folder, said)
+        return _campaign(client, folder, record)
 
 
-def _campaign(client: Any, folder: Path, said: dict[str, Any]) -> dict[str, Any]:
-    key, path = folder / said["key"], folder / said["round"]
+def _campaign(client: Any, folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    key, path = folder / record["key"], folder / record["round"]
     lead = Coordinator(key)
     first = Round.from_bytes(path.read_bytes(), path)
-    _check_left(first, said.get("ranks"))
+    _check_left(first, record.get("ranks"))
     asked: Round | None = first
     run: dict[str, Any] = {"done": False, "rounds": []}
     while asked is not None:
@@ -229,8 +229,8 @@ def _campaign(client: Any, folder: Path, said: dict[str, Any]) -> dict[str, Any]
         run["rounds"].append(about)
         beside = path_of(key, asked)
         try:
-            result = _result(client, asked, lead, beside, said.get("timeout", 600.0), about)
-            asked = _after(asked, result, lead.keys, beside, said)
+            result = _result(client, asked, lead, beside, record.get("timeout", 600.0), about)
+            asked = _after(asked, result, lead.keys, beside, record)
         except RoundError as error:  # in this side's words: of a site's, one at most is in it
             return run | {"error": str(error)}
     return run | {"done": True}
@@ -271,13 +271,13 @@ def _result(
 
 
 def _after(
-    asked: Round, result: Noised, keys: Keys, beside: Path, said: dict[str, Any]
+    asked: Round, result: Noised, keys: Keys, beside: Path, record: dict[str, Any]
 ) -> Round | None:
     """Return the round that follows, as it was written down before anybody was asked."""
     path = beside.with_suffix(".next.hush")
     if not path.exists():
-        deadline = now() + timedelta(days=said.get("days", 14.0))
-        opened = following(asked, result, keys, deadline, said.get("ranks"))
+        deadline = now() + timedelta(days=record.get("days", 14.0))
+        opened = following(asked, result, keys, deadline, record.get("ranks"))
         if opened is None:
             return None
         opened.save(path)

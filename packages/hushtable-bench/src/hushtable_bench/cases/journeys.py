@@ -58,11 +58,11 @@ class Month:
         """Run a command that must succeed."""
         self.commands += 1
         start = time.perf_counter()
-        with contextlib.redirect_stdout(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()) as record:
             code = main(command.split())
         self.seconds += time.perf_counter() - start
-        assert code == 0, (command, said.getvalue())
-        return said.getvalue()
+        assert code == 0, (command, record.getvalue())
+        return record.getvalue()
 
     @property
     def all_calls(self):
@@ -128,8 +128,8 @@ def in_a_folder(sites):
         meet = f"round meet meeting --key {one}.key --coordinator lead"
         month.do(f"{meet} --expect {everybody} --json")
     for one in ("lead", *sites):
-        said = month.do(f"round meet meeting --key {one}.key --json")
-    code = next((word for word in said.split('"') if word.replace(" ", "").isdigit()), "")
+        record = month.do(f"round meet meeting --key {one}.key --json")
+    code = next((word for word in record.split('"') if word.replace(" ", "").isdigit()), "")
     for one in ("lead", *sites):
         month.do(f"round meet meeting --key {one}.key --code {code.replace(' ', '')} --json")
     draw(month, sites)

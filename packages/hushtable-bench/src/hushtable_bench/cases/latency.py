@@ -130,9 +130,11 @@ def time_starts(starts: int = STARTS) -> Start:
         model = Path(folder) / "model.hush"
         HushTable(random_state=0).fit(X).save(model)
         command = [sys.executable, "-c", START, str(model), str(COLUMNS)]
-        said = [subprocess.check_output(command, text=True).split() for _ in range(1 + starts)][1:]
-    imported, scored = (statistics.median(float(one[i]) for one in said) for i in (0, 1))
-    return Start(imported, scored, any(one[2] == "True" for one in said))
+        record = [subprocess.check_output(command, text=True).split() for _ in range(1 + starts)][
+            1:
+        ]
+    imported, scored = (statistics.median(float(one[i]) for one in record) for i in (0, 1))
+    return Start(imported, scored, any(one[2] == "True" for one in record))
 
 
 def latency_targets(found: Sequence[Latency], start: Start) -> list[Promise]:
@@ -192,8 +194,8 @@ def first_use_of(kind: str, cache: Path) -> tuple[float, float, float]:
     """Return the seconds of import, fit and score in a process of its own."""
     compiles = {"HUSHTABLE_JIT": "0" if kind == BUILT else "1", "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", SCRIPT, kind]
-    said = subprocess.check_output(command, env=os.environ | compiles, text=True)
-    imported, fitted, scored = map(float, said.split())
+    record = subprocess.check_output(command, env=os.environ | compiles, text=True)
+    imported, fitted, scored = map(float, record.split())
     return imported, fitted, scored
 
 

@@ -151,8 +151,8 @@ def noise_table(found: Sequence[NoiseOfWay]) -> str:
         for n in found
     ]
     table = markdown_table(("way, months", "variance", "tables", "scale"), rows)
-    said = (f"- {n.way}, {n.months} months: {n.words}" for n in found if n.way == HORIZON)
-    return "\n".join((table, "", *said))
+    record = (f"- {n.way}, {n.months} months: {n.words}" for n in found if n.way == HORIZON)
+    return "\n".join((table, "", *record))
 
 
 # --- accuracy -----------------------------------------------------------------------------------

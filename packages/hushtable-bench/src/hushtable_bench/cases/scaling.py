@@ -155,12 +155,12 @@ def events(do: Callable[[], object], event: str = "instructions:u") -> float:
         time.sleep(0.2)  # perf does not say when it begins; a process that sleeps does nothing
         do()
         perf.send_signal(signal.SIGINT)
-        said = perf.communicate()[1].strip()
-    count = said.split(",")[0]
+        record = perf.communicate()[1].strip()
+    count = record.split(",")[0]
     try:
         return float(count)
     except ValueError:
-        raise CannotCountError(f"perf stat says of {event}: {count or said}") from None
+        raise CannotCountError(f"perf stat says of {event}: {count or record}") from None
 
 
 #: Each with its settings: all rows are counted, once.

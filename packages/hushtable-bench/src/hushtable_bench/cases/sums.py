@@ -158,11 +158,11 @@ def online(those: TimedConsortium, share_lost: float) -> SumTiming:
         if asked[name] >= 2 and name in lost:  # gone when the masked counts are due
             return None
         start, noise = time.perf_counter(), clock.noise
-        said = agents[name].answer(request)
+        record = agents[name].answer(request)
         clock.add(name, start, noise)
         clock.read[name] += len(request)
-        clock.sent[name] += len(said)
-        return said
+        clock.sent[name] += len(record)
+        return record
 
     sites = Memory({name: partial(answer, name) for name in agents})
     start = time.perf_counter()
@@ -266,9 +266,11 @@ class RoundInFolder:
         those, place = self.those, CountedDirectory(str(self.box))
         start, noise = time.perf_counter(), those.clock.noise
         (found,) = rounds(store := Store(place))
-        posts, output = RoundFolder(found, store), self.folder / f"{name}.result.hush"
+        round_folder, output = RoundFolder(found, store), self.folder / f"{name}.result.hush"
         if name == "lead":
-            visit = CoordinatorVisit(posts, those.lead, self.folder / "journal", output).run()
+            visit = CoordinatorVisit(
+                round_folder, those.lead, self.folder / "journal", output
+            ).run()
         else:
             keys = those.keys[name]
             with Book.open(those.books[name].path, keys.card) as book:
@@ -276,8 +278,8 @@ class RoundInFolder:
                     keys, book, lambda plan: those.sketch, policy=those.policy,
                     data_set=self.round.title,
                 )  # fmt: skip
-                begin = partial(online.begin, posts.round)
-                visit = SiteVisit(posts, keys.card, book, begin, online, output).run()
+                begin = partial(online.begin, round_folder.round)
+                visit = SiteVisit(round_folder, keys.card, book, begin, online, output).run()
         spent = time.perf_counter() - start - (those.clock.noise - noise)
         for kind, value in (("seconds", spent), ("sent", place.sent), ("read", place.read)):
             getattr(self, kind).setdefault(name, []).append(value)

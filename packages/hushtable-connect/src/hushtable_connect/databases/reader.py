@@ -65,7 +65,7 @@ def is_database(data: object, layout: FileLayout) -> bool:
     return known or "+" in scheme or layout.query is not None
 
 
-def shown(url: str) -> str:
+def without_secrets(url: str) -> str:
     """Return a URL without what may be secret."""
     try:
         return Address(url).source
@@ -78,19 +78,19 @@ def database(url: str, layout: FileLayout) -> Reader:
     address = Address(url)
     sql = _statement(layout.query, address.source)
     opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
-    driver = address.asked(lambda: opened(url, sql))
-    schema = address.asked(driver.schema)
+    driver = address.guard(lambda: opened(url, sql))
+    schema = address.guard(driver.schema)
     names = column_names(schema)
     n_rows: list[int] = []
 
     def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
         def read() -> Iterator[Batch]:
-            address.asked(lambda: check_types(schema, columns))
-            rows, batches = 0, address.asked(driver.batches)
-            while (batch := address.asked(lambda: next(batches, None))) is not None:
+            address.guard(lambda: check_types(schema, columns))
+            rows, batches = 0, address.guard(driver.batches)
+            while (batch := address.guard(lambda: next(batches, None))) is not None:
                 if tuple(batch.schema.names) != names:
                     raise _changed(address.source, f"its columns are {batch.schema.names} now")
-                yield from split(iter([address.asked(partial(plain, batch, columns, rows))]))
+                yield from split(iter([address.guard(partial(plain, batch, columns, rows))]))
                 rows += len(batch)
             n_rows.append(rows)
             if rows != n_rows[0]:
@@ -155,7 +155,7 @@ class Address:
                 found += [value, *(piece for piece in pieces if len(piece) > 3)]
         return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
 
-    def asked(self, do: Callable[[], T]) -> T:
+    def guard(self, do: Callable[[], T]) -> T:
         """Return what ``do`` returns; raise what goes wrong as an error without secrets."""
         try:
             return do()

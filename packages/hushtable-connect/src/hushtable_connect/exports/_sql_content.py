@@ -131,10 +131,10 @@ class SqlContent:
         low, high, unit = self._encoder.low, self._encoder.high, self._encoder.unit
         n = len(low)
         # Of the low side, numbers are negated, so that they rise.
-        far = first_number(lambda x: past(-x, low, unit) >= FARTHEST, n)
-        some = first_number(lambda x: past(-x, low, unit) > 0.0, n)
-        far_above = first_number(lambda x: past(high, x, unit) >= FARTHEST, n)
-        above = first_number(lambda x: past(high, x, unit) > 0.0, n)
+        far = first_number(lambda x: excess(-x, low, unit) >= FARTHEST, n)
+        some = first_number(lambda x: excess(-x, low, unit) > 0.0, n)
+        far_above = first_number(lambda x: excess(high, x, unit) >= FARTHEST, n)
+        above = first_number(lambda x: excess(high, x, unit) > 0.0, n)
         columns = zip(low, high, unit, -some, above, -far, far_above, strict=True)
         return {
             j: Beyond(*map(float, values))
@@ -165,7 +165,7 @@ class SqlContent:
         )
 
 
-def past(a: Floats, b: Floats, unit: Floats) -> Floats:
+def excess(a: Floats, b: Floats, unit: Floats) -> Floats:
     """Return (b - a) / unit, as the library divides it."""
     with np.errstate(over="ignore"):
         return np.asarray((b - a) / unit, np.float64)

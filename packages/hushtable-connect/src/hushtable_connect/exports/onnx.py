@@ -211,8 +211,8 @@ def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -
     code = graph.cast(graph.add("Add", graph.add("Floor", level), 1.0), "float32")
     ends = np.float32(kernels.MISSING_LOW), np.float32(kernels.MISSING_HIGH)
     lowest, highest = (graph.add("Where", missing, np.asarray(end), code) for end in ends)
-    past = graph.add("Max", graph.add("Sub", low, x), graph.add("Sub", x, high), 0.0)
-    beyond = graph.add("Min", graph.add("Div", past, unit), FARTHEST)
+    excess = graph.add("Max", graph.add("Sub", low, x), graph.add("Sub", x, high), 0.0)
+    beyond = graph.add("Min", graph.add("Div", excess, unit), FARTHEST)
     beyond = graph.add("Where", missing, 0.0, beyond)
     # Added in the order of the features, as the library does: the order of a reduction is open.
     sums = graph.add("CumSum", beyond, np.array(0))

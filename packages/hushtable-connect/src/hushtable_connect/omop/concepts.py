@@ -151,9 +151,9 @@ class ConceptSet:
             )
         found = []
         for number, one in enumerate(content["concept"], start=1):
-            said = entries(one, _which(one, number), _ENTRIES)
-            lists = {key: tuple(said[key]) for key in ("concepts", "units")}
-            found.append(Concept(**{**said, **lists}))
+            record = entries(one, _which(one, number), _ENTRIES)
+            lists = {key: tuple(record[key]) for key in ("concepts", "units")}
+            found.append(Concept(**{**record, **lists}))
         return cls(tuple(found))
 
 

@@ -121,11 +121,11 @@ class Book(BookFile):
         role : {"site", "coordinator"}, optional
             Those that are known as such only.
         """
-        said = self._now()
+        contents = self._now()
         return {
             name: card
-            for name, card in said.cards.items()
-            if role is None or _role(role) in said.roles[name]
+            for name, card in contents.cards.items()
+            if role is None or _role(role) in contents.roles[name]
         }
 
     def ways(self, name: str, role: str) -> dict[str, str]:

@@ -72,66 +72,66 @@ class Contents:
         take(self, entry)
 
 
-def _site(said: Contents, entry: Entry) -> None:
+def _site(record: Contents, entry: Entry) -> None:
     content = entry.content
-    said.site, said.signing = _text(content["name"]), _text(content["signing"])
-    said.key = bytes.fromhex(content["key"])
-    if len(said.key) != 32:
+    record.site, record.signing = _text(content["name"]), _text(content["signing"])
+    record.key = bytes.fromhex(content["key"])
+    if len(record.key) != 32:
         raise ValueError("the key has 32 bytes")
-    _cap(said, entry)
+    _cap(record, entry)
 
 
-def _cap(said: Contents, entry: Entry) -> None:
-    said.epsilon = check_epsilon(entry.content["epsilon"])
-    said.delta = check_delta(entry.content["delta"])
+def _cap(record: Contents, entry: Entry) -> None:
+    record.epsilon = check_epsilon(entry.content["epsilon"])
+    record.delta = check_delta(entry.content["delta"])
 
 
-def _trust(said: Contents, entry: Entry) -> None:
+def _trust(record: Contents, entry: Entry) -> None:
     card, role = Card.from_dict(entry.content["card"]), entry.content["role"]
     if role not in ROLES:
         raise ValueError(f"no role {role!r}")
     # Other keys under a name are somebody else, whatever the name was before.
-    if said.cards.get(card.name) != card:
-        said.cards[card.name], said.roles[card.name] = card, set()
-        said.ways[card.name] = {}
-    said.roles[card.name].add(role)
+    if record.cards.get(card.name) != card:
+        record.cards[card.name], record.roles[card.name] = card, set()
+        record.ways[card.name] = {}
+    record.roles[card.name].add(role)
     if "how" in entry.content:
-        ways = said.ways[card.name].setdefault(role, {})
+        ways = record.ways[card.name].setdefault(role, {})
         ways.setdefault(_text(entry.content["how"]), entry.content["at"])
 
 
-def _policy(said: Contents, entry: Entry) -> None:
-    said.policy = _digest(entry.content["digest"])
+def _policy(record: Contents, entry: Entry) -> None:
+    record.policy = _digest(entry.content["digest"])
 
 
-def _rows(said: Contents, entry: Entry) -> None:
+def _rows(record: Contents, entry: Entry) -> None:
     _digest(entry.content["blobs"]["rows"])
-    said.rows.setdefault(_text(entry.content["data_set"]), []).append(entry)
+    record.rows.setdefault(_text(entry.content["data_set"]), []).append(entry)
 
 
-def _answer(said: Contents, entry: Entry) -> None:
+def _answer(record: Contents, entry: Entry) -> None:
     content = entry.content
-    if _text(content["round_id"]) in said.answers:
+    if _text(content["round_id"]) in record.answers:
         raise ValueError("a round is answered once")
     _text(content["title"])
     for name in ("counts", "sent"):
         _digest(content["blobs"][name])
     datetime.fromisoformat(content["made"])
     spent = Spent.from_dict(content["spent"])
-    said.answers[content["round_id"]] = entry
-    charged = said.spent.setdefault(_text(content["data_set"]), [])
+    record.answers[content["round_id"]] = entry
+    charged = record.spent.setdefault(_text(content["data_set"]), [])
     # All periods of a stream are charged with the first answer.
-    if not ("stream" in content and _of_stream(said, entry) and spent in charged):
+    if not ("stream" in content and _of_stream(record, entry) and spent in charged):
         charged.append(spent)
 
 
-def _of_stream(said: Contents, entry: Entry) -> bool:
+def _of_stream(record: Contents, entry: Entry) -> bool:
     """Note the period that an answer is about; return whether its stream was answered before."""
     content = entry.content
     period = content["period"]
     if type(period) is not int or period < 1:
         raise ValueError("no period")
-    periods = said.streams.setdefault(_text(content["stream"]), {})
+    periods = record.streams.setdefault(_text(content["stream"]), {})
     before = bool(periods)
     first = periods.setdefault(period, entry)
     if first.content["blobs"]["sent"] != content["blobs"]["sent"]:
@@ -139,10 +139,10 @@ def _of_stream(said: Contents, entry: Entry) -> bool:
     return before
 
 
-def _verified(said: Contents, entry: Entry) -> None:
+def _verified(record: Contents, entry: Entry) -> None:
     _text(entry.content["round_id"])
     at = datetime.fromisoformat(entry.content["at"])
-    said.verified.setdefault(_digest(entry.content["digest"]), at)
+    record.verified.setdefault(_digest(entry.content["digest"]), at)
 
 
 #: Kinds of entries, and what each does. Older versions refuse a new kind.
@@ -364,13 +364,13 @@ class BookFile:
 
     def keep_steps(self, round_id: str, until: datetime) -> None:
         """Keep what the steps of a round need no longer than that; a later time replaces it."""
-        said = json.dumps({"until": stamp(until)})
+        record = json.dumps({"until": stamp(until)})
         noted = "select kept from steps where round_id = ? and step = ?"
         with self.writing():
-            if self._db.run(noted, (round_id, _UNTIL)) != [(said,)]:
+            if self._db.run(noted, (round_id, _UNTIL)) != [(record,)]:
                 self._db.run(
                     "insert or replace into steps values (?, ?, '', '', ?)",
-                    (round_id, _UNTIL, said),
+                    (round_id, _UNTIL, record),
                 )
 
     def _forget_steps_over(self) -> None:

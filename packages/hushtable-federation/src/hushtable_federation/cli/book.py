@@ -38,8 +38,8 @@ class ForecastTable:
 
     def _facts(self, one: Forecast) -> dict[str, Any]:
         names = ("kind", "what", "epsilon", "allowed", "why_not")
-        said = {name: getattr(one, name) for name in names}
-        return said | {"of_cap": one.epsilon / self.cap, "how_many": one.more}
+        record = {name: getattr(one, name) for name in names}
+        return record | {"of_cap": one.epsilon / self.cap, "how_many": one.more}
 
     def show(self) -> None:
         """Print it as a table."""
@@ -237,33 +237,33 @@ def _facts(notes: Book, history: bool) -> dict[str, Any]:
 
 
 def _round(entry: Entry) -> dict[str, Any]:
-    said = entry.content
-    facts = {key: said[key] for key in ("round_id", "title", "data_set", "made")}
-    facts |= {key: said["spent"][key] for key in ("what", "rho")}
-    return facts | {key: said[key] for key in ("stream", "period") if key in said}
+    record = entry.content
+    facts = {key: record[key] for key in ("round_id", "title", "data_set", "made")}
+    facts |= {key: record["spent"][key] for key in ("what", "rho")}
+    return facts | {key: record[key] for key in ("stream", "period") if key in record}
 
 
 def _what(entry: Entry) -> str:
     """Say in a few words what an entry notes."""
-    said = entry.content
+    record = entry.content
     if entry.kind in ("site", "cap"):
-        words = f"cap: epsilon {said['epsilon']:g}, delta {said['delta']:g}"
-        return f"{said['name']}, {words}" if entry.kind == "site" else words
+        words = f"cap: epsilon {record['epsilon']:g}, delta {record['delta']:g}"
+        return f"{record['name']}, {words}" if entry.kind == "site" else words
     if entry.kind == "trust":
-        card = Card.from_dict(said["card"])
-        how = f", {WORDS.get(said['how'], said['how'])}" if "how" in said else ""
-        return f"{card.name} as {said['role']}, {card.fingerprint}{how}"
+        card = Card.from_dict(record["card"])
+        how = f", {WORDS.get(record['how'], record['how'])}" if "how" in record else ""
+        return f"{card.name} as {record['role']}, {card.fingerprint}{how}"
     if entry.kind == "rows":
-        said_so = ": said to be of new people" if said["new_people"] else ""
-        like = f", though like those of {said['like']}" if said["like"] else ""
-        return f"{said['data_set']}{said_so}{like}"
+        said_so = ": said to be of new people" if record["new_people"] else ""
+        like = f", though like those of {record['like']}" if record["like"] else ""
+        return f"{record['data_set']}{said_so}{like}"
     if entry.kind == "answer":
-        title = f" ({said['title']})" if said["title"] else ""
-        period = f", period {said['period']}," if "period" in said else ""
-        return f"round {said['round_id'][:12]}{title}{period} about {said['data_set']}"
+        title = f" ({record['title']})" if record["title"] else ""
+        period = f", period {record['period']}," if "period" in record else ""
+        return f"round {record['round_id'][:12]}{title}{period} about {record['data_set']}"
     if entry.kind == "verified":
-        return f"result {said['digest'][:12]} of round {said['round_id'][:12]}"
-    return f"policy {said['digest'][:12]}"
+        return f"result {record['digest'][:12]} of round {record['round_id'][:12]}"
+    return f"policy {record['digest'][:12]}"
 
 
 def _known(facts: dict[str, Any]) -> list[list[str]]:

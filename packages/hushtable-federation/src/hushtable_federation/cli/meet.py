@@ -74,10 +74,10 @@ def meet(
         Book.open(kept, keys.card).close()  # what fails, fails before anything is posted
     names, end = _names(expect), time.monotonic() + 60.0 * wait
     visited = visit(place, keys, notes, names, coordinator, again=again)
-    said = ""
+    printed = ""
     while visited.waiting and time.monotonic() < end:
-        if visited.waits_for != said and not as_json:
-            print(said := visited.waits_for, file=sys.stderr)
+        if visited.waits_for != printed and not as_json:
+            print(printed := visited.waits_for, file=sys.stderr)
         time.sleep(PAUSE)
         visited = visit(place, keys, notes)
     if code is None and visited.step == "code" and not as_json:

@@ -59,10 +59,10 @@ def model(
     }
 
     def text() -> None:
-        said = standing(read)
+        status = standing(read)
         if verified is not None:
-            said = f"{said.partition(':')[0]}: verified on {verified}."
-        print_sentences([said])
+            status = f"{status.partition(':')[0]}: verified on {verified}."
+        print_sentences([status])
         print(f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count.")
         if book is None:
             print(f"Wrote {target}: for the sites, not for the coordinator.")

@@ -108,9 +108,9 @@ def _words(event: Event) -> str:
     visit = event.visit
     if visit.state == "done" and not visit.posted:
         return "Has the result, checked."
-    said = visit.words if visit.state == "failed" else []
+    stated = visit.words if visit.state == "failed" else []
     found = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
-    return " ".join([*done_words(visit.posted), *said, *found])
+    return " ".join([*done_words(visit.posted), *stated, *found])
 
 
 # --- what came of it ------------------------------------------------------------------------------

@@ -54,11 +54,13 @@ class SharedSecret:
         """Return the same for people."""
         if self.sealed is None:
             return []
-        said = [f"The secret was sealed by {shown(self.sealed.sender.name)}. These can read it:"]
+        sentences = [
+            f"The secret was sealed by {shown(self.sealed.sender.name)}. These can read it:"
+        ]
         for card in self.sealed.readers:
             here = "   not known here: who is it?" if card in self.strangers else ""
-            said.append(f"  {shown(card.name):<12} {card.fingerprint}{here}")
-        return said
+            sentences.append(f"  {shown(card.name):<12} {card.fingerprint}{here}")
+        return sentences
 
 
 def read_shared(

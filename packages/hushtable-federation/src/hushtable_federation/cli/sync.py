@@ -77,7 +77,7 @@ def sync(
         "folder": store.where,
         "name": site.card.name,
         "aside": store.aside,
-        "rounds": [_facts(posts, visit) for posts, visit in visited],
+        "rounds": [_facts(round_folder, visit) for round_folder, visit in visited],
     }
     summary = _Summary(store, site, answers, output)
     finish(as_json, facts, lambda: summary.print(visited))
@@ -96,21 +96,21 @@ def _exit_code(visits: Sequence[Visit]) -> int:
 # --- for people and machines ----------------------------------------------------------------------
 
 
-def _facts(posts: RoundFolder, visit: Visit) -> dict[str, Any]:
+def _facts(round_folder: RoundFolder, visit: Visit) -> dict[str, Any]:
     return {
-        "round_id": posts.round.round_id,
-        "title": posts.round.title,
-        **common.period_facts(posts.round),
+        "round_id": round_folder.round.round_id,
+        "title": round_folder.round.title,
+        **common.period_facts(round_folder.round),
         "state": visit.state,
         "posted": visit.posted,
         "waits_for": visit.waits_for,
         "needs_person": visit.needs_person,
-        "deadline": stamp(posts.round.deadline),
-        "goes_on": stamp(goes_on(posts.round.deadline)),
-        "amendments": posts.amendment.number,
+        "deadline": stamp(round_folder.round.deadline),
+        "goes_on": stamp(goes_on(round_folder.round.deadline)),
+        "amendments": round_folder.amendment.number,
         "words": visit.words,
         "found_out": visit.found_out,
-        "set_aside": posts.odd,
+        "set_aside": round_folder.odd,
     }
 
 
@@ -124,8 +124,8 @@ class _Summary:
     output: Path | None
 
     def print(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> None:
-        for posts, visit in visited:
-            self._print_one(posts, visit)
+        for round_folder, visit in visited:
+            self._print_one(round_folder, visit)
         if self.store.aside:
             print_sentences([f"{shown(self.store.aside)}."])
         if self.store.damaged:
@@ -138,17 +138,17 @@ class _Summary:
             print("To do here: nothing now. Call again when the others have called, or each day:")
             print(f"  {self._command()}")
 
-    def _print_one(self, posts: RoundFolder, visit: Visit) -> None:
-        title = f" {shown(posts.round.title)}" if posts.round.title else ""
-        print(f"Round {posts.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
+    def _print_one(self, round_folder: RoundFolder, visit: Visit) -> None:
+        title = f" {shown(round_folder.round.title)}" if round_folder.round.title else ""
+        print(f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
         me = self.site.card.name
-        lines = [*done_words(visit.posted), *visit.words, *waits_words(posts, visit, me)]
+        lines = [*done_words(visit.posted), *visit.words, *waits_words(round_folder, visit, me)]
         lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
-        lines += aside_lines(posts.odd)
+        lines += aside_lines(round_folder.odd)
         print_sentences(map(shown, lines), indent="  ")
         if visit.state == "done":
-            result = self.site.result(posts.round)
-            print("\n".join(f"  {line}" for line in next_lines(posts.round, result)))
+            result = self.site.result(round_folder.round)
+            print("\n".join(f"  {line}" for line in next_lines(round_folder.round, result)))
 
     def _command(self, data: str = "") -> str:
         option, path = "--key", self.site.settings.key

@@ -448,9 +448,9 @@ class Directory:
         try:
             yield
         except OSError as error:
-            said = os.strerror(error.errno) if error.errno else type(error).__name__
+            fault = os.strerror(error.errno) if error.errno else type(error).__name__
             advice = _ADVICE_HERE.get(error.errno or 0, _OTHERWISE)
-            raise FileError(f"{self.where}: {said}: {advice}") from None
+            raise FileError(f"{self.where}: {fault}: {advice}") from None
 
 
 _ADVICE_THERE = (

@@ -65,18 +65,18 @@ class Progress:
     stopped: str
 
     @classmethod
-    def of(cls, posts: RoundFolder) -> "Progress":
+    def of(cls, folder: RoundFolder) -> "Progress":
         """Look through the files of a round; raises `FileError` if the folder cannot be read.
 
         The sites' counts are read whole as long as they are awaited; from then on, the
         coordinator's signature says who is in.
         """
-        look = _Look(posts)
+        look = _Look(folder)
         states, phase = look.states()
         refused = {name: word for name, word in look.refused.items() if states[name] == "refused"}
         return cls(
-            posts.round, look.at, phase, states, refused, look.step, posts.amendment, posts.odd,
-            posts.stopped,
+            folder.round, look.at, phase, states, refused, look.step, folder.amendment, folder.odd,
+            folder.stopped,
         )  # fmt: skip
 
     def those(self, *states: State) -> list[str]:
@@ -128,14 +128,14 @@ class Progress:
 
 @dataclass
 class _Look:
-    posts: RoundFolder
+    folder: RoundFolder
     at: datetime = field(default_factory=now)
     refused: dict[str, Refusal] = field(default_factory=dict)
     step: str = ""
 
     def states(self) -> tuple[dict[str, State], Phase]:
         """Return the state of each site, and how far the round is."""
-        names, found = self.posts.round.names, next(self.posts.results(), None)
+        names, found = self.folder.round.names, next(self.folder.results(), None)
         if found is not None:
             _, _, result = found
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
@@ -145,11 +145,11 @@ class _Look:
             self.step = next(step for step in reversed(ASKED) if step in steps)
             return {name: self._helped(name, asked) for name in names}, "unmasking"
         states = {name: self._answered(name) for name in names}
-        if self.posts.stopped:
+        if self.folder.stopped:
             return states, "stopped"
-        missing, needed = set(MISSING) & set(states.values()), self.posts.round.needed
-        left = len(self.posts.left())
-        if missing and left >= needed and self.at <= goes_on(self.posts.round.deadline):
+        missing, needed = set(MISSING) & set(states.values()), self.folder.round.needed
+        left = len(self.folder.left())
+        if missing and left >= needed and self.at <= goes_on(self.folder.round.deadline):
             return states, "counting"
         enough = sum(state == "in" for state in states.values()) >= needed
         return states, "closing" if enough else "short"
@@ -164,7 +164,7 @@ class _Look:
 
     def _helped(self, site: str, asked: dict[str, Message]) -> State:
         if site not in asked:
-            return "dropped" if site in self.posts.amendment.dropped else "out"
+            return "dropped" if site in self.folder.amendment.dropped else "out"
         if site in asked[site].body.get("without", []):
             return "out"
         step = asked[site].step
@@ -174,20 +174,20 @@ class _Look:
 
     def _signed(self, step: str, site: str) -> Iterator[Message]:
         """Yield the messages to a site, or of it, that carry the signature that they need."""
-        round_, of = self.posts.round, step.removeprefix(ASK)
+        round_, of = self.folder.round, step.removeprefix(ASK)
         sender = round_.coordinator if of != step else round_.card(site)
-        for name, content in self.posts.of(step, site):
+        for name, content in self.folder.of(step, site):
             try:
                 yield Message.read(content, sender).check(round_, of)
             except HushTableError as error:
-                self.posts.refuse(name, str(error))
+                self.folder.refuse(name, str(error))
 
     # --- before ---------------------------------------------------------------------------------
 
     def _answered(self, site: str) -> State:
-        if site in self.posts.amendment.dropped:
+        if site in self.folder.amendment.dropped:
             return "dropped"
-        steps = ("masked", "shares") if self.posts.round.in_steps else ("submission",)
+        steps = ("masked", "shares") if self.folder.round.in_steps else ("submission",)
         found = [self._answers(step, site) for step in steps]
         if max(found) > 1:
             return "twice"
@@ -199,19 +199,19 @@ class _Look:
     def _answers(self, step: str, site: str) -> int:
         """Return how many different answers to a step a site signed: one is to count."""
         found = dict[str, str]()
-        for name, content in self.posts.of(step, site):
+        for name, content in self.folder.of(step, site):
             try:
                 found[self._digest(step, site, name, content)] = name
             except HushTableError as error:
-                self.posts.refuse(name, str(error))
+                self.folder.refuse(name, str(error))
         if len(found) > 1:
             for name in found.values():
-                self.posts.odd[name] = f"{site!r} signed two different answers: neither counts"
+                self.folder.odd[name] = f"{site!r} signed two different answers: neither counts"
         return len(found)
 
     def _digest(self, step: str, site: str, name: str, content: bytes) -> str:
         """Return the digest of an answer, once it is checked as the coordinator checks it."""
-        round_ = self.posts.round
+        round_ = self.folder.round
         if step == "shares":
             message = Message.read(content, round_.card(site)).check(round_, step)
             shares.read_dealt(round_, message)
@@ -222,11 +222,11 @@ class _Look:
         return read.digest
 
     def _refused(self, site: str) -> None:
-        round_ = self.posts.round
-        for name, content in self.posts.of("refused", site):
+        round_ = self.folder.round
+        for name, content in self.folder.of("refused", site):
             try:
                 Message.read(content, round_.card(site)).check(round_, "refused")
             except Refused as error:
                 self.refused[site] = Refusal(error.word)
             except HushTableError as error:
-                self.posts.refuse(name, str(error))
+                self.folder.refuse(name, str(error))

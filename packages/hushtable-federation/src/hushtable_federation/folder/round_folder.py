@@ -81,24 +81,24 @@ class Amendment:
 
     def message(self, round_: Round, keys: Keys) -> bytes:
         """Return it as the coordinator signs it."""
-        said = {
+        record = {
             "number": self.number, "deadline": stamp(self.deadline),
             "dropped": sorted(self.dropped), "why": self.why,
         }  # fmt: skip
-        return Message.make(round_, "amend", keys, said).content
+        return Message.make(round_, "amend", keys, record).content
 
     @classmethod
     def of(cls, message: Message) -> "Amendment":
         """Read back what `message` wrote; raises `RoundError` on anything else."""
         kinds = {"number": int, "deadline": str, "dropped": list[str], "why": str}
-        said = entries(message.body, "an amendment", kinds, error=RoundError)
+        record = entries(message.body, "an amendment", kinds, error=RoundError)
         try:
-            deadline = parsed(said["deadline"])
+            deadline = parsed(record["deadline"])
         except ValueError as error:
             raise RoundError(f"an amendment: {error}") from None
-        if said["number"] < 1:
-            raise RoundError(f"an amendment: number {said['number']}: the first has number 1")
-        return cls(said["number"], deadline, tuple(said["dropped"]), said["why"])
+        if record["number"] < 1:
+            raise RoundError(f"an amendment: number {record['number']}: the first has number 1")
+        return cls(record["number"], deadline, tuple(record["dropped"]), record["why"])
 
 
 @dataclass
@@ -204,7 +204,7 @@ class RoundFolder:
             else:
                 yield name, content
 
-    def asked(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
+    def requests(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
         """Yield what the coordinator asks a site in a step, by name of the file."""
         for name, content in self.of(ASK + step, site):
             try:
@@ -228,7 +228,7 @@ class RoundFolder:
     @property
     def decided(self) -> bool:
         """Whether the coordinator signed who is in the sum: the first request of all says so."""
-        every = (self.asked(step, name) for step in ASKED for name in self.round.names)
+        every = (self.requests(step, name) for step in ASKED for name in self.round.names)
         return any(True for found in every for _ in found)
 
     def left(self, also: Collection[str] = ()) -> list[str]:

@@ -88,7 +88,7 @@ class CoordinatorVisit:
 
     Parameters
     ----------
-    posts : RoundFolder
+    folder : RoundFolder
         Of the round.
     keys : Keys
         The coordinator's.
@@ -98,7 +98,7 @@ class CoordinatorVisit:
         Where the result goes.
     """
 
-    posts: RoundFolder
+    folder: RoundFolder
     keys: Keys
     journal: Path
     output: Path
@@ -109,20 +109,20 @@ class CoordinatorVisit:
             visit = Visit()
             if self._done(visit):
                 return visit
-            if self.posts.stopped:
-                return visit.end("failed", self.posts.stopped)
+            if self.folder.stopped:
+                return visit.end("failed", self.folder.stopped)
             self._keep_amendment()
-            if not self.posts.round.in_steps:
+            if not self.folder.round.in_steps:
                 return self._collect(visit)
             return self._steps(visit)
 
     # --- in steps -----------------------------------------------------------------------------
 
     def _steps(self, visit: Visit) -> Visit:
-        tally = Tally(self.posts.round, self.keys, self._decided(), with_round=False)
+        tally = Tally(self.folder.round, self.keys, self._decided(), with_round=False)
         for step in (*BEGINNING, *ASKED):
             self._read(tally, step)
-        tally.drop(self.posts.amendment.dropped)
+        tally.drop(self.folder.amendment.dropped)
         if not tally.listed and not self._closes(tally, visit):
             return visit
         lacking = sorted(set(tally.listed) - set(tally.present))
@@ -134,7 +134,7 @@ class CoordinatorVisit:
                 "more), or not whole: each puts it there again when it calls hushtable round sync.",
             )
         tally.go_on()
-        write_decided(self.journal, self.posts.round, tally.decided)
+        write_decided(self.journal, self.folder.round, tally.decided)
         for step in ASKED:
             if step != "survivors" or not tally.whole:
                 self._ask(step, tally, visit)
@@ -143,13 +143,15 @@ class CoordinatorVisit:
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
         """Ask whom nobody has asked yet: what others put there must not change what is asked."""
         for name, content in tally.requests(step).items():
-            if not any(self.posts.asked(step, name)) and self.posts.add(ASK + step, name, content):
+            if not any(self.folder.requests(step, name)) and self.folder.add(
+                ASK + step, name, content
+            ):
                 visit.posted.append(ASK + step)
 
     def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
         """Wait for sites; say which of them refused a step, by default to begin."""
         for name in awaited:
-            word = self.posts.refused(name, step and f"-{step}")
+            word = self.folder.refused(name, step and f"-{step}")
             if word:
                 visit.needs_person = True
                 visit.say(
@@ -158,18 +160,18 @@ class CoordinatorVisit:
         return visit.end("waiting", *words, waits_for=awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
-        for sender in self.posts.there(step):
-            if sender not in self.posts.round.names:
+        for sender in self.folder.there(step):
+            if sender not in self.folder.round.names:
                 continue
-            for name, content in self.posts.of(step, sender):
+            for name, content in self.folder.of(step, sender):
                 try:
                     tally.add(step, sender, content)
                 except HushTableError as error:
-                    self.posts.refuse(name, str(error))
+                    self.folder.refuse(name, str(error))
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
         """Decide who is in the sum if it is time; return whether that is decided."""
-        round_, left = self.posts.round, self.posts.left()
+        round_, left = self.folder.round, self.folder.left()
         missing = [name for name in left if name not in tally.present]
         over, least = now() > goes_on(round_.deadline), round_.terms.least
         for name in sorted(set(tally.twice) & set(left)):
@@ -202,7 +204,7 @@ class CoordinatorVisit:
         step = "without" if tally.without else step
         awaited = sorted(set(tally.listed) - set(tally.answers[step]) - set(tally.without))
         visit.found_out = tally.found_out
-        n, least = len(tally.answers[step]), self.posts.round.terms.least
+        n, least = len(tally.answers[step]), self.folder.round.terms.least
         if step == "survivors" or n < least:
             words = f"{n} of at least {least} sites have {_HAVE[step]}."
             return self._wait(visit, awaited, words, step=step)
@@ -217,13 +219,13 @@ class CoordinatorVisit:
     # --- by submissions alone -----------------------------------------------------------------
 
     def _collect(self, visit: Visit) -> Visit:
-        round_, collection = self.posts.round, Collection(self.posts.round)
-        dropped = self.posts.amendment.dropped
-        for sender in self.posts.there("submission"):
-            for name, content in self.posts.of("submission", sender):
+        round_, collection = self.folder.round, Collection(self.folder.round)
+        dropped = self.folder.amendment.dropped
+        for sender in self.folder.there("submission"):
+            for name, content in self.folder.of("submission", sender):
                 if sender not in dropped:
                     collection.add(name, content)
-        self.posts.odd |= dict(collection.refused)
+        self.folder.odd |= dict(collection.refused)
         missing = [name for name in collection.missing if name not in dropped]
         over = now() > goes_on(round_.deadline)
         if missing and not over:
@@ -239,7 +241,7 @@ class CoordinatorVisit:
     def _publish(self, result: Noised, visit: Visit) -> Visit:
         result.save(self.output)
         content = self.output.read_bytes()
-        self.posts.add("result", self.keys.card.name, content)
+        self.folder.add("result", self.keys.card.name, content)
         visit.posted.append("result")
         return self._end(visit, Result.of(files.unpack(content, self.output)))
 
@@ -247,9 +249,9 @@ class CoordinatorVisit:
         if self.output.exists():  # what got lost in the folder is put there again
             with contextlib.suppress(HushTableError):  # another file of that name
                 content = self.output.read_bytes()
-                Result.of(files.unpack(content, self.output)).check_round(self.posts.round)
-                self.posts.add("result", self.keys.card.name, content)
-        for _, content, result in self.posts.results():
+                Result.of(files.unpack(content, self.output)).check_round(self.folder.round)
+                self.folder.add("result", self.keys.card.name, content)
+        for _, content, result in self.folder.results():
             if not self.output.exists():
                 files.write_bytes(self.output, content, private=False)
             self._end(visit, result)
@@ -257,7 +259,7 @@ class CoordinatorVisit:
         return False
 
     def _end(self, visit: Visit, result: Result) -> Visit:
-        out = [name for name in self.posts.round.names if name not in result.sites]
+        out = [name for name in self.folder.round.names if name not in result.sites]
         without = f" Without {', '.join(out)}." if out else ""
         return visit.end(
             "done", f"The result of {len(result.sites)} sites is written as {self.output}.{without}"
@@ -269,20 +271,20 @@ class CoordinatorVisit:
         """Return what was decided before: here, or as the requests in the folder show it."""
         noted = Decisions()
         if self.journal.exists():
-            noted = read_decided(self.journal, self.posts.round)
+            noted = read_decided(self.journal, self.folder.round)
         for step in ASKED:
-            for site in self.posts.there(ASK + step):
-                for name, message in self.posts.asked(step, site):
+            for site in self.folder.there(ASK + step):
+                for name, message in self.folder.requests(step, site):
                     self._agree(noted, _decided_by(message), name)
         return noted
 
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
         """Take over what a request shows of decisions; raise if they are others."""
-        for part, said in vars(other).items():
+        for part, record in vars(other).items():
             mine = getattr(noted, part)
             if not mine:
-                setattr(noted, part, said)
-            elif said and said != mine and part in ("sites", "without"):
+                setattr(noted, part, record)
+            elif record and record != mine and part in ("sites", "without"):
                 raise RoundError(
                     f"{name} asks by other decisions than those of {self.journal}: two "
                     "coordinators are at work with one key. Sites answer the first alone; find the "
@@ -291,11 +293,11 @@ class CoordinatorVisit:
 
     def _keep_amendment(self) -> None:
         """Keep what holds beside the decisions: without it, late answers would not count."""
-        kept, made = self.journal.with_suffix(".amendment.hush"), self.posts.amendment
+        kept, made = self.journal.with_suffix(".amendment.hush"), self.folder.amendment
         if kept.exists():
-            self.posts.put_again(kept.read_bytes())
-        if made.number and made == self.posts.amendment:
-            content = made.message(self.posts.round, self.keys)
+            self.folder.put_again(kept.read_bytes())
+        if made.number and made == self.folder.amendment:
+            content = made.message(self.folder.round, self.keys)
             if not kept.exists() or kept.read_bytes() != content:
                 files.write_bytes(kept, content)
 
@@ -326,7 +328,7 @@ class SiteVisit:
 
     Parameters
     ----------
-    posts : RoundFolder
+    folder : RoundFolder
         Of the round.
     me : Card
         The site's.
@@ -341,7 +343,7 @@ class SiteVisit:
         Where the result goes.
     """
 
-    posts: RoundFolder
+    folder: RoundFolder
     me: Card
     book: Book
     begin: Callable[[], dict[str, bytes]] | None
@@ -354,16 +356,16 @@ class SiteVisit:
         visit = Visit()
         if self._result(visit):
             return visit
-        if self.posts.stopped:
-            return visit.end("failed", self.posts.stopped)
+        if self.folder.stopped:
+            return visit.end("failed", self.folder.stopped)
         if self._is_old:
             return visit.end("failed", _OTHER)
         self._send_again(visit)
         if not self._has_answered:
             return self._first(visit)
         asked = self._asked(visit)
-        lead = self.posts.round.coordinator.name
-        if self._is_dropped and not self.posts.decided:
+        lead = self.folder.round.coordinator.name
+        if self._is_dropped and not self.folder.decided:
             visit.say(f"{lead} goes on without this site{self._why}.")
         elif not asked and not visit.posted:
             visit.say("Nothing is asked of this site now.")
@@ -371,21 +373,21 @@ class SiteVisit:
 
     @property
     def _has_answered(self) -> bool:
-        return self.book.answer(self.posts.round.round_id) is not None
+        return self.book.answer(self.folder.round.round_id) is not None
 
     @property
     def _is_dropped(self) -> bool:
-        return self.me.name in self.posts.amendment.dropped
+        return self.me.name in self.folder.amendment.dropped
 
     @property
     def _why(self) -> str:
         """Why it is dropped, as the end of a sentence."""
-        return f": {self.posts.amendment.why}" if self.posts.amendment.why else ""
+        return f": {self.folder.amendment.why}" if self.folder.amendment.why else ""
 
     @property
     def _step(self) -> str:
         """In whose files the counts lie."""
-        return "masked" if self.posts.round.in_steps else "submission"
+        return "masked" if self.folder.round.in_steps else "submission"
 
     @cached_property
     def _is_old(self) -> bool:
@@ -398,26 +400,26 @@ class SiteVisit:
 
     def _lacks_head(self) -> bool:
         known = {entry.link for entry in self.book.history()}
-        for _, content in self.posts.heads(self.me):
+        for _, content in self.folder.heads(self.me):
             with contextlib.suppress(HushTableError):
-                said = Message.read(content, self.me)
-                if said.step == HEAD and said.body.get("head") not in known:
+                record = Message.read(content, self.me)
+                if record.step == HEAD and record.body.get("head") not in known:
                     return True
-                self._has_head |= said.round_id == self.posts.round.round_id
+                self._has_head |= record.round_id == self.folder.round.round_id
         return False
 
     def _lacks_counts(self) -> bool:
-        given = self.book.answer(self.posts.round.round_id)
-        mine, round_ = b"" if given is None else given.content, self.posts.round
+        given = self.book.answer(self.folder.round.round_id)
+        mine, round_ = b"" if given is None else given.content, self.folder.round
         known = "", signed_digest(mine, round_, self.me) if mine else ""
-        found = self.posts.of(self._step, self.me.name, mine)
+        found = self.folder.of(self._step, self.me.name, mine)
         return any(signed_digest(content, round_, self.me) not in known for _, content in found)
 
     def _lacks(self, step: Step) -> bool:
-        round_ = self.posts.round
+        round_ = self.folder.round
         noted = self.book.step(round_.round_id, step)
         mine = b"" if noted is None else noted[1]
-        for _, content in self.posts.of(step, self.me.name, mine):
+        for _, content in self.folder.of(step, self.me.name, mine):
             with contextlib.suppress(HushTableError):
                 digest = Message.read(content, self.me).check(round_, step).digest
                 if not mine or digest != Message.read(mine, self.me).digest:
@@ -431,87 +433,87 @@ class SiteVisit:
 
         What can be in no sum is not sent: it would be paid for all the same.
         """
-        posts = self.posts
+        folder = self.folder
         if self._is_dropped:
             return f"The coordinator has dropped this site{self._why}."
-        if len(posts.left()) < posts.round.needed:
+        if len(folder.left()) < folder.round.needed:
             return (
-                f"Only {len(posts.left())} sites are left, and {posts.round.needed} are needed: "
+                f"Only {len(folder.left())} sites are left, and {folder.round.needed} are needed: "
                 "nothing is sent. Ask the coordinator for another round."
             )
-        if posts.decided:
+        if folder.decided:
             return (
                 "It is decided already who is in the sum, and this site is not: nothing was sent, "
                 "and nothing spent. The result will be there for it as well."
             )
-        if now() > posts.round.deadline:
+        if now() > folder.round.deadline:
             return (
-                f"The round ended on {shown_time(posts.round.deadline)}, and this site has not "
+                f"The round ended on {shown_time(folder.round.deadline)}, and this site has not "
                 "answered: ask the coordinator to extend it (hushtable round amend)."
             )
         return ""
 
     def _first(self, visit: Visit) -> Visit:
-        posts, why = self.posts, self._hindered()
+        folder, why = self.folder, self._hindered()
         if why:
             return visit.end("failed", why)
         if self.begin is None:
             return visit.end(
-                "open", f"The rows are asked for, until {shown_time(posts.round.deadline)}."
+                "open", f"The rows are asked for, until {shown_time(folder.round.deadline)}."
             )
         sent = self.begin()
         self._add_head()
         for step, content in sent.items():
             self._add(visit, step, content)
-        return visit.end("waiting", waits_for=[posts.round.coordinator.name])
+        return visit.end("waiting", waits_for=[folder.round.coordinator.name])
 
     def _send_again(self, visit: Visit) -> None:
         """Put there again what the book says was sent, if it is not there whole."""
-        given = self.book.answer(self.posts.round.round_id)
+        given = self.book.answer(self.folder.round.round_id)
         if given is None:
             return
         self._add_head()
-        noted = self.book.step(self.posts.round.round_id, "shares")
+        noted = self.book.step(self.folder.round.round_id, "shares")
         if noted is not None:
             self._add(visit, "shares", noted[1])
         self._add(visit, self._step, given.content)
         for step in ASKED:
-            noted = self.book.step(self.posts.round.round_id, step)
+            noted = self.book.step(self.folder.round.round_id, step)
             if noted is not None:
                 self._add(visit, step, noted[1])
 
     def _add_head(self) -> None:
         """Put there, before the answer, that the book holds it: an older copy shows by that."""
         if not self._has_head:
-            self.posts.add(HEAD, self.me.name, self.online.head(self.posts.round))
+            self.folder.add(HEAD, self.me.name, self.online.head(self.folder.round))
 
     def _add(self, visit: Visit, step: str, content: bytes) -> None:
-        if self.posts.add(step, self.me.name, content):
+        if self.folder.add(step, self.me.name, content):
             visit.posted.append(step)
 
     # --- further steps ------------------------------------------------------------------------
 
     def _asked(self, visit: Visit) -> bool:
         """Answer what is asked of this site; return whether there was anything."""
-        posts, answered, lists = self.posts, False, []
+        folder, answered, lists = self.folder, False, []
         for step in ASKED:
             refused = b""
-            for _, message in posts.asked(step, self.me.name):
+            for _, message in folder.requests(step, self.me.name):
                 lists += [message.body["sites"]] if "sites" in message.body else []
-                if self.book.step(posts.round.round_id, step) is not None:
+                if self.book.step(folder.round.round_id, step) is not None:
                     continue
-                answer = self.online.answer(message.content, posts.round)
+                answer = self.online.answer(message.content, folder.round)
                 if Message.read(answer, self.me).step == step:
                     self._add(visit, step, answer)
                     answered = True
                 else:
                     refused = answer
             # Perhaps it was what another site is asked, under this one's name.
-            if refused and self.book.step(posts.round.round_id, step) is None:
+            if refused and self.book.step(folder.round.round_id, step) is None:
                 self._refuse(visit, step, refused)
         if any(one != lists[0] for one in lists):
             visit.say(
-                f"{posts.round.coordinator.name} signed two different lists of who is in the sum: "
+                f"{folder.round.coordinator.name} signed two different lists of who is in the sum: "
                 "this site answers the first that it saw, and no other. Two coordinators may be at "
                 "work with one key: the round needs to be opened anew."
             )
@@ -521,7 +523,7 @@ class SiteVisit:
         self._add(visit, f"{REFUSED}-{step}", answer)
         visit.needs_person = True
         visit.say(
-            f"Refused what {self.posts.round.coordinator.name} asks in step {step!r} "
+            f"Refused what {self.folder.round.coordinator.name} asks in step {step!r} "
             f"({Message.read(answer, self.me).body.get('word')}): the log beside the book says why."
         )
 
@@ -529,21 +531,21 @@ class SiteVisit:
 
     def _result(self, visit: Visit) -> bool:
         """Take the result, if it is there and is what it has to be; return whether it is."""
-        posts = self.posts
-        for name, content, result in posts.results():
-            given = self.book.answer(posts.round.round_id)
+        folder = self.folder
+        for name, content, result in folder.results():
+            given = self.book.answer(folder.round.round_id)
             try:
                 if given is not None and self.me.name in result.sites:
                     result.check_own(self.me.name, given.share, given.content)
             except HushTableError as error:
-                posts.refuse(name, _OTHER if self._is_old else str(error))
+                folder.refuse(name, _OTHER if self._is_old else str(error))
                 continue
             if not self.output.exists() or self.output.read_bytes() != content:
                 files.write_bytes(self.output, content, private=False)
             is_new = self.book.verified(result.seal.digest) is None
             visit.needs_person = is_new and self.me.name not in result.sites
-            self.book.note_verified(result.seal.digest, posts.round.round_id)
-            self.book.forget_steps(posts.round.round_id)
+            self.book.note_verified(result.seal.digest, folder.round.round_id)
+            self.book.forget_steps(folder.round.round_id)
             part = "with" if self.me.name in result.sites else "without"
             visit.end(
                 "done",

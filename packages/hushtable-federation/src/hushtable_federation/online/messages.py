@@ -71,11 +71,11 @@ class Message:
 
     @classmethod
     def _from_file(cls, read: files.Content, sender: Card, content: bytes) -> "Message":
-        said: dict[str, Any] = {name: read.manifest.get(name) for name in _ENTRIES}
-        entries(said, "a message", _ENTRIES)
-        if said["sender"] != sender.name:
-            raise RoundError(f"a message of {said['sender']!r} is signed by {sender.name!r}")
-        return cls(**said, digest=read.digest, content=content, arrays=read.arrays)
+        record: dict[str, Any] = {name: read.manifest.get(name) for name in _ENTRIES}
+        entries(record, "a message", _ENTRIES)
+        if record["sender"] != sender.name:
+            raise RoundError(f"a message of {record['sender']!r} is signed by {sender.name!r}")
+        return cls(**record, digest=read.digest, content=content, arrays=read.arrays)
 
     def check(self, round_: Round, step: str) -> "Message":
         """Return the message if it belongs to this round and step; raises `RoundError`.
@@ -108,10 +108,10 @@ def is_signed(content: bytes, sender: Card) -> bool:
     try:
         text = json.loads(content[8 : 8 + size])["__metadata__"]["hushtable"]
         manifest = json.loads(text)
-        said = [manifest[name] for name in ("kind", "digest", "signature")]
+        record = [manifest[name] for name in ("kind", "digest", "signature")]
     except (KeyError, TypeError, ValueError, RecursionError):
         return False
-    return all(isinstance(one, str) for one in said) and sender.signs(*said)
+    return all(isinstance(one, str) for one in record) and sender.signs(*record)
 
 
 def ask(
@@ -152,5 +152,5 @@ def _bytes(content: bytes) -> NDArray[np.uint8]:
 def _pack(
     round_id: str, step: str, keys: Keys, body: dict[str, Any], arrays: files.Arrays
 ) -> bytes:
-    said = {"round_id": round_id, "step": step, "sender": keys.card.name, "body": body}
-    return files.pack("message", said, arrays, keys.sign)
+    record = {"round_id": round_id, "step": step, "sender": keys.card.name, "body": body}
+    return files.pack("message", record, arrays, keys.sign)

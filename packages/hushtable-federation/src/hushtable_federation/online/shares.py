@@ -51,7 +51,7 @@ class CountedRows(NamedTuple):
     """Counts of the rows, of shape (n_cells,), and by what rows and persons are known again."""
 
     counts: NDArray[np.int64]
-    seen: RowDigests | None
+    digests: RowDigests | None
     persons: PersonsSeen
 
 
@@ -79,7 +79,7 @@ class SiteState:
     reply: Callable[[], Reply]
     count: Callable[[Plan], Sketch]
     recognise: Callable[[], RowDigests | None]
-    said: Statement = NOTHING_SAID
+    statement: Statement = NOTHING_SAID
 
     @property
     def me(self) -> str:
@@ -109,14 +109,14 @@ class SiteState:
     def keep_rows(
         self,
         counts: NDArray[np.int64],
-        seen: RowDigests | None,
+        digests: RowDigests | None,
         persons: PersonsCounted | None,
     ) -> None:
         """Keep the counts of the rows, and by what to recognise these."""
         counted = PersonsSeen.of(persons)
         register = None if counted.register is None else to_bytes(counted.register)
         kept = {
-            "seen": _text(None if seen is None else seen.to_bytes()),
+            "digests": _text(None if digests is None else digests.to_bytes()),
             "sample": _text(None if counted.sample is None else counted.sample.to_bytes()),
             "register": _text(register),
         }
@@ -127,14 +127,14 @@ class SiteState:
         """Return what `keep_rows` was given."""
         counts, kept = self._noted(_COUNTED, "shares")
         found = {name: None if one is None else base64.b64decode(one) for name, one in kept.items()}
-        seen, sample, register = (found[name] for name in ("seen", "sample", "register"))
+        digests, sample, register = (found[name] for name in ("digests", "sample", "register"))
         persons = PersonsSeen(
             None if sample is None else RowDigests.from_bytes(sample),
             None if register is None else from_bytes(register),
         )
         return CountedRows(
             np.frombuffer(counts, "<i8").astype(np.int64),
-            None if seen is None else RowDigests.from_bytes(seen),
+            None if digests is None else RowDigests.from_bytes(digests),
             persons,
         )
 
@@ -166,11 +166,11 @@ def answer_shares(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     reply.check_known()
     library()  # without it there will be no noise, and no answer
     sketch = site.count(reply.plan)
-    counts = reply.counted(sketch, outside_too=site.said.outside_too)
-    seen = site.recognise()
-    if seen is not None:
-        site.book.check_people(reply.data_set, seen, site.said.new_people)
-    site.keep_rows(counts, seen, sketch.persons)
+    counts = reply.counted(sketch, outside_too=site.statement.outside_too)
+    digests = site.recognise()
+    if digests is not None:
+        site.book.check_people(reply.data_set, digests, site.statement.new_people)
+    site.keep_rows(counts, digests, sketch.persons)
     own_mask = secrets.token_bytes(32)
     pairs = roster_keys(site.round, site.keys, ONLINE)
     dealing, rows = Dealing.deal(
@@ -282,7 +282,7 @@ class CheckedList:
     rows: dict[str, bytes]
     complaints: dict[str, Complaint]
 
-    def said(self) -> tuple[Kept, files.Arrays]:
+    def answer(self) -> tuple[Kept, files.Arrays]:
         """Return what of it goes into the answer: body and arrays."""
         keys = {name: one.key.hex() for name, one in self.complaints.items()}
         arrays = enclosed({name: one.sealed for name, one in self.complaints.items()})
@@ -413,9 +413,9 @@ def _complaints(
     round_: Round, dealt: Mapping[str, Dealt], message: Message
 ) -> Iterable[tuple[str, bool | None]]:
     """Yield who is complained about, and whether rightly; None if nobody can tell."""
-    said = message.body.get("complaints")
+    record = message.body.get("complaints")
     rows = unclosed(message)
-    for dealer, key in said.items() if isinstance(said, dict) else ():
+    for dealer, key in record.items() if isinstance(record, dict) else ():
         if dealer not in dealt or dealer not in rows:
             continue
         place = place_of(round_, message.sender)

@@ -68,7 +68,7 @@ class OnlineSite:
         Where the words of refusals go; by default a file beside the book.
     data_set, plan, attended
         As in `Reply`.
-    said : Said, optional
+    statement : Statement, optional
         Of a person who is here: about the rows.
 
     Examples
@@ -92,7 +92,7 @@ class OnlineSite:
         data_set: str = ALL_ROWS,
         plan: Plan | None = None,
         attended: bool = False,
-        said: Statement | None = None,
+        statement: Statement | None = None,
     ) -> None:
         self._keys, self._book, self._count = keys, book, count
         self._recognise, self._approvals = recognise, approvals or {}
@@ -101,11 +101,11 @@ class OnlineSite:
             Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan,
             attended=attended,
         )  # fmt: skip
-        self._said = said or Statement()
+        self._statement = statement or Statement()
         self._last: Round | None = None
 
     @property
-    def asked(self) -> Round:
+    def round(self) -> Round:
         """The round that was asked about last, for ``count``; raises `RoundError` before any."""
         if self._last is None:
             raise RoundError("no round was asked about yet: answer a request first")
@@ -138,8 +138,8 @@ class OnlineSite:
             step = asked.step
             return self._answer(about, step, asked)
         except Exception as error:  # whatever it is: it may quote a row
-            said = error.word if isinstance(error, HushTableError) else ""
-            word = Refusal(said or Refusal.UNAVAILABLE)
+            record = error.word if isinstance(error, HushTableError) else ""
+            word = Refusal(record or Refusal.UNAVAILABLE)
             words = f"{type(error).__name__}: {error}"
         self._log.write(stamp(now()), round_id, step, word, words)
         return Message.refuse(round_id, self._keys, word)
@@ -180,9 +180,9 @@ class OnlineSite:
         digest = round_.round_id if asked is None or step in BEGINNING else asked.digest
         noted = self._book.step(round_.round_id, step)
         if noted is None:
-            said, kept = work(self._state(round_), asked)
+            record, kept = work(self._state(round_), asked)
             with self._book.writing():
-                given = self._book.note_step(round_.round_id, step, digest, said, kept)
+                given = self._book.note_step(round_.round_id, step, digest, record, kept)
                 self._book.keep_steps(round_.round_id, over(round_))
             if step == "unmask":  # the key of the own mask, and counts, have served
                 self._book.forget_steps(round_.round_id, but="unmask")
@@ -193,7 +193,9 @@ class OnlineSite:
     def _state(self, round_: Round) -> SiteState:
         reply = partial(self._reply, round_, approval=self._approvals.get(round_.round_id))
         count = partial(self._counted, round_)
-        return SiteState(round_, self._keys, self._book, reply, count, self._recognise, self._said)
+        return SiteState(
+            round_, self._keys, self._book, reply, count, self._recognise, self._statement
+        )
 
     def _counted(self, round_: Round, plan: Plan) -> Sketch:
         sketch = self._count(plan)

@@ -72,8 +72,8 @@ def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     masks = pairwise_mask(site.me, roster_keys(site.round, site.keys, ONLINE), n_cells)
     masks += stream(own_mask, n_cells)
     rows = site.rows()
-    new = site.said.new_people
-    reply.answer(rows.counts, masks, rows=rows.seen, persons=rows.persons, new_people=new)
+    new = site.statement.new_people
+    reply.answer(rows.counts, masks, rows=rows.digests, persons=rows.persons, new_people=new)
     return b"", {}  # what is sent lies with the contribution in the book, once
 
 
@@ -99,7 +99,7 @@ def answer_survivors(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
     if site.book.step(site.round.round_id, "unmask") is not None:
         raise Refused(Refusal.ANSWERED, "shares were given for another list of sites")
     taken = shares.take_list(site, asked)
-    body, arrays = taken.said()
+    body, arrays = taken.answer()
     return site.sign("survivors", body, arrays), taken.kept()
 
 
@@ -132,7 +132,7 @@ def _whole(site: SiteState, asked: Message) -> tuple[Kept, Kept, files.Arrays]:
     taken = shares.take_list(site, asked)
     if set(taken.sites) != set(site.round.names):
         raise Refused(Refusal.SITES, "sites are missing: those in the sum have to sign first")
-    body, arrays = taken.said()
+    body, arrays = taken.answer()
     return taken.kept(), body, arrays
 
 

@@ -221,12 +221,12 @@ class Tally:
         signed = self.answers["survivors"]
         if self.listed and not self.whole and not self.decided.signers and len(signed) >= least:
             self.decided.signers = sorted(signed)[:least]
-        said = self._complaining()
-        self.judged = shares.judge(self.round, self.dealt, said.values())
+        record = self._complaining()
+        self.judged = shares.judge(self.round, self.dealt, record.values())
         out = sorted(set(self.judged.dealers) & set(self.listed))
         ready = len(self.answers["unmask"]) >= least
         if out and ready and not self.without:
-            self.decided.without, self.decided.shown = out, sorted(said)
+            self.decided.without, self.decided.shown = out, sorted(record)
 
     def _complaining(self) -> dict[str, Message]:
         """Return the answers that hold a complaint, by site."""
@@ -371,29 +371,29 @@ def path_of(key: Path, round_: Round) -> Path:
 
 def write_decided(path: Path, round_: Round, decided: Decisions) -> None:
     """Write what was decided in a round."""
-    said = {"hushtable": "decisions", "round_id": round_.round_id, **asdict(decided)}
-    files.write_bytes(path, json.dumps(said).encode())
+    record = {"hushtable": "decisions", "round_id": round_.round_id, **asdict(decided)}
+    files.write_bytes(path, json.dumps(record).encode())
 
 
 def read_decided(path: Path, round_: Round) -> Decisions:
     """Return what `write_decided` wrote; raises `HushTableError` if it is of another round."""
     try:
-        said = json.loads(path.read_bytes())
+        record = json.loads(path.read_bytes())
     except ValueError:
-        said = None
+        record = None
     kinds = {"hushtable": str, "round_id": str, "sites": dict, "signers": list[str]}
     kinds |= {"without": list[str], "shown": list[str]}
     what = (
         f"{path}: not the decisions of a coordinator, or damaged: in a folder, remove it and call "
         "again, as they are read from there, too. Such a file"
     )
-    said = entries(said, what, kinds, error=FileError)
-    if said["round_id"] != round_.round_id:
+    record = entries(record, what, kinds, error=FileError)
+    if record["round_id"] != round_.round_id:
         raise RoundError(
-            f"{path} holds the decisions of round {said['round_id'][:12]!a}, not those of "
+            f"{path} holds the decisions of round {record['round_id'][:12]!a}, not those of "
             f"{round_.round_id[:12]}: put it back in its place, or remove it, and call again"
         )
-    return Decisions(**{field.name: said[field.name] for field in fields(Decisions)})
+    return Decisions(**{field.name: record[field.name] for field in fields(Decisions)})
 
 
 class Journal:

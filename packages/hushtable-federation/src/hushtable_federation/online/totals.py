@@ -79,7 +79,7 @@ class OpenedTotals:
         sent: Mapping[str, Words],
         own: Mapping[str, bytes],
         outside: Mapping[str, Mapping[str, bytes]],
-        said: Mapping[str, Words],
+        claims: Mapping[str, Words],
     ) -> "OpenedTotals":
         """Open the totals.
 
@@ -97,7 +97,7 @@ class OpenedTotals:
             Keys of their own masks.
         outside : mapping of str to mapping of str to bytes
             Keys of their masks with sites that are not on the list.
-        said : mapping of str to ndarray of shape (n_sites, n_tables), uint64
+        claims : mapping of str to ndarray of shape (n_sites, n_tables), uint64
             Of those who answered, the totals of their masks with those on the list, sorted.
         """
         bare = {}
@@ -105,15 +105,15 @@ class OpenedTotals:
             total = of_tables(round_, words) - of_tables(round_, stream(own[name], len(words)))
             away = pairwise_mask(name, outside[name], len(words))
             bare[name] = total - of_tables(round_, away)
-        opened, pairs = cls(), Pairs(bare, said)
+        opened, pairs = cls(), Pairs(bare, claims)
         opened._name(round_, pairs)
         opened._judge(round_, pairs)
         return opened
 
     def _name(self, round_: Round, pairs: "Pairs") -> None:
         """Name the sites that lied for certain; settle what they say of their masks by others."""
-        many = max(enough(round_), len(pairs.said) // 2 + 1)
-        own = {name: _odd(round_, 1, pairs.by_own_words(name)) for name in pairs.said}
+        many = max(enough(round_), len(pairs.claims) // 2 + 1)
+        own = {name: _odd(round_, 1, pairs.by_own_words(name)) for name in pairs.claims}
         lied = {name for name in own if own[name] or len(pairs.differ[name]) >= many}
         for name in sorted(lied):
             why, wrong = _odd(round_, 1, pairs.by_the_others(name, lied)), _WRONG
@@ -160,9 +160,9 @@ class Pairs:
         By site, those who say other totals of their mask with it than it does.
     """
 
-    def __init__(self, bare: Mapping[str, Words], said: Mapping[str, Words]) -> None:
-        self.names, self.said, self._bare = sorted(bare), said, bare
-        self.silent = set(bare) - set(said)
+    def __init__(self, bare: Mapping[str, Words], claims: Mapping[str, Words]) -> None:
+        self.names, self.claims, self._bare = sorted(bare), claims, bare
+        self.silent = set(bare) - set(claims)
         self.differ: dict[str, set[str]] = {name: set() for name in self.names}
         #: What holds of a pair, in order of names; nothing where they differ, or both are silent.
         self._holds: dict[tuple[str, str], Words] = {}
@@ -176,24 +176,24 @@ class Pairs:
                 self._holds[one, other] = given[0]
 
     def _word(self, name: str, other: str) -> Words | None:
-        return self.said[name][self.names.index(other)] if name in self.said else None
+        return self.claims[name][self.names.index(other)] if name in self.claims else None
 
     def by_own_words(self, name: str) -> Words:
         """Return a site's totals by what it says itself."""
-        mine = self.said[name]
+        mine = self.claims[name]
         return self._off(name, {other: mine[i] for i, other in enumerate(self.names)})
 
     def by_the_others(self, name: str, lied: Collection[str]) -> Words:
         """Return a site's totals by what those say who differ with it, and did not lie."""
-        words = {other: self.said[name][i] for i, other in enumerate(self.names)}
+        words = {other: self.claims[name][i] for i, other in enumerate(self.names)}
         for other in self.differ[name] - set(lied):
-            words[other] = self.said[other][self.names.index(name)]
+            words[other] = self.claims[other][self.names.index(name)]
         return self._off(name, words)
 
     def settle(self, name: str, lied: Collection[str]) -> None:
         """Let hold what those say who differ with a site, and did not lie."""
         for other in self.differ[name] - set(lied):
-            word = self.said[other][self.names.index(name)]
+            word = self.claims[other][self.names.index(name)]
             self._holds[min(name, other), max(name, other)] = word
 
     def loosen(self, name: str) -> None:
