@@ -65,7 +65,7 @@ class Folder:
         with Book.open(site.book.path, site.keys.card) as book:
             online = OnlineSite(site.keys, book, site.sketch, policy=policy, plan=plan)
             begin = partial(online.begin, posts.round)
-            if not posts.round.in_steps:
+            if not posts.round.terms.masked:
                 begin = partial(self._submission, site, book, posts.round, policy, plan)
             if not rows:
                 begin = None

@@ -229,7 +229,7 @@ def test_a_site_without_rows_answers_a_round(tmp_path, rng, capsys):
         named = [str(tmp_path / word) if "." in word else word for word in line]
         assert main(named) == 0, capsys.readouterr().err
         sent[name] = path.read_bytes()
-    result = those.collect(round_, sent, at=None).result()
+    result = those.sum(round_, sent, None)
     assert len(result.ledger.shares) == 2
 
 

@@ -26,7 +26,6 @@ from hushtable_federation.book.digests import (
 )
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.masks import pairwise_mask, roster_keys
 from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
 from hushtable_federation.refusals import Refusal, Refused, refusing
 from hushtable_federation.round import Round
@@ -412,7 +411,7 @@ class Reply:
         new_people: bool = False,
         outside_too: bool = False,
     ) -> bytes:
-        """Return the file to send, for a round by file; the same one if it was sent before.
+        """Return the file to send, of a round without masks; the same one if it was sent before.
 
         Parameters
         ----------
@@ -427,26 +426,14 @@ class Reply:
         outside_too
             As in `counted`.
         """
-        terms = self.round.terms
-        if terms.masked and self.round.needed < len(self.round.sites):
+        if self.round.terms.masked:
             raise UsageError(
-                f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
-                "takes a folder (hushtable round sync); by file, all sites take part, or none is "
-                "masked"
+                "sites agree on masks in steps: answer the round in a folder (hushtable round "
+                "sync), or over a carrier"
             )
-        if terms.max_rows is not None:
-            raise UsageError(
-                "the round bounds the rows of a site, which is checked in steps: answer it in a "
-                "folder (hushtable round sync)"
-            )
-        counts = self.counted(sketch, outside_too=outside_too)
-        masks = None
-        if terms.masked:
-            agreed = roster_keys(self.round, self.keys)
-            masks = pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         return self.answer(
-            counts,
-            masks,
+            self.counted(sketch, outside_too=outside_too),
+            None,
             progress,
             rows=rows,
             new_people=new_people,

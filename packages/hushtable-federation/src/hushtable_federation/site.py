@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -140,17 +140,6 @@ class SiteRows:
     def nameless(self, round_: Round) -> int:
         """Return how many earlier answers name no persons."""
         return self._book.nameless(self._settings.data_set, Period.of(round_))
-
-
-@dataclass(frozen=True)
-class FileAnswer:
-    """A site's answer to a round by file: the file, and what it was made of."""
-
-    content: bytes
-    reply: Reply
-    sketch: Sketch
-    #: Earlier answers that name no persons.
-    nameless: int
 
 
 class Site:
@@ -290,7 +279,7 @@ class Site:
     ) -> dict[str, bytes]:
         """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
         reply = self._checked(round_folder.round, book, rows, attendant)
-        if round_folder.round.in_steps:
+        if round_folder.round.terms.masked:
             online = self._online(book, rows, attendant)
             sent = {str(step): one for step, one in online.begin(round_folder.round).items()}
         else:
@@ -302,22 +291,6 @@ class Site:
             sent = {"submission": self._submission(reply, sketch, rows, attendant)}
         attendant.report(reply, rows)
         return sent
-
-    # --- by file ------------------------------------------------------------------------------
-
-    def submit(self, round_: Round, attendant: Attendant = NOBODY) -> FileAnswer:
-        """Answer a round by a file; the same one again if it was answered before.
-
-        Raises `HushTableError` if the round, the rows or the person at the site forbid it.
-        """
-        with self.book() as book:
-            trust(book, round_, attendant.cards, "card")
-            rows = SiteRows(self.settings, book, attendant)
-            reply = self._checked(round_, book, rows, attendant)
-            sketch = rows.count(round_, reply.plan)
-            content = self._submission(reply, sketch, rows, attendant)
-            attendant.report(reply, rows)
-            return FileAnswer(content, reply, sketch, rows.nameless(round_))
 
     def _submission(
         self, reply: Reply, sketch: Sketch, rows: SiteRows, attendant: Attendant

@@ -130,10 +130,6 @@ class OnlineSite:
             with refusing(Refusal.REQUEST):
                 about = self._last = self._round(request) if round_ is None else round_
                 round_id = about.round_id
-                if about.period is not None:
-                    raise Refused(
-                        Refusal.ROUND, f"period {about.period} of a stream: it goes by file"
-                    )
                 asked = Message.read(request, about.coordinator)
             step = asked.step
             return self._answer(about, step, asked)

@@ -17,7 +17,6 @@ from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys, stream
 from hushtable_federation.masks import (
     NONCE_BYTES,
-    ONLINE,
     SHARE_BYTES,
     Bytes,
     Secret,
@@ -69,7 +68,7 @@ def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     own_mask = bytes.fromhex(site.kept("shares")["own_mask"])
     reply = site.reply()
     n_cells = site.round.layout.n_cells
-    masks = pairwise_mask(site.me, roster_keys(site.round, site.keys, ONLINE), n_cells)
+    masks = pairwise_mask(site.me, roster_keys(site.round, site.keys), n_cells)
     masks += stream(own_mask, n_cells)
     rows = site.rows()
     new = site.statement.new_people
@@ -144,10 +143,10 @@ def _check_signed(site: SiteState, asked: Message, sites: shares.Sites) -> None:
             if message.body.get("sites") != sites:
                 raise RoundError(f"{name!r} signed another list of sites than this one did")
             signed += name in sites
-    if signed < site.round.terms.least:
+    if signed < site.round.needed:
         raise Refused(
             Refusal.SITES,
-            f"{signed} sites signed who is in, and {site.round.terms.least} are needed: no share "
+            f"{signed} sites signed who is in, and {site.round.needed} are needed: no share "
             "is given",
         )
 
