@@ -72,7 +72,7 @@ def post(here, round_):
     """Put a round into a folder of its own, if it is not there; return the folder."""
     box = here / f"{Path(round_).stem}.box"
     if not box.exists():
-        box.mkdir()
+        box.mkdir(mode=0o755)  # of one user alone, whatever the umask
         do(*visit(here, box, "lead", "--post", here / round_))
     return box
 
@@ -90,7 +90,7 @@ def hold(here, round_, *names, rows="{}.csv", known=False):
     box, cards = post(here, round_), () if known else trust(here, "lead", *names)
     for _ in range(2):  # their counts, and what takes the masks off
         for name in names:
-            do(*visit(here, box, name, *cards, rows=rows.format(name)))
+            do(*visit(here, box, name, *cards, rows=str(rows).format(name)))
         do(*visit(here, box, "lead"))
     (posted,) = box.glob("*.result.lead.*")
     return Path(shutil.copy(posted, here / f"{Path(round_).stem}.result.hush"))

@@ -193,6 +193,9 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     write_policy("s00.policy.toml", "s00", 1.0, 1e-6, 1)
     sent = {name: site.submit(round_, plan=hidden, at=None) for name, site in those.sites.items()}
     those.sum(round_, sent, None).save("sealed.hush")
+    Path("box").mkdir()
+    those.lead.save("lead.key")
+    run("round sync box --key lead.key --post round.hush")
     those.close()
     hidden.save("p.hush")
     assert read_plan("p.hush").hidden
@@ -200,7 +203,7 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     np.savetxt("r.csv", those.sites["s00"].X, delimiter=",", header="x0,x1,x2", comments="")
     Path("s00.toml").write_text('key = "s00.key"\nplan = "p.hush"\n')
     for line in (
-        "round submit round.hush r.csv --site s00.toml --yes -o s.hush",
+        "round sync box r.csv --site s00.toml --yes",
         "round model sealed.hush --plan p.hush -o s.hush",
     ):
         run(line, code=1)

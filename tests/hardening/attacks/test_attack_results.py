@@ -318,8 +318,3 @@ def test_what_is_asked_wrongly(scene, refused):
     refused("round", "verify", here / "round.hush", says="holds a round")
     refused("round", "verify", scene.result, "--digest", "abc", code=2,
             says="needs the 64 hexadecimal digits")  # fmt: skip
-    scene.those.sites["s00"].keys.save(here / "s00.key")
-    refused("round", "collect", here / "round.hush", *scene.submissions, "--key",
-            here / "s00.key", "-o", here / "x.hush",
-            says=["these are the keys of 's00'", "was opened by 'lead'"])  # fmt: skip
-    assert not (here / "x.hush").exists()

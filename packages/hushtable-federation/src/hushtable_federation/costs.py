@@ -91,7 +91,7 @@ def forecast(
     --------
     >>> from hushtable_federation import Reply, forecast
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> book = here.books["north"]
     >>> _ = Reply(here.round, here.keys["north"], book).submission(here.sketches["north"])
     >>> [f"{one.what}: {one.epsilon:.2f}" for one in forecast(book)][0]

@@ -143,8 +143,9 @@ def _same_sum(collection: Collection, result: Noised, name: str) -> Check:
     if collection.round.terms.masked:
         named = {} if result.seal is None else dict(result.seal.submissions)
         same = named == {site: one.digest for site, one in collection.accepted.items()}
-        is_named = "is" if same else "is not"
-        return Check(same, f"What is in {is_named} what {name} names, and nothing else.")
+        if same:
+            return Check(True, f"{name} names what is in, to the bit, and nothing else.")
+        return Check(False, f"{name} names other submissions than those that are in.")
     try:
         again = collection.result()
     except HushTableError as error:

@@ -261,7 +261,7 @@ class Reply:
     --------
     >>> from hushtable_federation import Reply
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
     >>> content = reply.submission(here.sketches["north"])
     >>> print(f"{reply.epsilon:.2f}")

@@ -269,7 +269,7 @@ class Collection:
     --------
     >>> from hushtable_federation import Collection, Reply
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> collection = Collection(here.round)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
     >>> collection.add("north.hush", reply.submission(here.sketches["north"]))

@@ -49,7 +49,7 @@ class Submission:
     >>> from datetime import UTC, datetime
     >>> from hushtable_federation import Reply, Submission
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
     >>> content = reply.submission(here.sketches["north"])
     >>> Submission.from_bytes(content, "north.hush", here.round, datetime.now(UTC)).site

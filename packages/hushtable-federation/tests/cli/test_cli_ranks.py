@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from cli_helpers import do, visit, write_rows
+from cli_helpers import do, hold, visit, write_rows
 
 
 @pytest.fixture(scope="module")
