@@ -110,9 +110,10 @@ def by_mail(sites):
 
     def call(one, more=""):
         visit = f"round sync box.{one} --key {one}.key -o out.{one} --json {more}"
-        for name in json.loads(month.do(visit))["new_files"]:
-            for other in sorted({*everybody} - {one}):
-                month.files += 1
+        new = json.loads(month.do(visit))["new_files"]
+        for other in sorted({*everybody} - {one}):
+            month.files += bool(new)  # all in one mail
+            for name in new:
                 shutil.copy(f"box.{one}/{name}", f"box.{other}")
 
     call("lead", "--post round.hush")
