@@ -58,11 +58,9 @@ class Site:
         """Answer a round, as with a person here: return the file with the site's counts."""
         reply = Reply(round_, self.keys, self.book, at=at, **options)
         sketch = self.sketch(reply.plan) if sketch is None else sketch
-        if not round_.terms.masked:
-            return reply.submission(sketch, new_people=new_people)
         options |= {"attended": True, "statement": Statement(new_people)}
         with clock_at(at):
-            return self._online(sketch, **options).begin(round_)["masked"]
+            return [*self._online(sketch, **options).begin(round_).values()][-1]
 
     def _online(self, sketch, **options):
         return OnlineSite(self.keys, self.book, lambda plan: sketch, **options)

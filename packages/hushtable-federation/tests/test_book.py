@@ -44,7 +44,8 @@ keys = Keys.load(here / "s00.key")
 round_ = Round.from_bytes((here / "round.hush").read_bytes(), "round.hush")
 with Book.open(here / "s00.book", keys.card) as book:
     reply = site.Reply(round_, keys, book, at=datetime.fromisoformat(sys.argv[2]))
-    content = reply.submission(Sketch.from_data(reply.plan, np.load(here / "rows.npy")))
+    counts = reply.counted(Sketch.from_data(reply.plan, np.load(here / "rows.npy")))
+    content = reply.answer(counts, None).content
     files.write_bytes(here / "s00.submission.hush", content)
 """
 

@@ -27,6 +27,7 @@ from round_helpers import (
     Hand,
     Online,
     clock_at,
+    send,
     total_of,
 )
 
@@ -594,8 +595,8 @@ def test_two_processes_that_answer_one_period(consortium):
     slow = Reply(again, site.keys, site.book, at=again.opened)
     here.round, here.at = first, T0
     here.submit("s00")
-    unchanged(site, lambda: slow.submission(here.rows("s00", 1)), "by another process meanwhile")
-    content = Reply(again, site.keys, site.book, at=again.opened).submission(here.rows("s00", 1))
+    unchanged(site, lambda: send(slow, here.rows("s00", 1)), "by another process meanwhile")
+    content = send(Reply(again, site.keys, site.book, at=again.opened), here.rows("s00", 1))
     assert site.book.answer(again.round_id).content == content
 
 

@@ -1,7 +1,7 @@
 """The site's side of a round: check, count, add noise, write it down, send."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -263,7 +263,7 @@ class Reply:
     >>> from hushtable_federation.rehearsal import Rehearsal
     >>> here = Rehearsal(masked=False)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> content = reply.submission(here.sketches["north"])
+    >>> content = reply.answer(reply.counted(here.sketches["north"]), None).content
     >>> print(f"{reply.epsilon:.2f}")
     1.00
     """
@@ -402,49 +402,10 @@ class Reply:
             check_attended(sketch, terms.max_rows, outside_too)
         return self.round.layout.sent(sketch.counts, self.plan)
 
-    def submission(
-        self,
-        sketch: Sketch,
-        progress: Callable[[int], None] | None = None,
-        *,
-        rows: RowDigests | None = None,
-        new_people: bool = False,
-        outside_too: bool = False,
-    ) -> bytes:
-        """Return the file to send, of a round without masks; the same one if it was sent before.
-
-        Parameters
-        ----------
-        sketch : Sketch
-            The site's rows, counted under `plan`.
-        progress : callable, optional
-            Takes how many more cells have their noise.
-        rows : RowDigests, optional
-            By which the book knows the rows again under another name.
-        new_people : bool
-            Whether the rows are other people's, although the book seems to know them.
-        outside_too
-            As in `counted`.
-        """
-        if self.round.terms.masked:
-            raise UsageError(
-                "sites agree on masks in steps: answer the round in a folder (hushtable round "
-                "sync), or over a carrier"
-            )
-        return self.answer(
-            self.counted(sketch, outside_too=outside_too),
-            None,
-            progress,
-            rows=rows,
-            new_people=new_people,
-            persons=PersonsSeen.of(sketch.persons),
-        ).content
-
     def answer(
         self,
         counts: NDArray[np.int64],
         masks: NDArray[np.uint64] | None,
-        progress: Callable[[int], None] | None = None,
         *,
         rows: RowDigests | None = None,
         new_people: bool = False,
@@ -461,8 +422,10 @@ class Reply:
             As `counted` returned them.
         masks : ndarray of shape (n_cells,), uint64, or None
             What hides them, in a masked round.
-        progress, rows, new_people
-            As in `submission`.
+        rows : RowDigests, optional
+            By which the book knows the rows again under another name.
+        new_people : bool
+            Whether the rows are other people's, although the book seems to know them.
         persons : PersonsSeen
             By which the book knows the persons again, whatever their rows are.
         """
@@ -471,7 +434,7 @@ class Reply:
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
         mixed, mechanism = self.past.mixed(counts), self.round.terms.mechanism
-        sent = mechanisms.add_noise(mixed, mechanism, scale, progress=progress)
+        sent = mechanisms.add_noise(mixed, mechanism, scale)
         with self.book.writing():
             # Another process may have answered meanwhile.
             self.past.check_still()

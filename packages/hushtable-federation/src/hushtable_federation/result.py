@@ -272,7 +272,8 @@ class Collection:
     >>> here = Rehearsal(masked=False)
     >>> collection = Collection(here.round)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> collection.add("north.hush", reply.submission(here.sketches["north"]))
+    >>> sent = reply.answer(reply.counted(here.sketches["north"]), None)
+    >>> collection.add("north.hush", sent.content)
     >>> collection.missing
     ['south']
     """

@@ -59,10 +59,6 @@ class Attendant:
         """Return a reader of the same rows that shows how far it is."""
         return nullcontext(reader)
 
-    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
-        """Return what takes how many more cells have their noise."""
-        return nullcontext(None)
-
 
 NOBODY = Attendant()
 
@@ -279,26 +275,9 @@ class Site:
     ) -> dict[str, bytes]:
         """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
         reply = self._checked(round_folder.round, book, rows, attendant)
-        if round_folder.round.terms.masked:
-            online = self._online(book, rows, attendant)
-            sent = {str(step): one for step, one in online.begin(round_folder.round).items()}
-        else:
-            sketch = rows.count(round_folder.round, reply.plan)
-            for words in sketch.unread:
-                self._log(book).write(
-                    stamp(now()), round_folder.round.round_id, "submission", "unread", words
-                )
-            sent = {"submission": self._submission(reply, sketch, rows, attendant)}
+        sent = self._online(book, rows, attendant).begin(round_folder.round)
         attendant.report(reply, rows)
         return sent
-
-    def _submission(
-        self, reply: Reply, sketch: Sketch, rows: SiteRows, attendant: Attendant
-    ) -> bytes:
-        with attendant.adding_noise(len(sketch.counts)) as progress:
-            return reply.submission(
-                sketch, progress, rows=rows.digests(), **attendant.statement._asdict()
-            )
 
     # --- over a carrier -----------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ class Submission:
     >>> from hushtable_federation.rehearsal import Rehearsal
     >>> here = Rehearsal(masked=False)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> content = reply.submission(here.sketches["north"])
+    >>> content = reply.answer(reply.counted(here.sketches["north"]), None).content
     >>> Submission.from_bytes(content, "north.hush", here.round, datetime.now(UTC)).site
     'north'
     """

@@ -18,6 +18,7 @@ import pyarrow as pa
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable_bench.runner import CaseRun, process_memory
 from hushtable_federation import Book, Keys, Policy, Reply, Round
+from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.clock import now
 
 COLUMNS, BATCH = 10, 65_536
@@ -129,7 +130,8 @@ def answer_twice(persons: int, threads: int = 2) -> RegisterTiming:
                     person="patient", key=book.persons_key, known=reply.barred(),
                 )  # fmt: skip
                 times.append(time.perf_counter())
-                reply.submission(found, new_people=True)
+                seen = PersonsSeen.of(found.persons)
+                reply.answer(reply.counted(found), None, persons=seen, new_people=True)
                 times.append(time.perf_counter())
         assert found.persons is not None
         opened, counted, answered = np.diff(times)

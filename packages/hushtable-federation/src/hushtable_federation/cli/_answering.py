@@ -1,8 +1,8 @@
 """A site before it answers: options, and what the person there is shown and asked."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 from hushtable.cli.errors import check_interrupt
 from hushtable.cli.options import argument, option
 from hushtable.cli.output import print_sentences, print_tally, shown, tally
-from hushtable.cli.progress import cells_bar, watched
+from hushtable.cli.progress import watched
 from hushtable.cli.rows import person_facts, print_persons
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
@@ -137,10 +137,6 @@ class Screen(Attendant):
         with watched(reader, quiet=self._quiet or not self.attended) as watch:
             yield watch.reader
         check_interrupt()
-
-    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
-        """Show how many cells have their noise."""
-        return cells_bar(n_cells, quiet=self._quiet)
 
     def report(self, reply: Reply, rows: SiteRows) -> None:
         """Print how many rows were counted, of whom, and which values lie outside: here alone."""

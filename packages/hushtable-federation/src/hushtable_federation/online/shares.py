@@ -55,7 +55,7 @@ class CountedRows(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """Of a person who is here, about the rows; as in `Reply.submission`."""
+    """Of a person who is here, about the rows; as in `Reply.answer` and `Reply.counted`."""
 
     new_people: bool = False
     outside_too: bool = False

@@ -13,6 +13,7 @@ import numpy as np
 
 from hushtable import files
 from hushtable.errors import HushTableError, RoundError
+from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys, stream
 from hushtable_federation.masks import (
@@ -74,6 +75,16 @@ def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     new = site.statement.new_people
     reply.answer(rows.counts, masks, rows=rows.digests, persons=rows.persons, new_people=new)
     return b"", {}  # what is sent lies with the contribution in the book, once
+
+
+def answer_submission(site: SiteState) -> bytes:
+    """Count the rows and add noise: all that a round without masks asks for."""
+    reply = site.reply()
+    sketch = site.count(reply.plan)
+    counts = reply.counted(sketch, outside_too=site.statement.outside_too)
+    rows, persons = site.recognise(), PersonsSeen.of(sketch.persons)
+    new = site.statement.new_people
+    return reply.answer(counts, None, rows=rows, persons=persons, new_people=new).content
 
 
 def read_masked(round_: Round, name: str, content: bytes) -> Submission:
