@@ -304,7 +304,7 @@ def time_folder(sites: int = FOLDER_SITES, tables: int = TABLES) -> list[FolderT
 
 
 def secure_sum(run: CaseRun, *, sites: Sequence[int] = SITES, tables: int = TABLES) -> None:
-    """Secure sums by file and online, without and with dropouts."""
+    """Secure sums, without and with dropouts."""
     found = [timing for n in sites for timing in time_sites(n, tables)]
     run.table(
         {
