@@ -193,7 +193,7 @@ def campaign(those, hidden, tmp_path):
     given = {"plan": marginals} if hidden else {}
     first = those.open(plan=Layout.of(marginals) if hidden else marginals)
     sent = {name: site.submit(first, **given) for name, site in those.sites.items()}
-    merged = those.collect(first, sent).result(those.lead)
+    merged = those.sum(first, sent)
     merged.save(tmp_path / "marginals.hush")
     result = Result.load(tmp_path / "marginals.hush")
     result.check_round(first)
@@ -208,7 +208,7 @@ def campaign(those, hidden, tmp_path):
         name: site.submit(second, at=second.opened, **({"plan": plans[name]} if hidden else {}))
         for name, site in those.sites.items()
     }
-    total = those.collect(second, sent, second.opened).result(those.lead)
+    total = those.sum(second, sent, second.opened)
     return first, second, merged, total, plans
 
 

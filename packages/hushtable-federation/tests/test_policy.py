@@ -18,7 +18,7 @@ from hushtable_federation.policy import Approval, Policy, load_policy, policy_be
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
-from round_helpers import DEADLINE, SCHEMA, T0, Consortium, Online
+from round_helpers import DEADLINE, SCHEMA, T0, Consortium, Online, send
 
 
 @pytest.fixture
@@ -299,14 +299,14 @@ def test_trust_takes_roles_from_the_round(consortium, tmp_path):
         reply = Reply(round_, site.keys, book, at=T0)
         assert [card.name for card in reply.new] == ["lead", "s01", "s02"]
         with pytest.raises(Refused, match="coordinator 'lead' is not known"):
-            reply.submission(site.sketch(reply.plan))
+            send(reply, site.sketch(reply.plan))
         with pytest.raises(UsageError, match="ask 's01' itself"):
             trust(book, round_, [Keys.generate("s01").card])
         reply.trust(reply.new)
         assert reply.new == []
         assert set(book.known("coordinator")) == {"lead"}
         assert set(book.known("site")) == {"s01", "s02"}
-        reply.submission(site.sketch(reply.plan))
+        send(reply, site.sketch(reply.plan))
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,11 @@ def test_doubt_about_rows_names_the_entry(places):
 def test_rows_that_nobody_named(places):
     places.file("north").write_text('key = "north.key"\n')
     site = Site.open(places.file("north"))
-    round_ = places.open()
-    with pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"):
-        site.submit(round_)
+    with (
+        site.book() as book,
+        pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"),
+    ):
+        SiteRows(site.settings, book, NOBODY).open(Plan.draw(SCHEMA, n_tables=2))
 
 
 def test_no_round_for_this_site(places):

@@ -91,9 +91,10 @@ def forecast(
     --------
     >>> from hushtable_federation import Reply, forecast
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> book = here.books["north"]
-    >>> _ = Reply(here.round, here.keys["north"], book).submission(here.sketches["north"])
+    >>> reply = Reply(here.round, here.keys["north"], book)
+    >>> _ = reply.answer(reply.counted(here.sketches["north"]), None)
     >>> [f"{one.what}: {one.epsilon:.2f}" for one in forecast(book)][0]
     'the round again, or next month: 1.45'
     """

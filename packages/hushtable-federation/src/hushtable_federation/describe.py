@@ -286,7 +286,7 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         *_twice(progress, amend),
         Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {after}, "
              "without rows: the site is needed once more to take the masks off."
-             if progress.round.in_steps else f"Nothing. The result comes after {after}.", sync),
+             if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
         Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
     ]  # fmt: skip
 
@@ -339,7 +339,9 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
 
 def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
     lead = progress.round.coordinator.name
-    follows = "Ask the sites to take the masks off." if progress.round.in_steps else "Add it up."
+    follows = (
+        "Ask the sites to take the masks off." if progress.round.terms.masked else "Add it up."
+    )
     late = progress.those(*MISSING)
     return [
         Todo([lead], follows, sync),
@@ -420,7 +422,7 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
         if missing
         else "Something is there of every site."
     )
-    then = f"Then {lead} goes on." if not round_.in_steps else (
+    then = f"Then {lead} goes on." if not round_.terms.masked else (
         f"Then {lead} asks each site to call once more, without rows, to take the masks off."
     )  # fmt: skip
     return [first, then]

@@ -228,7 +228,7 @@ class Round(Displayed):
             sites = tuple(Card.from_dict(card) for card in record["sites"])
             coordinator = Card.from_dict(record["coordinator"])
             check_roster(sites, coordinator)
-            check_least(terms, sites, coordinator, by_file=layout.horizon is not None)
+            check_least(terms, sites, coordinator, whole=layout.horizon is not None)
             opened, deadline = parsed(record["opened"]), parsed(record["deadline"])
         except (RoundError, ValueError) as error:
             raise PlanError(str(error)) from None
@@ -292,18 +292,14 @@ class Round(Displayed):
         return (self.place.stream if self.place else "") or self.round_id
 
     @property
-    def in_steps(self) -> bool:
-        """Whether it goes on without sites that are lost, which takes several steps."""
-        return self.terms.masked and self.place is None
-
-    @property
     def needed(self) -> int:
         """Sites without which there is no result.
 
-        Of a masked round about a period, which goes by file, these are all of them.
+        Of a masked round about a period, these are all of them: one that is left out would end the
+        stream.
         """
-        by_file = self.terms.masked and self.place is not None
-        return len(self.sites) if by_file else self.terms.least
+        whole = self.terms.masked and self.place is not None
+        return len(self.sites) if whole else self.terms.least
 
     # --- what it costs ------------------------------------------------------------------------
 
@@ -351,20 +347,20 @@ _UNSEEN = str.maketrans("", "", " ._-")
 
 
 def check_least(
-    terms: Terms, sites: Sequence[Card], coordinator: Card, by_file: bool = False
+    terms: Terms, sites: Sequence[Card], coordinator: Card, whole: bool = False
 ) -> None:
     """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
 
     The coordinator may show one list to some sites and another to others, and get both secrets of
     a site that is on one of them only. An honest site signs one list; a site in league with the
     coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
-    need ``2 least`` signatures of at most n + c (+ 1). A round that goes ``by_file`` alone knows no
-    such lists.
+    need ``2 least`` signatures of at most n + c (+ 1). A round that needs the ``whole`` roster has
+    one list alone.
     """
     n = len(sites)
     if terms.least > n:
         raise PlanError(f"{n} sites cannot be at least {terms.least}")
-    if not terms.masked or by_file:
+    if not terms.masked or whole:
         return
     colluders = terms.colluders
     twice = colluders + (coordinator in sites)
@@ -384,7 +380,7 @@ def check_bound(round_: "Round") -> None:
     if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
         raise PlanError(
             "max_rows bounds tables that count each row once: not verdicts, and no period of a "
-            "stream, which goes by file"
+            "stream, whose counts are mixed"
         )
     terms.check_opened(layout.cells)
     if round_.site_scale < _LEAST_SCALE:

@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,6 @@ class Attendant:
     def reading(self, reader: Reader) -> AbstractContextManager[Reader]:
         """Return a reader of the same rows that shows how far it is."""
         return nullcontext(reader)
-
-    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
-        """Return what takes how many more cells have their noise."""
-        return nullcontext(None)
 
 
 NOBODY = Attendant()
@@ -140,17 +136,6 @@ class SiteRows:
     def nameless(self, round_: Round) -> int:
         """Return how many earlier answers name no persons."""
         return self._book.nameless(self._settings.data_set, Period.of(round_))
-
-
-@dataclass(frozen=True)
-class FileAnswer:
-    """A site's answer to a round by file: the file, and what it was made of."""
-
-    content: bytes
-    reply: Reply
-    sketch: Sketch
-    #: Earlier answers that name no persons.
-    nameless: int
 
 
 class Site:
@@ -290,42 +275,9 @@ class Site:
     ) -> dict[str, bytes]:
         """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
         reply = self._checked(round_folder.round, book, rows, attendant)
-        if round_folder.round.in_steps:
-            online = self._online(book, rows, attendant)
-            sent = {str(step): one for step, one in online.begin(round_folder.round).items()}
-        else:
-            sketch = rows.count(round_folder.round, reply.plan)
-            for words in sketch.unread:
-                self._log(book).write(
-                    stamp(now()), round_folder.round.round_id, "submission", "unread", words
-                )
-            sent = {"submission": self._submission(reply, sketch, rows, attendant)}
+        sent = self._online(book, rows, attendant).begin(round_folder.round)
         attendant.report(reply, rows)
         return sent
-
-    # --- by file ------------------------------------------------------------------------------
-
-    def submit(self, round_: Round, attendant: Attendant = NOBODY) -> FileAnswer:
-        """Answer a round by a file; the same one again if it was answered before.
-
-        Raises `HushTableError` if the round, the rows or the person at the site forbid it.
-        """
-        with self.book() as book:
-            trust(book, round_, attendant.cards, "card")
-            rows = SiteRows(self.settings, book, attendant)
-            reply = self._checked(round_, book, rows, attendant)
-            sketch = rows.count(round_, reply.plan)
-            content = self._submission(reply, sketch, rows, attendant)
-            attendant.report(reply, rows)
-            return FileAnswer(content, reply, sketch, rows.nameless(round_))
-
-    def _submission(
-        self, reply: Reply, sketch: Sketch, rows: SiteRows, attendant: Attendant
-    ) -> bytes:
-        with attendant.adding_noise(len(sketch.counts)) as progress:
-            return reply.submission(
-                sketch, progress, rows=rows.digests(), **attendant.statement._asdict()
-            )
 
     # --- over a carrier -----------------------------------------------------------------------
 
