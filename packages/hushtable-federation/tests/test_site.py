@@ -15,7 +15,10 @@ from place_helpers import SCHEMA, Places
 
 #: Entries after the line ``key = "north.key"``, and the error: line and words.
 WRONG = {
-    'polcy = "a"': (2, "unknown entry 'polcy': known are approvals, as,"),
+    'polcy = "a"': (
+        2,
+        "unknown entry 'polcy', misspelt or of a newer version: known are approvals, as,",
+    ),
     "rows = 7": (2, "rows is 7: needs a text"),
     "threads = 0": (2, "threads is 0: needs 1 or more, or -1"),
     "\nthreads = true": (3, "threads is True"),
