@@ -15,7 +15,7 @@ for groups see S. Laur and S. Pasini, *SAS-Based Group Authentication and Key Ag
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -87,11 +87,7 @@ class Hello:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hello as JSON carries it."""
-        return {
-            "card": self.card.to_dict(),
-            "commitment": self.commitment,
-            "signature": self.signature,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> "Hello":
@@ -151,8 +147,7 @@ class Reveal:
 
     def to_bytes(self) -> bytes:
         """Return the file that the others read."""
-        record = {"name": self.name, "nonce": self.nonce, "coordinator": self.coordinator}
-        return _packed("reveal", {**record, "saw": self.saw, "signature": self.signature})
+        return _packed("reveal", asdict(self))
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Reveal":

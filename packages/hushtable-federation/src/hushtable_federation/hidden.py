@@ -11,7 +11,7 @@ import numpy as np
 import rfc8785
 
 from hushtable import files
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, RoundError, UsageError
@@ -126,11 +126,6 @@ def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
     return files.pack("secret", {"secret": record}, {}, keys.sign)
 
 
-def opened_secret(content: bytes, keys: Keys, known: Known, path: str = "the secret") -> bytes:
-    """Return the secret in a file of `seal_secret`, as `SealedSecret.open` does."""
-    return SealedSecret.from_bytes(content, path).open(keys, known)
-
-
 def check_secret(secret: bytes) -> bytes:
     """Return a secret that is long enough; raises `UsageError` otherwise."""
     if len(secret) < LEAST:
@@ -189,12 +184,10 @@ class SealedSecret:
     def _from_file(cls, read: files.Content) -> "SealedSecret":
         needed = {"sender": object, "key": str, "readers": list[object], "copies": list[str]}
         record = entries(read.manifest.get("secret"), "a sealed secret", needed)
-        try:
+        with translate_errors(PlanError, "a sealed secret"):
             sender = Card.from_dict(record["sender"])
-            readers = tuple(Card.from_dict(card) for card in record["readers"])
+            readers = tuple(map(Card.from_dict, record["readers"]))
             check_roster(readers, sender)
-        except RoundError as error:
-            raise PlanError(f"a sealed secret: {error}") from None
         if sender not in readers:
             raise PlanError("the sender of the secret is none of its readers")
         texts, least = (record["key"], *record["copies"]), 2 * (LEAST + 16)

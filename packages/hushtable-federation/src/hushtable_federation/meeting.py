@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hushtable import files
-from hushtable.arguments import entries, is_digest
+from hushtable.arguments import entries, is_digest, translate_errors
 from hushtable.errors import FileError, PlanError, RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now, stamp
@@ -180,11 +180,9 @@ def read_verified(path: str | os.PathLike[str]) -> list[Card]:
     """Return the cards that `confirm` wrote for a coordinator; raises `FileError` on others."""
     check_private(path, "meet again")
     record = read_json(path, "verified", "meet")
-    try:
+    with translate_errors(FileError, f"{path}: holds no verified cards"):
         entries(record, "a file", {"how": str, "code": str, "at": str, "cards": list})
         return [Card.from_dict(card) for card in record["cards"]]
-    except (PlanError, RoundError) as error:
-        raise FileError(f"{path}: holds no verified cards: {error}") from None
 
 
 class MeetingFolder(Protocol):

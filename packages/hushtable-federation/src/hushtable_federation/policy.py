@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hushtable import signatures
-from hushtable.arguments import entries, is_digest, whole
+from hushtable.arguments import entries, is_digest, translate_errors, whole
 from hushtable.data.schema import Feature, Schema
-from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
+from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
@@ -361,12 +361,8 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
             "and look through what it says"
         )
     file, digest = TomlFile.parsed(path, content), hashlib.sha256(content).hexdigest()
-    try:
+    with translate_errors(FileError, str(path)):
         return _policy(file, digest)
-    except FileError:
-        raise
-    except HushTableError as error:
-        raise FileError(f"{path}: {error}") from None
 
 
 def policy_beside(key: str | os.PathLike[str]) -> Path:
