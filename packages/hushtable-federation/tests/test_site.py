@@ -1,6 +1,8 @@
 """The front doors: a site's file, each of its errors by line, and a round in Python."""
 
 import re
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -147,3 +149,16 @@ def test_no_round_for_this_site(places):
     for party in (Site.open(places.file("north")), Coordinator.open(places.folder / "lead.key")):
         with pytest.raises(UsageError, match="holds no round for"):
             partial(party.sync, places.folder / "box")()
+
+
+def test_any_public_name_may_be_the_first_that_is_imported():
+    """Modules that import each other show by the first import alone: each name is imported anew."""
+    code = """
+import sys
+import hushtable_federation
+for name in hushtable_federation.__all__:
+    for module in [one for one in sys.modules if one.startswith("hushtable_federation")]:
+        del sys.modules[module]
+    exec(f"from hushtable_federation import {name}")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
