@@ -242,15 +242,7 @@ class Seen:
     def code(self, reveals: Mapping[str, Reveal]) -> str:
         """Return the code: nine decimal digits, the same for all who saw the same.
 
-        Parameters
-        ----------
-        reveals : mapping of str to Reveal
-            Everybody's, by name.
-
-        Raises
-        ------
-        RoundError
-            If one is missing, or fails `check`.
+        Takes everybody's reveal, by name; raises `RoundError` if one is missing, or fails `check`.
         """
         missing = sorted({*self.saw} - {*reveals})
         if missing:
@@ -269,12 +261,8 @@ def _packed(kind: str, content: dict[str, Any]) -> bytes:
 def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
     """Return the one hello of a party, of the files that lie under its name.
 
-    Raises
-    ------
-    FileError
-        If none of them can be read: it may still be on its way.
-    RoundError
-        If two of them differ, or one is of somebody else.
+    Raises `FileError` if none of them can be read, as it may still be on its way, and `RoundError`
+    if two of them differ, or one is of somebody else.
     """
     found: dict[str, Hello] = {}
     failure: Exception = FileError(f"the hello of {name!r} is not whole yet")

@@ -90,21 +90,11 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
-    """Return the file by which one site hands a secret to the others.
+    """Return the file by which one site hands a secret to the others, and which it opens, too.
 
-    Parameters
-    ----------
-    secret : bytes
-        32 or more that nobody can guess.
-    keys : Keys
-        Of the site that seals it, which can open it, too.
-    cards : sequence of Card
-        Of the other sites, never of the coordinator.
-
-    Raises
-    ------
-    UsageError, RoundError
-        If the secret is short, there is no other site, or two cards share a name or keys.
+    The secret has 32 bytes or more that nobody can guess; the cards are those of the other sites,
+    never of the coordinator. Raises `UsageError` or `RoundError` if the secret is short, there is
+    no other site, or two cards share a name or keys.
     """
     check_secret(secret)
     readers = tuple(sorted({keys.card, *cards}, key=lambda card: card.name))
@@ -112,14 +102,15 @@ def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
         raise UsageError("a secret is sealed for other sites: give their cards (--site)")
     check_roster(readers, keys.card)
     drawn = crypto().X25519PrivateKey.generate()
-    about = _context(keys.card, drawn.public_key().public_bytes_raw().hex(), readers)
+    key = drawn.public_key().public_bytes_raw().hex()
+    about = _context(keys.card, key, readers)
     copies = [
         _cipher(drawn, card.masking, about, card).encrypt(_NONCE, secret, None).hex()
         for card in readers
     ]
     record = {
         "sender": keys.card.to_dict(),
-        "key": drawn.public_key().public_bytes_raw().hex(),
+        "key": key,
         "readers": [card.to_dict() for card in readers],
         "copies": copies,
     }
@@ -164,12 +155,8 @@ class SealedSecret:
     def from_bytes(cls, content: bytes, path: str = "the secret") -> "SealedSecret":
         """Check and read a file; ``path`` names it in errors.
 
-        Raises
-        ------
-        FileError
-            If it is no intact file of a sealed secret.
-        RoundError
-            If the sender named in it did not sign it.
+        Raises `FileError` if it is no intact file of a sealed secret, and `RoundError` if the
+        sender named in it did not sign it.
         """
         read = files.unpack(content, path).expect("secret")
         made = read.build(cls._from_file)
@@ -220,18 +207,9 @@ class SealedSecret:
     def open(self, keys: Keys, known: Known) -> bytes:
         """Return the secret.
 
-        Parameters
-        ----------
-        keys : Keys
-            Of one of its readers.
-        known : mapping of role to mapping of name to fingerprint
-            Whom this site knows, and as what; `Policy.pins` returns it.
-
-        Raises
-        ------
-        RoundError
-            If it was not sealed for these keys, was changed, comes from somebody who is not known
-            here as a site, or can be read by somebody who is known as a coordinator alone.
+        Raises `RoundError` if it was not sealed for these keys, was changed, comes from somebody
+        who is not ``known`` here as a site, or can be read by somebody who is known as a
+        coordinator alone.
         """
         me = keys.card
         self.check_reader(me)
