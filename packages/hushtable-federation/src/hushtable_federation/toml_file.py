@@ -29,7 +29,7 @@ TEXT: Kind = (lambda value: isinstance(value, str) and bool(value), "a text")
 
 @dataclass(frozen=True)
 class TomlFile:
-    """What a file says, and its text, by which errors find the line of an entry."""
+    """Entries of a file, and its text, by which errors find the line of an entry."""
 
     path: Path
     text: str
