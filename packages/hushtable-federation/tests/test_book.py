@@ -1,6 +1,7 @@
 """The site's book survives kill -9 at any moment, and two processes at once."""
 
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from hushtable import Plan, Sketch
+from hushtable.errors import FileError, PrivacyError
 from hushtable_federation.book.book import Book
+from hushtable_federation.reply import Reply
 from round_helpers import SCHEMA, T0, Consortium, send
 
 #: Moments in which a site may die while it answers, as what is patched to kill.
@@ -110,17 +113,12 @@ def test_who_comes_second_gets_what_was_noted_first(consortium):
     """Between its look into the book and its own note, another process may have answered."""
     those = consortium(2)
     round_, site = those.open(), those.sites["s00"]
-    from hushtable_federation.reply import Reply
-
     replies = [Reply(round_, site.keys, site.book, at=T0) for _ in range(2)]
     first, second = (send(reply, site.sketch(those.plan)) for reply in replies)
     assert first == second
 
 
 def test_a_cap_that_was_reached_in_between(consortium):
-    from hushtable.errors import PrivacyError
-    from hushtable_federation.reply import Reply
-
     those = consortium(2, cap=1.0)
     site = those.sites["s00"]
     rounds = [those.open(title=title) for title in "ab"]
@@ -132,10 +130,6 @@ def test_a_cap_that_was_reached_in_between(consortium):
 
 
 def test_a_book_of_another_version(consortium):
-    import sqlite3
-
-    from hushtable.errors import FileError
-
     path = consortium(2).sites["s00"].book.path
     with sqlite3.connect(path) as db:
         db.execute("pragma user_version = 9")

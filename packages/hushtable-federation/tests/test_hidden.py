@@ -10,7 +10,6 @@ from hushtable_federation.coordinator import check_drawn_from, round_after, tabl
 from hushtable_federation.hidden import (
     SealedSecret,
     draw_hidden,
-    opened_secret,
     read_plan,
     seal_secret,
 )
@@ -33,6 +32,10 @@ def known(*sites, leads=(LEAD,)):
 
 
 ALL = known(NORTH, SOUTH, WEST)
+
+
+def opened_secret(content, keys, known):
+    return SealedSecret.from_bytes(content).open(keys, known)
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.hidden import opened_secret, read_secret
+from hushtable_federation.hidden import SealedSecret, read_secret
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.online.messages import STEPS, Message
@@ -232,7 +232,9 @@ def _of_round(content: bytes) -> None:
         sealed.open(seeds.round_().plan)
     elif kind == "secret":
         pins = {name: seeds.keys(name).card.fingerprint for name in seeds.NAMES}
-        opened_secret(content, seeds.keys("south"), {"site": pins, "coordinator": {}})
+        SealedSecret.from_bytes(content).open(
+            seeds.keys("south"), {"site": pins, "coordinator": {}}
+        )
     else:
         asked = seeds.round_(masked=False)
         Submission.from_bytes(content, "a.hush", asked, seeds.NOW)

@@ -33,9 +33,7 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
     what = "the columns of a plan that is hidden here"
     if plan is not None:
         names = plan.schema.names
-        more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
-        columns = "column" if len(names) == 1 else "columns"
-        what = f"{len(names):,} {columns} ({', '.join(names[:8])}{more})"
+        what = _listed(names, " column" if len(names) == 1 else " columns")
     noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
     if terms.masked:
         least = "all" if round_.needed == k else f"at least {terms.least} of"
@@ -110,9 +108,9 @@ def result_view(result: Result) -> View:
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{len(names):,} ({', '.join(names[:most])}{more})"
+def _listed(names: Sequence[str], noun: str = "") -> str:
+    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+    return f"{len(names):,}{noun} ({', '.join(names[:8])}{more})"
 
 
 #: Stands for the file of a result in commands, where it is not known which one.
