@@ -2,17 +2,20 @@
 
 import glob
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
-from hushtable.cli.options import Json, Threads, argument, flag, option
-from hushtable.cli.output import Target, finish, listed, size
+from hushtable.cli.options import Threads, argument, flag, option
+from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
-from hushtable.cli.rows import READS, Reads, Rows, names_in
+from hushtable.cli.result import Block, CommandResult
+from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.options import names_in
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
@@ -69,8 +72,7 @@ def report(
     values: _Values = False,
     threads: Threads = -1,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
     It holds what MODEL shows; with DATA, the distribution of scores, missing values and drift;
@@ -97,14 +99,14 @@ def report(
         if opened is None:
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
-        given = Rows(data, reads, opened.reading, threads, as_json)
+        given = Rows(data, reads, opened.reading, threads)
         shown = RowsToShow(rows, values, tuple(names), id_)
         scores = _scores(opened, given, contamination, shown, ranked)
     offset = None if opened is None else opened.threshold
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
     facts = {"command": "report", "report": str(output), **_facts(made, scores)}
-    finish(as_json, facts, lambda: _print(made, target, subject.name))
+    return CommandResult(facts, _blocks(made, target, subject.name))
 
 
 def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
@@ -152,7 +154,7 @@ def _scores(
 ) -> Scores:
     scorer = opened.scorer
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
-    with watched(reader, passes=passes(scorer.sketch), quiet=rows.quiet) as watch:
+    with watched(reader, passes=passes(scorer.sketch)) as watch:
         return score_rows(
             scorer,
             opened.threshold,
@@ -165,14 +167,14 @@ def _scores(
         )
 
 
-def _print(made: Report, target: Target, model: str) -> None:
-    print(f"Wrote {target}: {listed(made.sections, most=9)}.")
+def _blocks(made: Report, target: Target, model: str) -> Iterator[Block]:
+    yield f"Wrote {target}: {listed(made.sections, most=9)}."
     if not made.reasons_to_stay:
-        print(f"It may go wherever {model} may go.")
+        yield f"It may go wherever {model} may go."
         return
-    print("Keep it where the rows are:")
+    yield "Keep it where the rows are:"
     for reason in made.reasons_to_stay:
-        print(f"  {reason}")
+        yield f"  {reason}"
 
 
 def check_page(output: Path) -> None:
