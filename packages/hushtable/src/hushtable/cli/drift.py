@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from hushtable import files
-from hushtable.cli.options import Threads, argument, option
+from hushtable.cli.options import Threads, argument, number, option
 from hushtable.cli.output import listed, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
@@ -127,10 +127,7 @@ def drift(
 def _limit(text: str | None) -> Any:
     if text is None or text == "chance":
         return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
+    value = number(text)
     if not 0.0 <= value <= 1.0:
         raise UsageError(f"--fail-above {text}: needs a number from 0 to 1, or chance")
     return value

@@ -9,7 +9,7 @@ import typer
 
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector
-from hushtable.cli.options import flag, option
+from hushtable.cli.options import flag, number, option
 from hushtable.cli.output import Target, shown, tally, tally_blocks
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
@@ -203,10 +203,7 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
 def _contamination(value: str) -> str | float:
     if value == "auto":
         return value
-    try:
-        share = float(value)
-    except ValueError:
-        share = -1.0
+    share = number(value)
     if not 0.0 < share <= 0.5:
         raise UsageError(f"--contamination {value}: needs auto, or a share above 0 and at most 0.5")
     return share

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.counts import count, save_learned
+from hushtable.cli.counts import save_learned
 from hushtable.cli.options import Output, argument, flag, option
-from hushtable.cli.output import Target, listed
+from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.review import answers_in, is_log
 from hushtable.cli.rows import READS, Reads, Rows

@@ -84,8 +84,7 @@ class OutputFolder:
             written[:] = [str(self)]
 
     def __str__(self) -> str:
-        files = "1 file" if self._files == 1 else f"{self._files:,} files"
-        return f"{files} in {self.path}"
+        return f"{count(self._files, 'file')} in {self.path}"
 
 
 def _check_folder(folder: Path, what: str) -> None:
@@ -129,6 +128,11 @@ def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> No
 def shown(name: str) -> str:
     """Return a name that may come from somebody else's file, safe to print on a terminal."""
     return escaped(name, kept="")
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -8,14 +8,13 @@ from typing import Annotated, Any
 
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
-from hushtable.cli.options import Threads, argument, flag, option
+from hushtable.cli.options import Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.data.options import names_in
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
@@ -86,8 +85,8 @@ def report(
     """
     check_page(output)
     _check_rows(data is not None, rows, contamination, ranks)
-    id_ = reads.id_or(id_) if rows else id_
-    names = _kept(rows, id_, keep)
+    id_, names = (reads if rows else READS).beside(id_, keep)
+    _check_kept(names, rows)
     if round_ is not None and parts is None:
         raise UsageError("--round needs what the sites sent: give --parts")
     others = [path for path in (model, ranks, round_) if path is not None]
@@ -115,18 +114,15 @@ def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | No
         raise UsageError(
             "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
         )
-    if share is not None and not 0.0 < share <= 0.5:
-        raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
+    check_contamination(share)
 
 
-def _kept(n_shown: int, id_: str | None, keep: str | None) -> list[str]:
-    """Return the columns that --id and --keep name."""
-    names = [*([] if id_ is None else [id_]), *([] if keep is None else names_in(keep))]
+def _check_kept(names: list[str], n_shown: int) -> None:
+    """Refuse columns of --id and --keep without rows, and those that are named twice."""
     if names and not n_shown:
         raise UsageError("--id and --keep are about single rows: give --rows with them")
     if len(set(names)) < len(names):
         raise UsageError("--id and --keep name a column twice: name each once")
-    return names
 
 
 def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:

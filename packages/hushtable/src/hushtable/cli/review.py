@@ -14,16 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from hushtable.cli.counts import count, save_learned
+from hushtable.cli.counts import save_learned
 from hushtable.cli.errors import written
 from hushtable.cli.options import Data, ModelFile, Threads, option
-from hushtable.cli.output import Target, print_sentences, print_table, shown
+from hushtable.cli.output import Target, count, print_sentences, print_table, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines
 from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
 from hushtable.cli.tables import harmless
-from hushtable.data.options import names_in, notes
+from hushtable.data.options import notes
 from hushtable.data.readers import paths
 from hushtable.errors import DataError, FileError, UsageError, explain
 from hushtable.scores.review import ANSWERS, FINE, OUTLIER, SKIP, Answer, Review, ReviewRow
@@ -344,8 +344,8 @@ def review(
     Example:
       hushtable review patients.csv --model model.hush --id "Patient ID" -o learned.hush
     """
-    id_ = reads.id_or(id_)
-    kept = list(dict.fromkeys([*([] if id_ is None else [id_]), *names_in(keep or "")]))
+    id_, kept = reads.beside(id_, keep)
+    kept = list(dict.fromkeys(kept))
     path = _log_of(data, log)
     target = None if output is None else Target(output, [data, model, path])
     scorer, _, reading, usual = open_model(model, id_)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.cli.counts import read_counts, signed_by, standing
-from hushtable.cli.options import Data, ModelFile, Threads, flag, option
+from hushtable.cli.options import Data, ModelFile, Threads, check_contamination, flag, option
 from hushtable.cli.output import OutputFolder, Target, shown, tally, tally_blocks
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
@@ -29,7 +29,6 @@ from hushtable.cli.tables import (
     write_top,
 )
 from hushtable.data.columns import as_column, texts_column
-from hushtable.data.options import names_in
 from hushtable.data.readers import Reader, one_after_other
 from hushtable.errors import DataError, UsageError
 from hushtable.scores import models
@@ -60,8 +59,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if sum(way is not None for way in (self.share, self.count, self.score)) > 1:
             raise UsageError("--contamination, --count and --threshold exclude each other")
-        if self.share is not None and not 0.0 < self.share <= 0.5:
-            raise UsageError(f"--contamination {self.share}: needs a share above 0, at most 0.5")
+        check_contamination(self.share)
         if self.count is not None and self.count < 1:
             raise UsageError(f"--count {self.count}: needs 1 or more")
 
@@ -344,8 +342,7 @@ def score(
       hushtable score lake/ --model model.hush -o scores
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
-    id_ = reads.id_or(id_)
-    kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
+    id_, kept = reads.beside(id_, keep)
     line = Threshold(contamination, count, threshold, ranked=ranks is not None)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")

@@ -15,8 +15,8 @@ import typer
 
 from hushtable.cli.drift import drift_facts, drift_words, measured
 from hushtable.cli.errors import written
-from hushtable.cli.options import ModelFile, Threads, argument, option
-from hushtable.cli.output import OutputFolder, Target, shown
+from hushtable.cli.options import ModelFile, Threads, argument, number, option
+from hushtable.cli.output import OutputFolder, Target, count, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable, as_text
 from hushtable.cli.rows import READS, Reads
@@ -24,7 +24,7 @@ from hushtable.cli.score import open_model
 from hushtable.cli.tables import LISTS, check_top, endings, write_top
 from hushtable.cli.watch_state import Files, NewRows, WatchPlace
 from hushtable.counts.sketch import Sketch
-from hushtable.data.options import RowOptions, names_in, notes
+from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
@@ -49,10 +49,7 @@ class Limits:
             if one.strip() == "drift":
                 drift = True
                 continue
-            try:
-                share = float(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
-            except ValueError:
-                share = math.nan
+            share = number(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
             if not 0.0 <= share <= 1.0:
                 raise UsageError(f"--fail-above {text}: needs a share such as 2%, or drift")
         return cls(share, drift)
@@ -297,8 +294,7 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
-    id_ = reads.id_or(id_)
-    kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
+    id_, kept = reads.beside(id_, keep)
     check_top(output / f"top.{format}", kept)
     limits, folder = Limits.of(fail_above), OutputFolder(output)
     run = WatchRun(model, reads, id_, kept, top, threshold, threads)
@@ -326,8 +322,7 @@ def _code(facts: dict[str, Any]) -> int:
     """Return the exit code; note what failed."""
     if not facts["failed"]:
         return _ABOVE if facts["above"] else 0
-    n, first = len(facts["failed"]), facts["failed"][0]["error"]
-    files = "1 file" if n == 1 else f"{n:,} files"
+    files, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
     notes.append(f"error: {files} could not be read: {first}")
     return _FAILED
 

@@ -96,9 +96,14 @@ class RowOptions:
         sources: list[str] = self.recipe.sources_of(self.schema)
         return sources
 
-    def id_or(self, id_: str | None) -> str | None:
-        """Return the column that tells rows: the one that is named, or the key of OMOP rows."""
-        return self.recipe.key if id_ is None and self.recipe is not None else id_
+    def beside(self, id_: str | None, keep: str | None) -> tuple[str | None, list[str]]:
+        """Return the column that tells rows, and all that are kept beside the features.
+
+        Of OMOP rows that column is their key, unless another is named.
+        """
+        if id_ is None and self.recipe is not None:
+            id_ = self.recipe.key
+        return id_, [*([] if id_ is None else [id_]), *names_in(keep or "")]
 
     @property
     def reading(self) -> Reading:
