@@ -40,6 +40,7 @@ from hushtable import (
     load,
 )
 from hushtable.cli.inspect_ import inspect
+from hushtable.cli.result import machine_output
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
@@ -196,8 +197,10 @@ def _use_verdicts(plan: Plan, rows: pa.Table, loaded: object) -> None:
 def _hush(content: bytes) -> None:
     path = _file(content, "a.hush")
     with contextlib.redirect_stdout(io.StringIO()):
-        inspect(path)
-        inspect(path, as_json=True)
+        for machines in (False, True):
+            with machine_output(machines):
+                if (result := inspect(path)) is not None:
+                    result.write()
     _use(load(path))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.counts.sketch import Sketch
+from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.plans.plan import Plan
@@ -74,18 +75,14 @@ class SiteRows:
 
     def open(self, plan: Plan) -> None:
         """Open the rows under a plan's schema; what cannot be read is refused here."""
-        from hushtable.cli.errors import notes  # Typer takes a fifth of a second
-        from hushtable.cli.rows import Reads
-        from hushtable.cli.rows import person_columns as kept
-
         settings, known = self._settings, len(notes)
         if settings.rows is None:
             raise UsageError(
                 "no rows are given: name them in the site's file (rows = ...), or in the command"
             )
-        keep, attended = kept(settings.person, plan.schema), self._attendant.attended
+        keep, attended = person_columns(settings.person, plan.schema), self._attendant.attended
         try:
-            self._reader = Reads(**settings.reads).open_as(
+            self._reader = RowOptions(**settings.reads).open_as(
                 settings.rows, plan.schema, keep=keep, attended=attended
             )
         except DataError as error:
