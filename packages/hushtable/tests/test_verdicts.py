@@ -283,14 +283,6 @@ def test_a_detector_is_saved_with_its_verdicts(tmp_path, detector):
     )
 
 
-def test_verdicts_are_saved_by_themselves(tmp_path, fitted):
-    X, y = some()
-    verdicts = Verdicts.from_data(fitted.plan_, X, y)
-    verdicts.save(tmp_path / "v.hush")
-    assert (tmp_path / "v.hush").stat().st_mode & 0o777 == 0o600
-    assert load(tmp_path / "v.hush") == verdicts
-
-
 def test_a_pickle_scores_the_same(detector):
     X, y = some()
     again = pickle.loads(pickle.dumps(detector.learn(X, y)))
