@@ -344,12 +344,6 @@ def test_a_second_pass_is_refused(plan, sketch, X):
         plan.second_pass(sketch.release(1.0))
 
 
-def test_samples_of_fixed_size_are_refused(plan, X):
-    sampled = Sketch.from_data(plan, X, max_samples=50, random_state=0)
-    with pytest.raises(PrivacyError, match="random samples of fixed size"):
-        sampled.release(1.0)
-
-
 def test_a_seed_for_the_noise_is_refused(sketch):
     with pytest.raises(PrivacyError, match="noise takes no seed"):
         sketch.release(1.0, random_state=0)
