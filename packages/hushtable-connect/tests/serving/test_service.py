@@ -1,7 +1,6 @@
 """The example service: the library's answers, its words for bad rows, and many at once."""
 
 import asyncio
-import importlib.util
 import json
 from importlib.util import find_spec
 
@@ -41,10 +40,7 @@ def model(tmp_path_factory):
 def app(model):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HUSHTABLE_MODEL", str(model[0]))
-        spec = importlib.util.spec_from_file_location("service", EXAMPLE)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return module.app
+        return places.script(EXAMPLE).app
 
 
 def ask(app, *requests):
