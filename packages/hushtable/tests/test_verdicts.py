@@ -7,6 +7,7 @@ import math
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -85,6 +86,14 @@ def test_counts_are_those_of_the_rows_of_each_verdict(fitted):
     for counts, verdict in ((found.outliers, 1), (found.fine, 0)):
         np.testing.assert_array_equal(counts, Sketch.from_data(plan, X[y == verdict]).counts)
     assert (found.n_outliers, found.n_fine, found.n_rows) == (y.sum(), (1 - y).sum(), len(y))
+
+
+def test_counts_below_zero_are_refused(fitted):
+    verdicts = Verdicts.from_data(fitted.plan_, *some())
+    counts = verdicts.outliers.copy()
+    counts[0], counts[1] = -1, counts[:2].sum() + 1  # as many rows in each table as before
+    with pytest.raises(PlanError, match="outliers needs the same rows in each table"):
+        replace(verdicts, outliers=counts)
 
 
 def test_rows_with_both_verdicts_are_told(fitted):
