@@ -22,9 +22,9 @@ OF_THE_FILE = ("protocol", "kind", "arrays", "digest", "signature", "writer")
 
 @pytest.fixture
 def scene(tmp_path):
-    """Three sites, their masked round, what they sent, and the signed result, all in files."""
+    """Three sites, their round without masks, what they sent, and the signed result, all in files."""
     those = Consortium(tmp_path, 3)
-    round_ = those.open(at=now(), deadline=now() + timedelta(days=7))
+    round_ = those.open(at=now(), deadline=now() + timedelta(days=7), masked=False, least=3)
     round_.save(tmp_path / "round.hush")
     rows = ["x0,x1,x2", *(",".join(f"{x:.3f}" for x in row) for row in those.sites["s00"].X)]
     (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
@@ -113,7 +113,7 @@ def test_a_true_result_is_verified_by_every_site(scene, run):
               scene.folder / "s01.book", "--json")  # fmt: skip
     assert own.code == 0, own.err
     facts = json.loads(own.out)
-    assert not facts["recomputed"]  # named, and under masks
+    assert facts["recomputed"]
     assert facts["own_answer"]
     assert facts["signed_by"]["fingerprint"] == scene.those.lead.card.fingerprint
     assert set(facts["submissions"]) == {"s00", "s01", "s02"}
