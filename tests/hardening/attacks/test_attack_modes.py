@@ -193,7 +193,7 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     write_policy("s00.policy.toml", "s00", 1.0, 1e-6, 1)
     sent = {name: site.submit(round_, plan=hidden, at=None) for name, site in those.sites.items()}
     those.sum(round_, sent, None).save("sealed.hush")
-    Path("box").mkdir()
+    Path("box").mkdir(mode=0o755)
     those.lead.save("lead.key")
     run("round sync box --key lead.key --post round.hush")
     those.close()

@@ -21,10 +21,11 @@ OF_THE_FILE = ("protocol", "kind", "arrays", "digest", "signature", "writer")
 
 
 @pytest.fixture
-def scene(tmp_path):
-    """Three sites, their masked round, what they sent, and the signed result, all in files."""
+def scene(tmp_path, request):
+    """Three sites, their round, what they sent, and the signed result, all in files."""
     those = Consortium(tmp_path, 3)
-    round_ = those.open(at=now(), deadline=now() + timedelta(days=7))
+    masked = getattr(request, "param", True)
+    round_ = those.open(at=now(), deadline=now() + timedelta(days=7), masked=masked, least=3)
     round_.save(tmp_path / "round.hush")
     rows = ["x0,x1,x2", *(",".join(f"{x:.3f}" for x in row) for row in those.sites["s00"].X)]
     (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
@@ -108,6 +109,7 @@ def everything_that_reads(scene):
 # --- what is true passes --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("scene", [False], indirect=True, ids=["no masks"])
 def test_a_true_result_is_verified_by_every_site(scene, run):
     own = run("round", "verify", scene.result, *scene.submissions, "--book",
               scene.folder / "s01.book", "--json")  # fmt: skip
@@ -238,6 +240,7 @@ def test_a_card_that_is_not_whole_is_refused(scene, refused):
         refused(*command, says="the card of 'lead' was edited")
 
 
+@pytest.mark.parametrize("scene", [False], indirect=True, ids=["no masks"])
 def test_the_coordinator_itself_changes_the_sum(scene, refused):
     """The true signature over false counts: the submissions say so, and so does another site."""
     written_again(scene.result, scene.changed, scene.those.lead.sign, roll)
