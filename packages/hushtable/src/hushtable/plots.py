@@ -31,6 +31,12 @@ _SHARED = {
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """,
+    "[threshold]": """
+        threshold : float, default=nan
+            Rows with a lower score are outliers; NaN if there is none.
+        unit : str, default=""
+            Of the scores.
+        """,
     "[attributes]": """
         Attributes
         ----------
@@ -126,10 +132,7 @@ class OfScores(Display):
         ----------
         scores : array-like of shape (n,)
             Low is abnormal.
-        threshold : float, default=nan
-            Rows with a lower score are outliers.
-        unit : str, default=""
-            Of the scores.
+        [threshold]
         [axes]
         options : int
             ``bins`` or ``n_rows``, as the class says.
@@ -547,10 +550,7 @@ class RankedOutliersDisplay(OfScores):
         Their numbers, from 0.
     scores : ndarray of shape (n_rows,), float64
         Their scores, from the lowest.
-    threshold : float, default=nan
-        Rows with a lower score are outliers; NaN if there is none.
-    unit : str, default=""
-        Of the scores.
+    [threshold]
     errors : ndarray of shape (n_rows,), float64, optional
         Standard errors of the scores. Lines reach 1.96 of them to each side: 19 times of 20.
 
@@ -585,9 +585,7 @@ class RankedOutliersDisplay(OfScores):
         Parameters
         ----------
         scores : array-like of shape (n,)
-        threshold : float, default=nan
-        unit : str, default=""
-            As in `from_predictions`.
+        [threshold]
         n_rows : int, default=10
             How many to show. Equal scores stand in the order of the rows.
         """
@@ -623,10 +621,7 @@ class ScoreDisplay(OfScores):
     edges : ndarray of shape (n_bins + 1,), float64
         Where the bins end. The threshold is one of the edges, so that a bin holds outliers only
         or none.
-    threshold : float, default=nan
-        Rows with a lower score are outliers; NaN if there is none.
-    unit : str, default=""
-        Of the scores.
+    [threshold]
 
     [attributes]
 
@@ -658,9 +653,7 @@ class ScoreDisplay(OfScores):
         Parameters
         ----------
         scores : array-like of shape (n,)
-        threshold : float, default=nan
-        unit : str, default=""
-            As in `from_predictions`.
+        [threshold]
         bins : int, optional
             How many bins, or one more; by default the square root of the number of rows, within
             10 and 40.
@@ -697,6 +690,7 @@ class ScoreDisplay(OfScores):
         ax.set_ylabel("rows")
 
 
+@dataclass(eq=False, repr=False)
 class VerdictsDisplay(Display):
     """Outliers found among the rows that were looked at, in their order.
 
@@ -719,8 +713,8 @@ class VerdictsDisplay(Display):
     (array([0, 1, 2, 2, 3]), array([0, 0, 1, 2, 3]))
     """
 
-    def __init__(self, found: NDArray[np.int64], before: NDArray[np.int64] | None = None) -> None:
-        self.found, self.before = found, before
+    found: NDArray[np.int64]
+    before: NDArray[np.int64] | None = None
 
     @classmethod
     def from_verdicts(
@@ -758,11 +752,13 @@ class VerdictsDisplay(Display):
         """
         outlier = checked(y)
         if scores is None:
-            return cls(_found(outlier))
+            return cls(_running_total(outlier))
         given = as_scores(scores)
         if len(given) != len(outlier):
             raise UsageError(f"{len(given):,} scores for {len(outlier):,} verdicts: needs one each")
-        return cls(_found(outlier), _found(outlier[np.argsort(given, kind="stable")]))
+        return cls(
+            _running_total(outlier), _running_total(outlier[np.argsort(given, kind="stable")])
+        )
 
     def _draw(self, ax: Any) -> None:
         looks = np.arange(len(self.found))
@@ -778,5 +774,5 @@ class VerdictsDisplay(Display):
         ax.set_ylim(bottom=0)
 
 
-def _found(outlier: NDArray[np.int64]) -> NDArray[np.int64]:
+def _running_total(outlier: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(outlier))
