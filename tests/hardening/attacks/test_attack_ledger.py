@@ -43,11 +43,6 @@ def quick_noise(monkeypatch):
     monkeypatch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
 
 
-def answered(those, round_, names=None):
-    names = list(those.sites) if names is None else names
-    return those.collect(round_, {n: those.sites[n].submit(round_) for n in names}).result()
-
-
 def booked(those):
     return max(site.book.total("all rows") for site in those.sites.values())
 
@@ -55,7 +50,7 @@ def booked(those):
 def first_round(those, share=0.5, **terms):
     """A round of marginals, what came of it, and the plan of the tables that follows."""
     round_ = those.open(plan=Plan.marginals(SCHEMA), share=share, title="first", **terms)
-    result = answered(those, round_)
+    result = those.result(round_)
     return round_, result, Plan.draw(SCHEMA, marginals=result, **TABLES)
 
 
@@ -66,7 +61,7 @@ def test_a_plan_whose_history_was_cut_off(those):
     """v4b: `previous` names the marginals, the plan leaves them out: 1.0 said, 1.41 paid."""
     first, _, honest = first_round(those, share=0.9)
     liar = dataclasses.replace(honest, behind=())
-    result = answered(those, those.open(plan=liar, previous=[first.round_id]))
+    result = those.result(those.open(plan=liar, previous=[first.round_id]))
     assert result.ledger.epsilon == pytest.approx(booked(those))
     assert result.ledger.epsilon > 1.35
 
@@ -74,7 +69,7 @@ def test_a_plan_whose_history_was_cut_off(those):
 def test_another_plan_with_the_marginals_as_previous(those):
     """H_prev: a plan not drawn from the marginals does not count them, whatever is named."""
     first, *_ = first_round(those, share=1.0)
-    result = answered(those, those.open(previous=[first.round_id]))
+    result = those.result(those.open(previous=[first.round_id]))
     assert result.ledger.epsilon == pytest.approx(booked(those))
     assert {len(share.earlier) for share in result.ledger.shares} == {1}
 
@@ -100,13 +95,13 @@ def test_a_history_that_is_forged_proves_nothing(those, masked, lie):
         behind = dataclasses.replace(entry, release=answer.share.release, cost=half)
     else:
         second = those.open(plan=Plan.marginals(SCHEMA), share=0.5, title="again", masked=masked)
-        answered(those, second)
+        those.result(second)
         also = those.sites["s00"].book.answer(second.round_id)
         behind = dataclasses.replace(entry, parts=(answer.share.release, also.share.release))
         if masked:
             behind = dataclasses.replace(behind, pool=None)
     plan = dataclasses.replace(honest, behind=(behind,))
-    result = answered(those, those.open(plan=plan, masked=masked, previous=[first.round_id]))
+    result = those.result(those.open(plan=plan, masked=masked, previous=[first.round_id]))
     assert result.ledger.epsilon >= booked(those) * (1 - 1e-9)
 
 
@@ -115,7 +110,7 @@ def test_people_behind_a_plan_of_others_are_still_covered(those, tmp_path):
     (tmp_path / "others").mkdir()
     others = Consortium(tmp_path / "others", 3)
     first, marginals, plan = first_round(others, share=1.0, epsilon=3.0)
-    result = answered(those, those.open(plan=plan, epsilon=3.2))
+    result = those.result(those.open(plan=plan, epsilon=3.2))
     ledger = result.ledger
     assert ledger.epsilon_at(1) >= marginals.ledger.epsilon
     behind = {f"other {name}": [event(first, others.sites)] for name in others.sites}
@@ -172,7 +167,7 @@ def test_a_person_at_several_sites(those, share, masked_first, masked_then):
     """v5 (b): masked marginals, then tables without masks: 1.451 said at 2 sites, 1.528 true."""
     first, _, plan = first_round(those, share=share, masked=masked_first)
     second = those.open(plan=plan, masked=masked_then, previous=[first.round_id])
-    ledger = answered(those, second).ledger
+    ledger = those.result(second).ledger
     events = [event(first, those.sites), event(second, those.sites)]
     for sites in (1, 2, 3):
         true = paid(dict.fromkeys(those.sites, events), sites, DELTA)

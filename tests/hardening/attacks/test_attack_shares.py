@@ -361,7 +361,7 @@ def test_liars_and_sites_away_many_times(tens):
 def test_few_readers_in_league_with_a_dealer_do_not_lose_a_key(n, least, league, wrong):
     """few_in_a_hundred.py: a dealer and 3 readers of 100, and the sum was lost."""
     names = [f"s{i:03d}" for i in range(n)]
-    round_, secret = SimpleNamespace(names=names, terms=SimpleNamespace(least=least)), bytes(32)
+    round_, secret = SimpleNamespace(names=names, needed=least), bytes(32)
     dealer, other = names[-1], names[0]
 
     def change(place, row):
@@ -379,7 +379,7 @@ def test_few_readers_in_league_with_a_dealer_do_not_lose_a_key(n, least, league,
 
 def test_more_than_can_be_corrected_is_said_with_how_many():
     names = [f"s{i:03d}" for i in range(30)]
-    round_ = SimpleNamespace(names=names, terms=SimpleNamespace(least=20))
+    round_ = SimpleNamespace(names=names, needed=20)
     dealing, rows = dealers.deal(b"about", [bytes(32)], 20, 30)
     rng = random.Random(0)
     given = {
