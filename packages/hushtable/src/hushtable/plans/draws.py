@@ -5,7 +5,7 @@ A new draw is a function, and one call of `register`, here or anywhere else.
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -19,6 +19,8 @@ from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans import families
 from hushtable.plans.families import (
+    MAX_CELLS,
+    Contextual,
     HashFamily,
     RandomFeature,
     RandomProjection,
@@ -82,6 +84,8 @@ class Draw:
     purpose: Purpose = Purpose.SCORES
     #: Score rules in place of ``score``, by the parameter that asks for one.
     variants: Mapping[str, ScoreRule] = field(default_factory=dict)
+    #: Families in place of ``family``, of draws with some parameters.
+    others: tuple[type[HashFamily], ...] = ()
 
     def score_for(self, parameters: Mapping[str, Any]) -> ScoreRule:
         """Return the score rule of a plan that is drawn with these parameters."""
@@ -112,7 +116,8 @@ def register(draw: Draw) -> Draw:
 
     Raises `UsageError` if another kind, or another family, has its name.
     """
-    register_family(draw.family)
+    for family in (draw.family, *draw.others):
+        register_family(family)
     if DRAWS.setdefault(draw.name, draw) is not draw:
         raise UsageError(f"a draw {draw.name!r} is registered already: rename one")
     return draw
@@ -141,7 +146,7 @@ def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
         if family is None:  # of a later version
             return Purpose.SCORES
         raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(DRAWS)}")
-    if family is not None and type(family) is not draw.family:
+    if family is not None and type(family) not in (draw.family, *draw.others):
         raise PlanError(
             f"a plan of {detector!r} needs the hash family {draw.family.name}, and this one has "
             f"{family.name}: get the plan again from whoever drew it"
@@ -222,7 +227,9 @@ def draw_hushtable(
     max_depth: int | None = None,
     novelty: bool = False,
     tails: bool = True,
-) -> RandomFeature:
+    context: Sequence[str] | None = None,
+    n_contexts: int = 256,
+) -> RandomFeature | Contextual:
     """Draw the refined tables: deep codes folded into few cells, and stratified draws.
 
     Depths are uniform on ``min_depth..max_depth``, 8 to 24 by default, and there are 256 cells a
@@ -238,9 +245,15 @@ def draw_hushtable(
 
     Without ``tails``, and under noise, weights are log(1 + kurtosis), a quarter of the cuts follow
     the quantiles, and none the tails.
+
+    With ``context``, names of columns, these hash functions are drawn of the other columns, the
+    behaviour: 3 to 8 a table, folded into 16 cells. The context has functions of its own: 5 to 12 a
+    table, folded into ``n_contexts`` = 256 cells. A single categorical column has a cell for each
+    value instead, if these are no more than a table has room for, or, under noise, than
+    ``n_contexts`` (see `Contextual`).
     """
     m = whole("n_tables", n_tables, 1, 10_000)
-    defaults = (24, 32, 1024) if novelty else (8, 24, 256)
+    defaults = (24, 32, 1024) if novelty else (3, 8, 16) if context else (8, 24, 256)
     low, high, cells = (
         default if given is None else given
         for given, default in zip((min_depth, max_depth, n_cells), defaults, strict=True)
@@ -252,11 +265,111 @@ def draw_hushtable(
     noisy = marginals is not None and marginals.noise_sd > 0.0
     by = FOR_NOVELTY if novelty else REFINED if tails and not noisy else FIRST
     profile = Profile(schema, marginals, by)
-    feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
+    margin = round(min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows) * kernels.LEVELS)
+    if not context:
+        return replace(_refined(schema, rng, depth, profile, profile.weights, cells), margin=margin)
+    if novelty:
+        raise UsageError("context= and novelty=True do not go together: leave one out")
+    inside = context_columns(schema, context)
+    behaviour = _refined(schema, rng, depth, profile, _weights_of(profile, ~inside), cells)
+    most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
+    own = _own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
+    drawn = None if own else _drawn_context(schema, rng, m, profile, inside, most)
+    return paired(behaviour, drawn, own, margin)
+
+
+def _refined(
+    schema: Schema,
+    rng: np.random.Generator,
+    depth: NDArray[np.uint8],
+    profile: Profile,
+    weights: Floats,
+    cells: int,
+) -> RandomFeature:
+    """Draw tables of these depths, stratified over features and cuts."""
+    feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    family = random_feature(schema, rng, depth, feature, position, cells, profile.places)
-    margin = min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows)
-    return replace(family, margin=round(margin * kernels.LEVELS))
+    return random_feature(schema, rng, depth, feature, position, cells, profile.places)
+
+
+#: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.
+#: Measured: see docs/context.md.
+CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
+#: Tables for counts of pairs that will have noise, and contexts of each. Measured: see
+#: docs/context.md.
+PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
+
+
+def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which columns are the context (d,); raises `UsageError` if these cannot be."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"context={names!r}: needs a list of columns, such as ['ward']")
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise UsageError(f"context={unknown}: the columns are {list(schema.names)}")
+    inside = np.isin(np.array(schema.names, object), list(names))
+    constant = [name for name in names if schema.features[schema.names.index(name)].constant]
+    if constant:
+        raise UsageError(
+            f"context={constant}: the column has one value only, so that it tells no rows apart: "
+            "leave it out"
+        )
+    if inside.all():
+        raise UsageError(
+            f"context={list(names)} are all columns: at least one has to be left, to be compared"
+        )
+    return inside
+
+
+def _weights_of(profile: Profile, columns: NDArray[np.bool_]) -> Floats:
+    """Return the weights of some of the columns; all of these alike if they are constant."""
+    weights = np.where(columns, profile.weights, 0.0)
+    return weights if weights.any() else columns.astype(np.float64)
+
+
+def _own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
+    """Return the number, from 1, of the column whose values each have a cell; 0 if none has."""
+    [first, *others] = np.flatnonzero(inside).tolist()
+    feature = schema.features[first]
+    fits = len(feature.categories) + 2 <= most
+    return first + 1 if not others and feature.kind == "categorical" and fits else 0
+
+
+def _drawn_context(
+    schema: Schema,
+    rng: np.random.Generator,
+    m: int,
+    profile: Profile,
+    inside: NDArray[np.bool_],
+    contexts: int,
+) -> RandomFeature:
+    bits = math.log2(contexts)
+    if bits % 1.0:
+        raise UsageError(f"n_contexts={contexts}: needs a power of two")
+    low, high = max(1, int(bits) - SHALLOWER), min(32, int(bits) + DEEPER)
+    depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
+    return _refined(schema, rng, depth, profile, _weights_of(profile, inside), contexts)
+
+
+def paired(
+    behaviour: RandomFeature, context: RandomFeature | None, own: int, margin: int
+) -> Contextual:
+    """Return tables of pairs, given the tables of both parts; or of one, and a feature's number."""
+    schema = behaviour.schema
+    if context is None:
+        drawn = {name: array[:0] for name, array in behaviour.arrays().items()}
+        contexts = len(schema.features[own - 1].categories) + 2
+    else:
+        drawn, contexts = context.arrays(), context.max_cells
+    return Contextual(
+        schema=schema,
+        **behaviour.arrays(),
+        **{f"context_{name}": array for name, array in drawn.items()},
+        contexts=contexts,
+        cells=behaviour.max_cells,
+        own=own,
+        margin=margin,
+    )
 
 
 def _stratified(
@@ -446,13 +559,16 @@ def _salt(rng: np.random.Generator, schema: Schema) -> NDArray[np.uint32]:
 
 
 __all__ = [
-    "DRAWS", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose", "detectors", "draw_of",
-    "purpose_of", "register",
+    "DRAWS", "IN_CONTEXT", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose", "detectors",
+    "draw_of", "purpose_of", "register",
 ]  # fmt: skip
 
 #: How counts of clean rows become scores: one row in a cell is far from none. Measured: see the
 #: docs.
 NOVELTY = ScoreRule("pseudocount_log2", 0.05)
+#: How counts of pairs become scores: 1% of a context's rows are far from none. Measured: see
+#: docs/context.md.
+IN_CONTEXT = ScoreRule("context_log2", 0.01)
 _LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 
 for _draw in (
@@ -464,7 +580,8 @@ for _draw in (
         _SMOOTHED,
         draw_hushtable,
         "HushTable",
-        variants={"novelty": NOVELTY},
+        variants={"novelty": NOVELTY, "context": IN_CONTEXT},
+        others=(families.Contextual,),
     ),
     Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
     Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),

@@ -15,8 +15,10 @@ from hushtable.arguments import entries, generator, whole
 from hushtable.data.schema import Schema
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Purpose, draw_of, purpose_of
+from hushtable.plans.draws import DRAWS, NOVELTY, PRIVATE_PAIRS, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import (
+    WEIGHT,
+    Contextual,
     EquiWidth,
     HashFamily,
     Labelled,
@@ -199,6 +201,13 @@ class Plan(Displayed):
         return None if self.design is None else self.design.horizon
 
     @property
+    def context(self) -> list[str]:
+        """Names of the columns that say what a row is compared with; none as a rule."""
+        if not isinstance(self.family, Contextual):
+            return []
+        return [self.schema.names[j] for j in self.family.context_features]
+
+    @property
     def first_rows(self) -> int:
         """Rows that the first pass counted; of counts with noise the estimate, 1 or more."""
         if self.first_counts is None:
@@ -270,9 +279,10 @@ class Plan(Displayed):
             budget for all (see `hushtable.Periods`). Then ``expected_rows`` are those of all.
         **parameters
             ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
-            ``max_depth``, ``novelty`` and ``tails`` for ``"hushtable"``; ``max_samples``, which
-            sets the depths, for the others. ``novelty=True`` draws deep tables for rows that are
-            known to be clean (see `HushTable`); ``tails=False`` draws as version 0.1 did.
+            ``max_depth``, ``novelty``, ``tails`` and ``context`` for ``"hushtable"``;
+            ``max_samples``, which sets the depths, for the others. ``novelty=True`` draws deep
+            tables for rows that are known to be clean, ``context=["ward"]`` pairs of context and
+            behaviour (see `HushTable`); ``tails=False`` draws as version 0.1 did.
 
         Returns
         -------
@@ -295,7 +305,11 @@ class Plan(Displayed):
                 "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
                 "would leave some of them out, which loses accuracy: draw it with one pass"
             )
+        if passes == 2 and parameters.get("context"):
+            raise UsageError("passes=2 with context=: pairs are counted in one pass")
         laid_out = {} if design is None else design.parameters()
+        if design is not None and parameters.get("context"):
+            laid_out = PRIVATE_PAIRS
         if not set(laid_out) <= set(chosen.parameters):
             raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
         parameters, behind = laid_out | parameters, {spent.release: spent for spent in schema.paid}
@@ -627,12 +641,22 @@ class Plan(Displayed):
 
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell by one vector of counts."""
+        if isinstance(self.family, Contextual):
+            return self._values_in_context(self.family, counts, noise_sd)
         if noise_sd > 0.0:
             return self.score.noisy_values(counts, noise_sd)
         n_rows = self.rows_counted(counts)
         if n_rows == 0:
-            raise UsageError("no rows were counted: add sketches of data before scoring")
+            raise _no_rows()
         return self.score.values(counts, n_rows)
+
+    def _values_in_context(
+        self, family: Contextual, counts: NDArray[np.int64], noise_sd: float
+    ) -> NDArray[np.float64]:
+        if noise_sd == 0.0 and self.rows_counted(counts) == 0:
+            raise _no_rows()
+        shares = family.shares(counts, max(WEIGHT, 2.0 * noise_sd))
+        return np.asarray(self.score.values_in_context(*shares), np.float64)
 
     # --- content and files ------------------------------------------------------------------------
 
@@ -717,6 +741,10 @@ class Plan(Displayed):
         if not parts and self.plan_id != other.plan_id:
             parts.append("same schema and settings, but other hash functions were drawn")
         return "; ".join(parts) or "nothing"
+
+
+def _no_rows() -> UsageError:
+    return UsageError("no rows were counted: add sketches of data before scoring")
 
 
 def _gate_histogram(plan: Plan, first: NDArray[np.int64], noise_sd: float) -> ScoreHistogram:
