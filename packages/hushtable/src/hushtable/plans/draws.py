@@ -253,7 +253,7 @@ def draw_hushtable(
     ``n_contexts`` (see `Contextual`).
     """
     m = whole("n_tables", n_tables, 1, 10_000)
-    defaults = (24, 32, 1024) if novelty else (3, 8, 16) if context else (8, 24, 256)
+    defaults = (24, 32, 1024) if novelty else (8, 24, 256) if context is None else (3, 8, 16)
     low, high, cells = (
         default if given is None else given
         for given, default in zip((min_depth, max_depth, n_cells), defaults, strict=True)
@@ -266,7 +266,7 @@ def draw_hushtable(
     by = FOR_NOVELTY if novelty else REFINED if tails and not noisy else FIRST
     profile = Profile(schema, marginals, by)
     margin = round(min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows) * kernels.LEVELS)
-    if not context:
+    if context is None:
         return replace(_refined(schema, rng, depth, profile, profile.weights, cells), margin=margin)
     if novelty:
         raise UsageError("context= and novelty=True do not go together: leave one out")
@@ -302,11 +302,12 @@ PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3
 
 def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
     """Return which columns are the context (d,); raises `UsageError` if these cannot be."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"context={names!r}: needs a list of columns, such as ['ward']")
-    unknown = [name for name in names if name not in schema.names]
-    if unknown:
-        raise UsageError(f"context={unknown}: the columns are {list(schema.names)}")
+    if not names or isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"context={names!r}: needs a list of names of columns, such as ['ward']")
+    if unknown := [name for name in names if name not in schema.names]:
+        raise UsageError(
+            f"context={unknown}: there is no such column; the columns are {list(schema.names)}"
+        )
     inside = np.isin(np.array(schema.names, object), list(names))
     constant = [name for name in names if schema.features[schema.names.index(name)].constant]
     if constant:

@@ -305,11 +305,13 @@ class Plan(Displayed):
                 "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
                 "would leave some of them out, which loses accuracy: draw it with one pass"
             )
-        if passes == 2 and parameters.get("context"):
-            raise UsageError("passes=2 with context=: pairs are counted in one pass")
-        laid_out = {} if design is None else design.parameters()
-        if design is not None and parameters.get("context"):
-            laid_out = PRIVATE_PAIRS
+        in_context = parameters.get("context") is not None
+        if passes == 2 and in_context:
+            raise UsageError(
+                "passes=2 with context=: rows are compared within their context in one pass over "
+                "all rows: leave passes out"
+            )
+        laid_out = {} if design is None else PRIVATE_PAIRS if in_context else design.parameters()
         if not set(laid_out) <= set(chosen.parameters):
             raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
         parameters, behind = laid_out | parameters, {spent.release: spent for spent in schema.paid}

@@ -176,8 +176,24 @@ class Contextual(Concatenated):
         return *self._functions(codes), self.own - 1, self.cells, self.size
 
     def _functions(self, codes: Codes) -> tuple[Any, Any]:
-        context = None if self.context is None else self.context.functions(codes)
-        return self.behaviour.functions(codes), context
+        """Return the hash functions of behaviour and context, for the kernels and these rows."""
+        which = codes.some_missing
+        if which not in self._laid_out:
+            context = None if self.context is None else _folding(self.context.functions(codes))
+            self._laid_out[which] = _folding(self.behaviour.functions(codes)), context
+        return self._laid_out[which]
+
+    @cached_property
+    def _laid_out(self) -> dict[bool, tuple[Any, Any]]:
+        return {}
+
+
+def _folding(functions: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return hash functions that say of each table whether it folds, also where none does."""
+    first, rows, cuts, subset_at, subsets, folded, offsets = functions
+    if folded is None:
+        folded = np.zeros(len(offsets) - 1, np.uint8)
+    return first, rows, cuts, subset_at, subsets, folded, offsets
 
 
 def _has_cells(feature: Feature, contexts: int) -> bool:
