@@ -43,7 +43,6 @@ MISSING_WORD = 0x7FF8_0000_0000_0000
 # On first use: Numba takes a quarter of a second to import, and where the kernels are built it is
 # not needed.
 _BUILT = {
-    "_contextual": ["count_contextual", "count_pairs_contextual", "sum_contextual"],
     "_encode": ["column_ranges", "encode", "encode_wide", "take_rows"],
     "_equi_width": [
         *("count_equi_width", "count_numbers_equi_width", "count_pairs_equi_width"),
@@ -53,6 +52,7 @@ _BUILT = {
     "_random_feature": [
         *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),
         *("join_values", "rank_codes", "sum_few_random_feature"),
+        *("count_contextual", "count_pairs_contextual", "sum_contextual"),
     ],
     "_row_hash": ["finish_hashes", "fold_words"],
     "_subspace_grid": ["count_subspace_grid", "count_pairs_subspace_grid", "sum_subspace_grid"],

@@ -4,9 +4,8 @@ import numpy as np
 
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import inlined
-from hushtable.kernels._contextual import context_cells
 from hushtable.kernels._mix import fold
-from hushtable.kernels._random_feature import concatenate
+from hushtable.kernels._random_feature import concatenate, context_cells
 
 #: Rows that one loop runs over: half of a block, since the gains of all features stay at hand.
 ROWS = 2_048
@@ -76,6 +75,31 @@ def _within(n, place, begins, cells):
 
 
 @inlined
+def _best_values(n, codes, patterns, moved, table, cells, own, best):
+    """Write the highest value of each row's own cell, and of those by other bits of one feature."""
+    others, folded, size, place, begins = moved
+    for i in range(n):
+        best[i] = own[i]
+    for p in range(len(patterns)):
+        _changed_cells(n, codes, others, patterns[p], folded, size, cells)
+        _within(n, place, begins, cells)
+        for i in range(n):
+            best[i] = max(best[i], table[cells[i]])
+
+
+@inlined
+def _take_rare(rare, rare_rows, of_rows, of_rare):
+    for i in range(rare):
+        of_rare[i] = of_rows[rare_rows[i]]
+
+
+@inlined
+def _take_values(rare, rare_rows, table, cells, own):
+    for i in range(rare):
+        own[i] = table[cells[rare_rows[i]]]
+
+
+@inlined
 def _write(start, stop, gained, total, gains, totals):
     """Write what a block has gained; not by slices, whose shapes' error takes long to compile."""
     for i in range(stop - start):
@@ -125,10 +149,9 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
             _changed_cells(stop - start, full, EVERY_BIT, np.uint32(0), folded, size, cells)
             _within(stop - start, place, begins, cells)
             rare = _rare_rows(stop - start, table, cells, limit, total, rare_rows)
-            for i in range(rare):
-                rare_codes[i] = full[rare_rows[i]]
-                rare_begins[i] = begins[rare_rows[i]]
-                own[i] = table[cells[rare_rows[i]]]
+            _take_rare(rare, rare_rows, full, rare_codes)
+            _take_rare(rare, rare_rows, begins, rare_begins)
+            _take_values(rare, rare_rows, table, cells, own)
             for g in range(groups[t], groups[t + 1]):
                 gain = gained[feature[g]]
                 if at[g] == at[g + 1]:
@@ -137,14 +160,9 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
                     for i in range(rare):
                         gain[rare_rows[i]] += max(0.0, table[cells[i]] - own[i])
                 else:
-                    others = np.uint32(~bits[g])
-                    for i in range(rare):
-                        best[i] = own[i]
-                    for p in range(at[g], at[g + 1]):
-                        _changed_cells(rare, rare_codes, others, patterns[p], folded, size, cells)
-                        _within(rare, place, rare_begins, cells)
-                        for i in range(rare):
-                            best[i] = max(best[i], table[cells[i]])
+                    reached = patterns[at[g] : at[g + 1]]
+                    moved = np.uint32(~bits[g]), folded, size, place, rare_begins
+                    _best_values(rare, rare_codes, reached, moved, table, cells, own, best)
                     for i in range(rare):
                         gain[rare_rows[i]] += best[i] - own[i]
         _write(start, stop, gained, total, gains, totals)

@@ -26,12 +26,19 @@ from hushtable.plans.families import (
     RandomProjection,
     SimHash,
     SubspaceGrid,
+    context_columns,
     n_dimensions,
 )
 from hushtable.plans.families import register as register_family
 from hushtable.plans.profile import FIRST, FOR_NOVELTY, MARGINAL_BINS, REFINED, Marginals, Profile
 from hushtable.plans.score_rule import ScoreRule
-from hushtable.privacy.layout import FIRST_PASS_SHARE, GATE_SHARE, MARGINAL_SHARE, RANGE_SHARE
+from hushtable.privacy.layout import (
+    FIRST_PASS_SHARE,
+    GATE_SHARE,
+    MARGINAL_SHARE,
+    RANGE_SHARE,
+    Design,
+)
 
 
 class Purpose(Enum):
@@ -91,6 +98,29 @@ class Draw:
         """Return the score rule of a plan that is drawn with these parameters."""
         asked = (rule for name, rule in self.variants.items() if parameters.get(name))
         return next(asked, self.score)
+
+    def laid_out(self, design: Design | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a draw's parameters, with the layout for a private plan's design.
+
+        Raises `UsageError` if this draw cannot be laid out for it.
+        """
+        in_context = parameters.get("context") is not None
+        if design is None:
+            return dict(parameters)
+        if design.passes == 2 and parameters.get("novelty"):
+            raise UsageError(
+                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
+                "would leave some of them out, which loses accuracy: draw it with one pass"
+            )
+        if design.passes == 2 and in_context:
+            raise UsageError(
+                "passes=2 with context=: rows are compared within their context in one pass over "
+                "all rows: leave passes out"
+            )
+        layout = PRIVATE_PAIRS if in_context else design.parameters()
+        if not set(layout) <= set(self.parameters):
+            raise UsageError(f"detector {self.name!r} has one layout: leave epsilon out")
+        return {**layout, **parameters}
 
     @property
     def parameters(self) -> list[str]:
@@ -275,7 +305,7 @@ def draw_hushtable(
     most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
     own = _own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
     drawn = None if own else _drawn_context(schema, rng, m, profile, inside, most)
-    return paired(behaviour, drawn, own, margin)
+    return Contextual.paired(behaviour, drawn, own, margin)
 
 
 def _refined(
@@ -298,28 +328,6 @@ CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
 #: Tables for counts of pairs that will have noise, and contexts of each. Measured: see
 #: docs/context.md.
 PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
-
-
-def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which columns are the context (d,); raises `UsageError` if these cannot be."""
-    if not names or isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise UsageError(f"context={names!r}: needs a list of names of columns, such as ['ward']")
-    if unknown := [name for name in names if name not in schema.names]:
-        raise UsageError(
-            f"context={unknown}: there is no such column; the columns are {list(schema.names)}"
-        )
-    inside = np.isin(np.array(schema.names, object), list(names))
-    constant = [name for name in names if schema.features[schema.names.index(name)].constant]
-    if constant:
-        raise UsageError(
-            f"context={constant}: the column has one value only, so that it tells no rows apart: "
-            "leave it out"
-        )
-    if inside.all():
-        raise UsageError(
-            f"context={list(names)} are all columns: at least one has to be left, to be compared"
-        )
-    return inside
 
 
 def _weights_of(profile: Profile, columns: NDArray[np.bool_]) -> Floats:
@@ -350,27 +358,6 @@ def _drawn_context(
     low, high = max(1, int(bits) - SHALLOWER), min(32, int(bits) + DEEPER)
     depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
     return _refined(schema, rng, depth, profile, _weights_of(profile, inside), contexts)
-
-
-def paired(
-    behaviour: RandomFeature, context: RandomFeature | None, own: int, margin: int
-) -> Contextual:
-    """Return tables of pairs, given the tables of both parts; or of one, and a feature's number."""
-    schema = behaviour.schema
-    if context is None:
-        drawn = {name: array[:0] for name, array in behaviour.arrays().items()}
-        contexts = len(schema.features[own - 1].categories) + 2
-    else:
-        drawn, contexts = context.arrays(), context.max_cells
-    return Contextual(
-        schema=schema,
-        **behaviour.arrays(),
-        **{f"context_{name}": array for name, array in drawn.items()},
-        contexts=contexts,
-        cells=behaviour.max_cells,
-        own=own,
-        margin=margin,
-    )
 
 
 def _stratified(

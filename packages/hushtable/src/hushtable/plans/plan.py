@@ -15,9 +15,8 @@ from hushtable.arguments import entries, generator, whole
 from hushtable.data.schema import Schema
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import DRAWS, NOVELTY, PRIVATE_PAIRS, Draw, Purpose, draw_of, purpose_of
+from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import (
-    WEIGHT,
     Contextual,
     EquiWidth,
     HashFamily,
@@ -300,21 +299,8 @@ class Plan(Displayed):
         """
         chosen = draw_of(detector)
         design = Design.given(epsilon, delta, expected_rows, sites, passes, horizon)
-        if passes == 2 and parameters.get("novelty"):
-            raise UsageError(
-                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
-                "would leave some of them out, which loses accuracy: draw it with one pass"
-            )
-        in_context = parameters.get("context") is not None
-        if passes == 2 and in_context:
-            raise UsageError(
-                "passes=2 with context=: rows are compared within their context in one pass over "
-                "all rows: leave passes out"
-            )
-        laid_out = {} if design is None else PRIVATE_PAIRS if in_context else design.parameters()
-        if not set(laid_out) <= set(chosen.parameters):
-            raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
-        parameters, behind = laid_out | parameters, {spent.release: spent for spent in schema.paid}
+        parameters = chosen.laid_out(design, parameters)
+        behind = {spent.release: spent for spent in schema.paid}
         if marginals is not None:
             parameters["marginals"] = cls._checked_marginals(chosen, schema, marginals, design)
             behind |= {spent.release: spent for spent in marginals.spent()}
@@ -643,22 +629,14 @@ class Plan(Displayed):
 
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell by one vector of counts."""
+        n_rows = self.rows_counted(counts)
+        if noise_sd == 0.0 and n_rows == 0:
+            raise UsageError("no rows were counted: add sketches of data before scoring")
         if isinstance(self.family, Contextual):
-            return self._values_in_context(self.family, counts, noise_sd)
+            return self.family.cell_scores(self.score, counts, noise_sd)
         if noise_sd > 0.0:
             return self.score.noisy_values(counts, noise_sd)
-        n_rows = self.rows_counted(counts)
-        if n_rows == 0:
-            raise _no_rows()
         return self.score.values(counts, n_rows)
-
-    def _values_in_context(
-        self, family: Contextual, counts: NDArray[np.int64], noise_sd: float
-    ) -> NDArray[np.float64]:
-        if noise_sd == 0.0 and self.rows_counted(counts) == 0:
-            raise _no_rows()
-        shares = family.shares(counts, max(WEIGHT, 2.0 * noise_sd))
-        return np.asarray(self.score.values_in_context(*shares), np.float64)
 
     # --- content and files ------------------------------------------------------------------------
 
@@ -743,10 +721,6 @@ class Plan(Displayed):
         if not parts and self.plan_id != other.plan_id:
             parts.append("same schema and settings, but other hash functions were drawn")
         return "; ".join(parts) or "nothing"
-
-
-def _no_rows() -> UsageError:
-    return UsageError("no rows were counted: add sketches of data before scoring")
 
 
 def _gate_histogram(plan: Plan, first: NDArray[np.int64], noise_sd: float) -> ScoreHistogram:

@@ -80,7 +80,9 @@ class ScoreRule:
         rows = n_rows if self.name == "smoothed_log2" else 1
         return exact(np.log2(counts + self.smoothing * rows))
 
-    def values_in_context(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> Any:
+    def values_in_context(
+        self, p: NDArray[np.float64], q: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return the score of every cell, given its share p in its context and q in all rows.
 
         log2(p / s + 1) + log2((1 / s + 1) / (q / s + 1)) / 2, s the smoothing: log2(p + s) less

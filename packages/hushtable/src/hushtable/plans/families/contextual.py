@@ -1,5 +1,6 @@
 """Pairs of a context and a behaviour: what a row is compared with, and what is compared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.data.schema import Feature
-from hushtable.errors import PlanError
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families.family import (
     MAX_CELLS,
     Concatenated,
@@ -22,10 +23,33 @@ from hushtable.plans.families.family import (
     whole_number,
 )
 from hushtable.plans.families.random_feature import MAX_DEPTH, RandomFeature, subset_sizes
+from hushtable.plans.score_rule import ScoreRule
 
 #: Rows by which the shares within a context are drawn towards those of all rows. Measured: see
 #: docs/context.md.
 WEIGHT = 8.0
+
+
+def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which columns are the context (d,); raises `UsageError` if these cannot be."""
+    if not names or isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"context={names!r}: needs a list of names of columns, such as ['ward']")
+    if unknown := [name for name in names if name not in schema.names]:
+        raise UsageError(
+            f"context={unknown}: there is no such column; the columns are {list(schema.names)}"
+        )
+    inside = np.isin(np.array(schema.names, object), list(names))
+    constant = [name for name in names if schema.features[schema.names.index(name)].constant]
+    if constant:
+        raise UsageError(
+            f"context={constant}: the column has one value only, so that it tells no rows apart: "
+            "leave it out"
+        )
+    if inside.all():
+        raise UsageError(
+            f"context={list(names)} are all columns: at least one has to be left, to be compared"
+        )
+    return inside
 
 
 @register
@@ -78,6 +102,30 @@ class Contextual(Concatenated):
         # What these check is checked once more than needed, and nowhere else.
         _ = self.behaviour, self.context
         super()._check()
+
+    @classmethod
+    def paired(
+        cls, behaviour: RandomFeature, context: RandomFeature | None, own: int, margin: int
+    ) -> "Contextual":
+        """Return pairs of two tables each; or of one, and each value of feature ``own``.
+
+        ``margin`` is that of `RandomFeature`.
+        """
+        schema = behaviour.schema
+        if context is None:
+            drawn = {name: array[:0] for name, array in behaviour.arrays().items()}
+            contexts = len(schema.features[own - 1].categories) + 2
+        else:
+            drawn, contexts = context.arrays(), context.max_cells
+        return cls(
+            schema=schema,
+            **behaviour.arrays(),
+            **{f"context_{name}": array for name, array in drawn.items()},
+            contexts=contexts,
+            cells=behaviour.max_cells,
+            own=own,
+            margin=margin,
+        )
 
     @property
     def n_drawn(self) -> int:
@@ -163,6 +211,21 @@ class Contextual(Concatenated):
         p = np.minimum((of_pairs + weight * q) / (of_context + weight), 1.0)
         return p.ravel(), np.broadcast_to(q, of_pairs.shape).ravel()
 
+    def cell_scores(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
+        """Return the score of every cell (n_cells,) by a rule that takes shares.
+
+        Under noise, the weight is twice its standard deviation at least.
+        """
+        return rule.values_in_context(*self.shares(counts, max(WEIGHT, 2.0 * noise_sd)))
+
+    def slopes(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
+        """Return the derivative of `cell_scores` by the cell's count, all sums of counts fixed."""
+        weight = max(WEIGHT, 2.0 * noise_sd)
+        p, _ = self.shares(counts, weight)
+        rows = np.maximum(self.rows_of_context(counts), 1) + weight
+        slopes = np.where(counts > 0, 1.0, 0.0) / ((p + rule.smoothing) * rows * np.log(2.0))
+        return np.asarray(slopes, np.float64)
+
     def rows_of_context(self, counts: Ints) -> Ints:
         """Return, for each cell, how many rows of its context were counted (n_cells,)."""
         of_pairs = counts.reshape(-1, self.contexts, self.cells)
@@ -170,7 +233,7 @@ class Contextual(Concatenated):
         return np.asarray(of_context, np.int64)
 
     def gaining(self, values: Floats, limits: Floats) -> Gaining:
-        return _Gain(self, values, limits)
+        return _GainInContext(self, values, limits)
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return *self._functions(codes), self.own - 1, self.cells, self.size
@@ -201,7 +264,7 @@ def _has_cells(feature: Feature, contexts: int) -> bool:
 
 
 @dataclass(frozen=True)
-class _Gain:
+class _GainInContext:
     """The gains of rows by a change of one feature of their behaviour: see `HashFamily.gaining`."""
 
     family: Contextual
