@@ -123,7 +123,7 @@ test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 fuzz: .venv/.group-fuzz
-	@$(BIN)/python tests/hardening/fuzz/run.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+	@PYTHONPATH=tests/helpers $(BIN)/python tests/hardening/fuzz/run.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 lint: .venv/.group-dev
 	@$(BIN)/ruff check --quiet .

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli_helpers import do, trust
+from cli_helpers import do, hold
 from hushtable.cli.app import app
 
 ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_000, "é", "[", "../x")
@@ -36,17 +36,13 @@ RIGHT = {
     "round meet": "round meet {out} --key {round}/a.key --coordinator a --expect a,b",
     "round open": "round open {site}/plan.hush {round}/a.card {round}/b.card --key {round}/a.key "
     "--epsilon 1 -o {out}/x.hush",
-    "round submit": "round submit {round}/round.hush {site}/rows.csv --key {round}/a.key --yes "
-    "-o {out}/x.hush",
-    "round resend": "round resend {round}/round.hush --key {round}/a.key -o {out}/x.hush",
+    "round sync": "round sync {round}/round.box {site}/rows.csv --key {round}/a.key --yes",
     "round show": "round show {round}/round.hush --key {round}/a.key",
     "round policy": "round policy {round}/a.policy.toml",
     "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
-    "round verify": "round verify {round}/signed.hush --round {round}/round.hush",
-    "round status": "round status {round}/round.hush",
+    "round verify": "round verify {round}/result.hush --round {round}/round.hush",
+    "round status": "round status {round}/round.box",
     "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
-    "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
-    "-o {out}/x.hush",
     "round compare": "round compare {round}/result.hush --book {round}/a.book",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
     "round book": "round book {round}/a.book --forecast",
@@ -79,14 +75,9 @@ def round_(tmp_path_factory, site):
     for name in ("a", "b"):
         do("round", "keygen", name, "--cap", 9, "--persons", "1", "--folder", here)
     do("round", "keygen", "lead", "--folder", here)
-    asked, sent = here / "round.hush", [here / "a.hush", here / "b.hush"]
     do("round", "open", site / "plan.hush", here / "a.card", here / "b.card",
-       "--key", here / "lead.key", "--epsilon", 1, "-o", asked)  # fmt: skip
-    for path in sent:
-        do("round", "submit", asked, site / "rows.csv", "--key", path.with_suffix(".key"),
-           "--yes", *trust(here, "lead", "a", "b"), "-o", path)  # fmt: skip
-    do("round", "collect", asked, *sent, "-o", here / "result.hush")
-    do("round", "collect", asked, *sent, "--key", here / "lead.key", "-o", here / "signed.hush")
+       "--key", here / "lead.key", "--epsilon", 1, "-o", here / "round.hush")  # fmt: skip
+    hold(here, "round.hush", "a", "b", rows=site / "rows.csv").rename(here / "result.hush")
     return here
 
 

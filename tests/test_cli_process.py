@@ -61,7 +61,7 @@ def test_help_loads_no_command():
 
 def test_help_of_a_command_loads_nothing_slow():
     slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}
-    commands = ["fit", "score", "report", "demo", "plan draw", "round submit"]
+    commands = ["fit", "score", "report", "demo", "plan draw", "round sync"]
     commands += [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites", "verdicts")]
     after = loaded(*([*command.split(), "--help"] for command in commands))
     for command, names in zip(commands, after, strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import places
+from cli_helpers import hold
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, files, plugins
 from hushtable.cli import main
 from hushtable_federation.book.book import Book
@@ -194,16 +195,11 @@ def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
         ),
         ("round keygen lead --folder .", "lead.key"),
         ("round open plan.hush a.card b.card --key lead.key --epsilon 1 -o round.hush",),
-        *(
-            (
-                f"round submit round.hush rows.csv --key {site}.key --yes --trust lead.card "
-                f"--trust a.card --trust b.card -o {site}.hush",
-            )
-            for site in "ab"
-        ),
-        ("round collect round.hush a.hush b.hush -o result.hush",),
         ("round model result.hush --book a.book -o local.hush", "local.hush"),
     ]:
+        if "result.hush" in line:
+            hold(Path(), "round.hush", "a", "b", rows="rows.csv").rename("result.hush")
+            assert {mode(path) for path in Path("round.box").iterdir()} == {public}
         before = set(os.listdir())
         assert main(line.split()) == 0, line
         new = set(os.listdir()) - before

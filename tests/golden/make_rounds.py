@@ -14,9 +14,9 @@ folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}" / "rounds"
 folder.mkdir()
 with tempfile.TemporaryDirectory() as scratch:
     those = Consortium(Path(scratch), 2)
-    round_ = those.open(title="golden")
+    round_ = those.open(title="golden", masked=False)
     sent = {name: site.submit(round_) for name, site in those.sites.items()}
-    result = those.collect(round_, sent, T0).result()
+    result = those.sum(round_, sent, T0)
     answer = those.sites["s00"].book.answer(round_.round_id)
     local = LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
     those.close()

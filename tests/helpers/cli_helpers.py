@@ -1,6 +1,7 @@
 """What several tests of the command line share."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,40 @@ def write_rows(path, n_rows, seed=0):
 def do(*arguments):
     """Run a command that must succeed."""
     assert main([str(argument) for argument in arguments]) == 0, arguments
+
+
+def visit(here, box, name, *options, rows=None):
+    """Return the command by which a party of the folder ``here`` visits a folder of rounds."""
+    command = ("round", "sync", box, "--key", here / f"{name}.key", "-o", here, *options)
+    return command if rows is None else (*command, here / rows, "--yes")
+
+
+def post(here, round_):
+    """Put a round into a folder of its own, if it is not there; return the folder."""
+    box = here / f"{Path(round_).stem}.box"
+    if not box.exists():
+        box.mkdir(mode=0o755)  # of one user alone, whatever the umask
+        do(*visit(here, box, "lead", "--post", here / round_))
+    return box
+
+
+def answer(here, name, round_="round.hush", *options, rows=None):
+    """Return the command by which a site answers a round in a folder of its own."""
+    return visit(here, post(here, round_), name, *options, rows=rows or f"{name}.csv")
+
+
+def hold(here, round_, *names, rows="{}.csv", known=False):
+    """Play a round in a folder by commands; return where its result is.
+
+    The rows of the sites ``names`` are in ``rows``; without ``known``, each trusts all cards.
+    """
+    box, cards = post(here, round_), () if known else trust(here, "lead", *names)
+    for _ in range(2):  # their counts, and what takes the masks off
+        for name in names:
+            do(*visit(here, box, name, *cards, rows=str(rows).format(name)))
+        do(*visit(here, box, "lead"))
+    (posted,) = box.glob("*.result.lead.*")
+    return Path(shutil.copy(posted, here / f"{Path(round_).stem}.result.hush"))
 
 
 def contents(folder):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cli_helpers import hold
 from docs_reader import ROOT, Reader, blocks
 from hushtable import Plan, Schema, Sketch
 from hushtable.cli import main
@@ -96,14 +97,18 @@ def release_of(site, plan="plan.hush", epsilon="1"):
     )
 
 
-def answer_of(site, step, sites=("north", "south")):
-    """Return the command by which another site answers a round, and trusts all in it."""
-    trust = " ".join(f"--trust {one}.card" for one in ("lead", *sites) if one != site)
-    return f"round submit {step}.hush rows.csv --key {site}.key {trust} --yes -o {site}.{step}.hush"
+def visit_of(site, folder, *others, rows):
+    """Return the command by which another site visits a round, and trusts all in it."""
+    trust = " ".join(f"--trust {one}.card" for one in ("lead", *others))
+    return f"round sync {folder} {rows} --key {site}.key {trust} --yes"
 
 
-def answers_of(step, *others):
-    return [answer_of(site, step, THREE) for site in others]
+def visits_of(folder, *sites, rows="rows.csv"):
+    """Have other sites visit a round."""
+    everybody = ("north", *sites)
+    for site in sites:
+        others = [one for one in everybody if one != site]
+        do(visit_of(site, folder, *others, rows=rows.format(site)))
 
 
 def three_sites_of_which_one_invents():
@@ -116,15 +121,7 @@ def three_sites_of_which_one_invents():
     pd.DataFrame(true, columns=["age", "pulse"]).to_csv("south.csv", index=False)
 
 
-def the_others_send_their_rows():
-    do(*(
-        answer_of(site, "round", THREE).replace("rows.csv", f"{site}.csv")
-        for site in ("south", "west")
-    ))  # fmt: skip
-
-
 def the_others_of_three_sites():
-    people_fill_in_the_schema()
     do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE[1:]))
 
 
@@ -162,13 +159,11 @@ def two_years_of_visits():
     do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
 
 
-def visits_of(site, year):
-    """Return the command by which another site answers about a year."""
+def the_year_at_south():
+    """Have the other site visit the round of the latest year."""
+    year = 2027 if Path("2027.hush").exists() else 2026
     trust = "--trust lead.card --trust north.card"
-    return [
-        f"round submit {year}.hush visits-{year}.csv --site {site}-{year}.toml --new-people "
-        f"{trust} --yes -o {site}.{year}.hush"
-    ]
+    do(f"round sync rounds visits-{year}.csv --site south-{year}.toml --new-people {trust} --yes")
 
 
 def people_fill_in_the_schema():
@@ -199,12 +194,12 @@ def the_end_of_a_round():
         "round keygen lead",
     )
     do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
-    do(*(answer_of(site, "round") for site in ("north", "south")))
-    do("round collect round.hush north.round.hush south.round.hush --key lead.key -o result.hush")
+    result = hold(Path(), "round.hush", "north", "south", rows="rows.csv")
+    result.rename("result.hush")
     shutil.rmtree("sent")
     Path("sent").mkdir()
-    for site in ("north", "south"):
-        shutil.copy(f"{site}.round.hush", "sent")
+    for path in Path("round.box").glob("*.masked.*"):
+        shutil.copy(path, "sent")
 
 
 def orders():
@@ -280,9 +275,9 @@ PAGES = {
         needs=ROUNDS + LOOKS,
         before={
             "hushtable plan draft": partial(Path.unlink, Path("schema.toml")),
+            "hushtable plan draw": people_fill_in_the_schema,
             "hushtable round open": the_others_of_three_sites,
-            "hushtable round next": partial(do, *answers_of("first", *THREE[1:])),
-            "hushtable round collect": partial(do, *answers_of("second", *THREE[1:])),
+            "hushtable round sync round --key lead.key": partial(visits_of, "round", *THREE[1:]),
         },
     ),
     "docs/accuracy.md": Page(),
@@ -295,8 +290,7 @@ PAGES = {
         needs=ROUNDS,
         before={
             "hushtable plan draw": two_years_of_visits,
-            "hushtable round collect 2026": partial(do, *visits_of("south", 2026)),
-            "hushtable round collect 2027": partial(do, *visits_of("south", 2027)),
+            "hushtable round sync rounds --key lead.key": the_year_at_south,
         },
     ),
     "docs/compare.md": Page(
@@ -304,7 +298,9 @@ PAGES = {
         needs=ROUNDS,
         before={
             "hushtable plan draw": three_sites_of_which_one_invents,
-            "hushtable round collect": the_others_send_their_rows,
+            "hushtable round sync round --key lead.key": partial(
+                visits_of, "round", *THREE[1:], rows="{}.csv"
+            ),
         },
     ),
     "docs/concepts/budget.md": Page(needs=("opendp",)),
@@ -373,8 +369,7 @@ PAGES = {
                 *(f"round keygen {name} --cap 2 --persons 1" for name in ("north", "south")),
                 "round keygen lead",
             ),
-            "hushtable round collect march": partial(do, answer_of("south", "march")),
-            "hushtable round collect april": partial(do, answer_of("south", "april")),
+            "hushtable round sync rounds --key lead.key": partial(visits_of, "rounds", "south"),
         },
     ),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),

@@ -128,8 +128,7 @@ class Reader:
         if arguments[:1] == ["bench"]:
             check_options(arguments)
         elif program == "hushtable":
-            asks = arguments[:2] in (["round", "submit"], ["round", "sync"])
-            if asks and "--yes" not in arguments:
+            if arguments[:2] == ["round", "sync"] and "--yes" not in arguments:
                 arguments.append("--yes")  # it asks, and the reader agrees
             refused = line.endswith("# refused")
             said = sys.stdout if refused else sys.stderr
@@ -139,6 +138,9 @@ class Reader:
             *sources, target = arguments
             for source in sources:
                 shutil.copy(source, target)
+        elif program == "mkdir":
+            for folder in arguments:
+                os.makedirs(folder, mode=0o755)
         elif program == "install":
             install(arguments)
         elif program == "pip":

@@ -11,7 +11,6 @@ from hushtable_federation.folder.round_folder import RoundFolder, post_round, ro
 from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
-from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result
 from round_helpers import T0, UNATTENDED
 
@@ -65,16 +64,10 @@ class Folder:
         with Book.open(site.book.path, site.keys.card) as book:
             online = OnlineSite(site.keys, book, site.sketch, policy=policy, plan=plan)
             begin = partial(online.begin, posts.round)
-            if not posts.round.in_steps:
-                begin = partial(self._submission, site, book, posts.round, policy, plan)
             if not rows:
                 begin = None
             output = self.output(name)
             return SiteVisit(posts, site.keys.card, book, begin, online, output).run()
-
-    def _submission(self, site, book, round_, policy, plan):
-        reply = Reply(round_, site.keys, book, policy=policy, plan=plan)
-        return {"submission": reply.submission(site.sketch(reply.plan))}
 
     def visit(self, keys: Keys | None = None, journal: Path | None = None):
         """Have the coordinator visit; return its visit."""

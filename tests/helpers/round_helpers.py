@@ -1,18 +1,22 @@
 """A consortium in one folder: a coordinator, sites with keys, books and rows."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
+from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.keys import Keys
 from hushtable_federation.online import shares, steps
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.shares import Statement
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.reply import Reply
@@ -25,6 +29,13 @@ DEADLINE = T0 + timedelta(days=7)
 SCHEMA = Schema([Feature.numeric(f"x{j}", low=-5.0, high=5.0) for j in range(3)])
 #: Of sites that answer by themselves, about these columns: each row is of a person of its own.
 UNATTENDED = Policy(unattended=True, features=SCHEMA.features, persons=1, max_rows=True)
+
+
+@contextmanager
+def clock_at(at):
+    """Have this machine's clock stand still."""
+    with patch("hushtable_federation.clock.read", lambda: at or datetime.now(UTC)):
+        yield
 
 
 @dataclass
@@ -43,9 +54,20 @@ class Site:
     def sketch(self, plan):
         return Sketch.from_data(plan, self.X)
 
-    def submit(self, round_, at=T0, **options):
+    def submit(self, round_, at=T0, sketch=None, new_people=False, **options):
+        """Answer a round, as with a person here: return the file with the site's counts."""
         reply = Reply(round_, self.keys, self.book, at=at, **options)
-        return reply.submission(self.sketch(reply.plan))
+        sketch = self.sketch(reply.plan) if sketch is None else sketch
+        options |= {"attended": True, "statement": Statement(new_people)}
+        with clock_at(at):
+            return [*self._online(sketch, **options).begin(round_).values()][-1]
+
+    def _online(self, sketch, **options):
+        return OnlineSite(self.keys, self.book, lambda plan: sketch, **options)
+
+    def answer(self, request):
+        """Answer a request of a round that the site has submitted to; no rows are counted."""
+        return self._online(None, policy=UNATTENDED).answer(request)
 
     def sent(self, round_):
         return self.book.answer(round_.round_id).sent
@@ -80,6 +102,20 @@ class Consortium:
         plan = terms.pop("plan", self.plan)
         cards, keys = terms.pop("cards", self.cards), terms.pop("keys", self.lead)
         return Round.open(plan, cards, keys, **terms)
+
+    def result(self, round_, names=None, at=T0, **options):
+        """Play a round of these sites, by default all of its roster; return the signed result."""
+        names = round_.names if names is None else names
+        sent = {name: self.sites[name].submit(round_, at=at, **options) for name in names}
+        return self.sum(round_, sent, at)
+
+    def sum(self, round_, sent, at=T0):
+        """Return the signed result of what sites submitted, by name."""
+        if not round_.terms.masked:
+            return self.collect(round_, sent, at).result(self.lead)
+        with clock_at(at):
+            sites = {name: self.sites[name].answer for name in sent}
+            return SecureSum(round_, self.lead, Memory(sites)).run()
 
     def collect(self, round_, submissions, at=T0):
         collection = Collection(round_)
@@ -166,6 +202,15 @@ class Hand:
         read = {n: Message.read(c, self.round.card(n)) for n, c in complaints.items()}
         body, contents = steps.ask_without(names, self.dealt, read)
         return ask(self.round, "without", self.lead, body, enclosed(contents))
+
+
+def send(reply, sketch, **options):
+    """Record what a checked reply sends of a sketch, as both kinds of rounds do; return it."""
+    masks = None
+    if reply.round.terms.masked:
+        masks = np.zeros(reply.round.layout.n_cells, np.uint64)
+    persons = PersonsSeen.of(sketch.persons)
+    return reply.answer(reply.counted(sketch), masks, persons=persons, **options).content
 
 
 def agent(site):

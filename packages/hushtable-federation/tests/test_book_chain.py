@@ -56,30 +56,17 @@ def test_an_entry_that_was_edited(path):
     changed(path, 5)
 
 
-def test_an_entry_that_was_removed(path):
-    run(path, "delete from entries where n = 3")
-    changed(path, 3)
-
-
-def test_an_entry_that_was_removed_and_the_rest_moved_up(path):
-    run(path, "delete from entries where n = 3", "update entries set n = n - 1 where n > 3")
-    changed(path, 3)
-
-
-def test_entries_that_were_swapped(path):
-    run(path, "update entries set n = 99 where n = 3", "update entries set n = 3 where n = 4",
-        "update entries set n = 4 where n = 99")  # fmt: skip
-    changed(path, 3)
-
-
-def test_a_kind_that_was_changed(path):
-    run(path, "update entries set kind = 'trust' where n = 6")
-    changed(path, 6)
-
-
-def test_an_entry_before_the_first(path):
-    run(path, "insert into entries select -1, kind, content, link from entries where n = 6")
-    changed(path, 1)
+@pytest.mark.parametrize(("at", "statements"), [
+    (3, ["delete from entries where n = 3"]),
+    (3, ["delete from entries where n = 3", "update entries set n = n - 1 where n > 3"]),
+    (3, ["update entries set n = 99 where n = 3", "update entries set n = 3 where n = 4",
+         "update entries set n = 4 where n = 99"]),
+    (6, ["update entries set kind = 'trust' where n = 6"]),
+    (1, ["insert into entries select -1, kind, content, link from entries where n = 6"]),
+], ids=["removed", "rest moved up", "swapped", "kind", "before the first"])  # fmt: skip
+def test_entries_that_were_changed(path, at, statements):
+    run(path, *statements)
+    changed(path, at)
 
 
 @pytest.mark.parametrize("change", [

@@ -18,25 +18,31 @@ from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import Period, barred, from_bytes, nameless, to_bytes
 from hushtable_federation.reply import Reply
-from person_helpers import PLAN, counted, names, reply_of, table
-from round_helpers import T0
+from person_helpers import COLUMN, PLAN, counted, names, reply_of, table
+from round_helpers import T0, send
 
 
 def answered(those, round_, rows, data_set, name="s00"):
     """Answer about new people; return what is sent, and whose rows were counted."""
     reply = reply_of(those, round_, name, data_set=data_set)
     sketch = counted(reply, rows, reply.barred())
-    return reply.submission(sketch, new_people=True), sketch
+    return send(reply, sketch, new_people=True), sketch
+
+
+def _sketch(those, round_, name, persons, data_set):
+    reply = reply_of(those, round_, name, data_set=data_set)
+    return counted(reply, table(persons), reply.barred())
 
 
 def cohort(those, persons, data_set, **terms):
     """Run a round of all sites, whose persons are given by site; return it and its result."""
     round_ = those.open(title=data_set, **terms)
-    sent = {
-        name: answered(those, round_, table(persons[name]), data_set, name)[0]
-        for name in those.sites
-    }
-    return round_, those.collect(round_, sent).result()
+    sent = {}
+    for name, site in those.sites.items():
+        sketch = _sketch(those, round_, name, persons[name], data_set)
+        about = {"policy": COLUMN, "data_set": data_set, "new_people": True}
+        sent[name] = site.submit(round_, T0, sketch, **about)
+    return round_, those.sum(round_, sent)
 
 
 # --- rounds that add up -------------------------------------------------------------------------
@@ -148,9 +154,9 @@ def test_a_renamed_data_set_gains_nothing(those):
     others = table(names(0, 400), seed=1)  # rows, of the same persons
     sketch = counted(reply, others, reply.barred())
     with pytest.raises(PrivacyError, match="seem to be those of 'all rows'"):
-        reply.submission(sketch)
+        send(reply, sketch)
     assert reply.book.data_sets() == ["all rows"]
-    reply.submission(sketch, new_people=True)
+    send(reply, sketch, new_people=True)
     assert reply.book.answer(again.round_id).counts.sum() == 0
     assert (sketch.persons.known, len(sketch.persons.register)) == (400, 0)
     # Two persons in four hundred would not be noticed, and are left out all the same.
@@ -172,7 +178,7 @@ def test_an_answer_without_persons_leaves_nobody_out_and_is_said(those):
     site = those.sites["s00"]
     round_ = those.open(title="1")
     reply = Reply(round_, site.keys, site.book, at=T0)
-    reply.submission(Sketch.from_data(reply.plan, table(names(0, 80))))
+    send(reply, Sketch.from_data(reply.plan, table(names(0, 80))))
     _, sketch = answered(those, those.open(title="2"), table(names(0, 80), 1), "2027")
     assert sketch.n_rows == 80
     assert (site.book.nameless("2027"), site.book.nameless("all rows")) == (1, 0)
@@ -183,7 +189,7 @@ def test_persons_whom_another_process_counted_meanwhile_are_not_counted_again(th
     sketch = counted(reply, table(names(0, 80)), reply.barred())
     answered(those, those.open(title="2"), table(names(79, 160)), "2026")
     with pytest.raises(RoundError, match="in the meantime"):
-        reply.submission(sketch, new_people=True)
+        send(reply, sketch, new_people=True)
     assert reply.book.data_sets() == ["2026"]
 
 

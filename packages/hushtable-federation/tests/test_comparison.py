@@ -31,7 +31,7 @@ def those(consortium, quick_noise):
 def result_of(those, **terms):
     round_ = those.open(**terms)
     sent = {name: site.submit(round_) for name, site in those.sites.items()}
-    return those.collect(round_, sent).result(those.lead)
+    return those.sum(round_, sent)
 
 
 def poison(those, copies):
@@ -121,7 +121,7 @@ def test_a_result_with_hidden_hash_functions_needs_no_plan(those):
         site.sketch = lambda plan, site=site: type(site).sketch(site, plan)
     round_ = those.open(plan=Layout.of(plan))
     sent = {name: site.submit(round_, plan=plan) for name, site in those.sites.items()}
-    result = those.collect(round_, sent).result(those.lead)
+    result = those.sum(round_, sent)
     assert isinstance(result, Sealed)
     assert seen(those, result).fits is False
 

@@ -315,7 +315,7 @@ def check(history):
                     submissions = {n: those.sites[n].submit(round_) for n in names}
                 for name in late:
                     del submissions[name]
-                plan = result = those.collect(round_, submissions).result()
+                plan = result = those.sum(round_, submissions)
                 compare(those, result.ledger, past, behind, set(submissions))
                 behind.append((past[-1], set(submissions)))
 
@@ -334,7 +334,7 @@ def tables(marginals):
 
 def collected(those, round_, names, **options):
     submissions = {name: those.sites[name].submit(round_, **options) for name in names}
-    return those.collect(round_, submissions).result()
+    return those.sum(round_, submissions)
 
 
 def compare(those, ledger, past, behind, inside):

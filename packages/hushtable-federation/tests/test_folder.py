@@ -592,7 +592,7 @@ def test_two_visits_at_once(folder):
 
 @pytest.mark.parametrize("masked", [True, False])
 def test_a_period(consortium, clock, masked):
-    """By submissions alone; under masks, of all sites."""
+    """Under masks, of all sites."""
     one = consortium(2)
     terms = {"epsilon": 1.0, "expected_rows": 9_000, "n_tables": 5, "n_cells": 16}
     plan = Plan.draw(SCHEMA, random_state=0, horizon=4, **terms)
@@ -603,7 +603,11 @@ def test_a_period(consortium, clock, masked):
     here.site("s00", policy=policy)
     assert here.visit().waits_for == ["s01"]
     here.site("s01", policy=policy)
+    if masked:
+        assert here.visit().posted == ["ask-unmask"] * 2
+        for name in one.sites:
+            here.site(name, policy=policy)
     assert here.visit().state == "done"
     assert here.check().counts.kind == "increment"
     assert here.site("s01", policy=policy).state == "done"
-    assert not here.names("shares")
+    assert bool(here.names("shares")) == masked

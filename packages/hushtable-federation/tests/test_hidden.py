@@ -10,7 +10,6 @@ from hushtable_federation.coordinator import check_drawn_from, round_after, tabl
 from hushtable_federation.hidden import (
     SealedSecret,
     draw_hidden,
-    opened_secret,
     read_plan,
     seal_secret,
 )
@@ -33,6 +32,10 @@ def known(*sites, leads=(LEAD,)):
 
 
 ALL = known(NORTH, SOUTH, WEST)
+
+
+def opened_secret(content, keys, known):
+    return SealedSecret.from_bytes(content).open(keys, known)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +196,7 @@ def campaign(those, hidden, tmp_path):
     given = {"plan": marginals} if hidden else {}
     first = those.open(plan=Layout.of(marginals) if hidden else marginals)
     sent = {name: site.submit(first, **given) for name, site in those.sites.items()}
-    merged = those.collect(first, sent).result(those.lead)
+    merged = those.sum(first, sent)
     merged.save(tmp_path / "marginals.hush")
     result = Result.load(tmp_path / "marginals.hush")
     result.check_round(first)
@@ -208,7 +211,7 @@ def campaign(those, hidden, tmp_path):
         name: site.submit(second, at=second.opened, **({"plan": plans[name]} if hidden else {}))
         for name, site in those.sites.items()
     }
-    total = those.collect(second, sent, second.opened).result(those.lead)
+    total = those.sum(second, sent, second.opened)
     return first, second, merged, total, plans
 
 

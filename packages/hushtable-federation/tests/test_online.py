@@ -138,15 +138,6 @@ def test_sites_refuse_in_a_word(consortium):
     assert those.sites["s00"].book.answers() == []
 
 
-def test_a_round_that_was_answered_is_not_answered_online(consortium):
-    those = consortium(3)
-    round_ = those.open()
-    for site in those.sites.values():
-        site.submit(round_)
-    with pytest.raises(RoundError, match="s00: shares: answered"):
-        Online(those, round_).run()
-
-
 def test_rounds_that_need_no_secure_sum(consortium):
     those = consortium(3)
     with pytest.raises(RoundError, match="needs no secure sum"):
@@ -467,19 +458,12 @@ def words_of(submission):
     return files.unpack(submission, "s").arrays["words"]
 
 
-@pytest.mark.parametrize("form", ["files", "online"])
-def test_single_submissions_look_uniform(consortium, form):
+def test_single_submissions_look_uniform(consortium):
     those = consortium(3, rows=3000)
     pvalues = []
     for i in range(4):
         round_ = those.open(title=str(i), epsilon=0.5)
-        if form == "files":
-            sent = [site.submit(round_) for site in those.sites.values()]
-        else:
-            online = Online(those, round_)
-            online.run()
-            sent = list(online.answers("masked").values())
-        for content in sent:
+        for content in [site.submit(round_) for site in those.sites.values()]:
             seen = np.bincount(words_of(content).view(np.uint8), minlength=256)
             pvalues.append(stats.chisquare(seen).pvalue)
     assert min(pvalues) > 1e-5

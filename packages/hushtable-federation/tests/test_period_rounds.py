@@ -13,13 +13,23 @@ from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError
 from hushtable.privacy import Horizon
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
-from hushtable_federation.online.messages import ask
 from hushtable_federation.refusals import Refused
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result, with_seal
 from hushtable_federation.round import Round
 from places import DOCS
-from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED, Consortium, Online
+from round_helpers import (
+    DEADLINE,
+    SCHEMA,
+    T0,
+    UNATTENDED,
+    Consortium,
+    Hand,
+    Online,
+    clock_at,
+    send,
+    total_of,
+)
 
 MONTH = timedelta(days=30)
 
@@ -55,15 +65,13 @@ class Stream:
         return Sketch.from_data(self.plan, X)
 
     def submit(self, name, sketch=None, **options):
-        site = self.those.sites[name]
-        reply = Reply(self.round, site.keys, site.book, at=self.at, **options)
         sketch = self.rows(name) if sketch is None else sketch
         self.exact.setdefault((name, self.round.period), sketch.counts)
-        return reply.submission(sketch)
+        return self.those.sites[name].submit(self.round, self.at, sketch, **options)
 
-    def result(self, *names, keys=None):
+    def result(self, *names):
         sent = {name: self.submit(name) for name in (names or self.round.names)}
-        return self.those.collect(self.round, sent, self.at).result(keys)
+        return self.those.sum(self.round, sent, self.at)
 
     def total(self, *periods):
         return sum(x for (_, period), x in self.exact.items() if period in periods)
@@ -156,7 +164,7 @@ def test_a_site_that_joins_in_period_three(consortium, quiet, masked):
 
 
 def test_one_that_joins_two_masked_sites(consortium):
-    """Two of four sites are less than half: that bounds the online form only."""
+    """Two of four sites are less than half: a stream needs all, and so knows one list alone."""
     those = consortium(4)
     here = Stream(those, names=["s00", "s01"])
     here.result()
@@ -164,8 +172,8 @@ def test_one_that_joins_two_masked_sites(consortium):
     assert here.round.terms.least == 2
     assert here.round.needed == 4
     sent = {name: here.submit(name) for name in ("s00", "s01", "s02")}
-    with pytest.raises(RoundError, match=r"'s03' is missing.*open the period again"):
-        those.collect(here.round, sent, here.at).result()
+    with pytest.raises(RoundError, match=r"3 sites are left.*open the period again"):
+        those.sum(here.round, sent, here.at)
 
 
 def test_a_site_that_misses_the_first_period_without_masks(consortium, quiet):
@@ -183,14 +191,14 @@ def test_results_go_through_signed_files(consortium, tmp_path):
     for period in (1, 2):
         sent = {name: here.submit(name) for name in here.round.names}
         path = tmp_path / f"{period}.hush"
-        those.collect(here.round, sent, here.at).result(those.lead).save(path)
+        those.sum(here.round, sent, here.at).save(path)
         result = Result.load(path)
         assert isinstance(result.counts, Increment)
         result.check_round(here.round)
         for name, site in those.sites.items():
             answer = site.book.answer(here.round.round_id)
             result.check_own(name, answer.share, answer.content)
-        assert result.check_submissions(here.round, sent, here.at)
+        assert not result.check_submissions(here.round, sent, here.at)
         here.next()
     first, second = (load(tmp_path / f"{period}.hush") for period in (1, 2))
     assert first.seal is not None
@@ -218,7 +226,7 @@ def test_a_result_of_another_period_is_found_out(consortium):
 def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):
     those = consortium(2)
     here = Stream(those, every="month")
-    one = here.result(keys=those.lead)
+    one = here.result()
     here.next()
     here.submit("s00")
     later = those.open(at=here.at, deadline=here.at + MONTH)
@@ -250,7 +258,7 @@ def test_whatever_happens_in_a_stream_sums_are_right(consortium, quiet, masked, 
         while len(sent) < len(here.round.names):
             here.next(again=True)  # what was sent to the round before does not fit this one
             sent = {name: here.submit(name) for name in here.round.names if rng.random() < 0.8}
-        increments.append(those.collect(here.round, sent, here.at).result())
+        increments.append(those.sum(here.round, sent, here.at))
         if len(increments) < 5:
             joining = [waiting.pop()] if waiting and rng.random() < 0.5 else []
             here.next(*joining)
@@ -361,7 +369,7 @@ def test_a_period_without_rows(consortium, quiet):
     here.next()
     empty = Sketch.zero(here.plan)
     sent = {"s00": here.submit("s00", empty), "s01": here.submit("s01")}
-    increments.append(those.collect(here.round, sent, here.at).result())
+    increments.append(those.sum(here.round, sent, here.at))
     assert np.abs(decoded(increments).counts - here.total(1, 2)).max() < 3
 
 
@@ -533,16 +541,23 @@ def test_a_layout_keeps_its_horizon(consortium, tmp_path):
     assert "horizon" not in Layout.of(consortium(2).plan).to_dict()
 
 
-def test_a_stream_goes_by_file(consortium):
+def test_a_stream_needs_all_its_sites_in_each_sum(consortium):
+    """A site that is left out would end it: no site helps with a list that lacks one."""
     those = consortium(3)
     here = Stream(those)
-    with pytest.raises(RoundError, match="goes by file"):
-        Online(those, here.round).run()
-    agent = Online(those, those.open()).agents["s00"]
-    request = ask(here.round, "shares", those.lead, {})
-    answer = files.unpack(agent.answer(request), "answer")
-    assert answer.manifest["body"] == {"word": "round"}
-    assert those.sites["s00"].book.spent("all rows") == ()
+    with clock_at(T0):
+        online = Online(those, here.round, {"masked": ["s02"]})
+        with pytest.raises(RoundError, match=r"2 sites are left.*open the period again"):
+            online.run()
+        hand = Hand(online)
+        for step in ("survivors", "unmask"):
+            answer = online.agents["s00"].answer(hand.listing(step, "s00", ["s00", "s01"]))
+            assert files.unpack(answer, "answer").manifest["body"] == {"word": "sites"}
+        again = here.round.next(those.lead, deadline=DEADLINE, again=True, at=T0, title="again")
+        result = Online(those, again).run()
+    assert isinstance(result, Increment)
+    np.testing.assert_array_equal(result.counts, total_of(those, again, again.names))
+    assert len(those.sites["s00"].book.spent("all rows")) == 1
 
 
 # --- the book ---------------------------------------------------------------------------------
@@ -574,14 +589,14 @@ def test_a_crash_between_noting_and_sending(consortium, monkeypatch):
 def test_two_processes_that_answer_one_period(consortium):
     """Under two rounds about it: the noise of the second never leaves."""
     those = consortium(2)
-    here = Stream(those)
+    here = Stream(those, masked=False)
     site, first = those.sites["s00"], here.round
     again = here.next(again=True, at=T0 + timedelta(days=1))
     slow = Reply(again, site.keys, site.book, at=again.opened)
     here.round, here.at = first, T0
     here.submit("s00")
-    unchanged(site, lambda: slow.submission(here.rows("s00", 1)), "by another process meanwhile")
-    content = Reply(again, site.keys, site.book, at=again.opened).submission(here.rows("s00", 1))
+    unchanged(site, lambda: send(slow, here.rows("s00", 1)), "by another process meanwhile")
+    content = send(Reply(again, site.keys, site.book, at=again.opened), here.rows("s00", 1))
     assert site.book.answer(again.round_id).content == content
 
 

@@ -17,7 +17,7 @@ from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import Refusal, Refused
 from person_helpers import PLAN, counted, names, reply_of, table
-from round_helpers import UNATTENDED
+from round_helpers import UNATTENDED, send
 
 
 def test_fifty_rows_of_each_patient_count_as_one(those):
@@ -26,10 +26,10 @@ def test_fifty_rows_of_each_patient_count_as_one(those):
     reply = reply_of(those, round_)
     fifty = pa.concat_tables([once] * 50)
     with pytest.raises(Refused, match="person = ") as refused:
-        reply.submission(Sketch.from_data(reply.plan, fifty))
+        send(reply, Sketch.from_data(reply.plan, fifty))
     assert refused.value.word is Refusal.POLICY
     assert those.sites["s00"].book.answers() == []
-    reply.submission(counted(reply, fifty))
+    send(reply, counted(reply, fifty))
     answer = those.sites["s00"].book.answer(round_.round_id)
     assert np.array_equal(answer.counts, Sketch.from_data(reply.plan, once).counts)
 
@@ -40,7 +40,7 @@ def test_a_sketch_of_more_rows_a_person_than_the_round_states_is_refused(those, 
     rows = table(names(0, 60) * 5)
     more = Sketch.from_data(reply.plan, rows, person="patient", rows_per_person=g + 1)
     with pytest.raises(PrivacyError, match=f"up to {g + 1} rows"):
-        reply.submission(more)
+        send(reply, more)
 
 
 @given(
@@ -74,7 +74,7 @@ def test_a_site_without_a_person_at_it_refuses_in_one_word(those):
 def answered(those, persons, data_set, seed, **options):
     round_ = those.open(title=f"round {seed}")
     reply = reply_of(those, round_, data_set=data_set)
-    return reply.submission(counted(reply, table(persons, seed)), **options)
+    return send(reply, counted(reply, table(persons, seed)), **options)
 
 
 def test_the_same_people_under_another_name_are_known_by_their_ids(those):
@@ -108,6 +108,6 @@ def test_an_answered_round_is_answered_again_whatever_the_policy_says(those):
     round_ = those.open()
     rows = table(names(0, 60))
     first = reply_of(those, round_, policy=Policy(persons=1))
-    sent = first.submission(Sketch.from_data(first.plan, rows))
+    sent = send(first, Sketch.from_data(first.plan, rows))
     again = reply_of(those, round_)
-    assert again.submission(Sketch.from_data(again.plan, rows)) == sent
+    assert send(again, Sketch.from_data(again.plan, rows)) == sent

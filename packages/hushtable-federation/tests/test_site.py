@@ -1,6 +1,8 @@
 """The front doors: a site's file, each of its errors by line, and a round in Python."""
 
 import re
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -15,7 +17,10 @@ from place_helpers import SCHEMA, Places
 
 #: Entries after the line ``key = "north.key"``, and the error: line and words.
 WRONG = {
-    'polcy = "a"': (2, "unknown entry 'polcy': known are approvals, as,"),
+    'polcy = "a"': (
+        2,
+        "unknown entry 'polcy', misspelt or of a newer version: known are approvals, as,",
+    ),
     "rows = 7": (2, "rows is 7: needs a text"),
     "threads = 0": (2, "threads is 0: needs 1 or more, or -1"),
     "\nthreads = true": (3, "threads is True"),
@@ -134,9 +139,11 @@ def test_doubt_about_rows_names_the_entry(places):
 def test_rows_that_nobody_named(places):
     places.file("north").write_text('key = "north.key"\n')
     site = Site.open(places.file("north"))
-    round_ = places.open()
-    with pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"):
-        site.submit(round_)
+    with (
+        site.book() as book,
+        pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"),
+    ):
+        SiteRows(site.settings, book, NOBODY).open(Plan.draw(SCHEMA, n_tables=2))
 
 
 def test_no_round_for_this_site(places):
@@ -144,3 +151,16 @@ def test_no_round_for_this_site(places):
     for party in (Site.open(places.file("north")), Coordinator.open(places.folder / "lead.key")):
         with pytest.raises(UsageError, match="holds no round for"):
             partial(party.sync, places.folder / "box")()
+
+
+def test_any_public_name_may_be_the_first_that_is_imported():
+    """Modules that import each other show by the first import alone: each name is imported anew."""
+    code = """
+import sys
+import hushtable_federation
+for name in hushtable_federation.__all__:
+    for module in [one for one in sys.modules if one.startswith("hushtable_federation")]:
+        del sys.modules[module]
+    exec(f"from hushtable_federation import {name}")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

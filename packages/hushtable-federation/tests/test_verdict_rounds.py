@@ -161,7 +161,7 @@ def five(tmp_path, model):
 def test_verdicts_travel_in_a_masked_round(five, model, plan):
     round_ = five.open(plan=plan, epsilon=4.0)
     sent = {name: site.submit(round_) for name, site in five.sites.items()}
-    result = five.collect(round_, sent).result(five.lead)
+    result = five.sum(round_, sent)
     exact = sum((site.sketch(plan) for site in five.sites.values()), start=Sketch.zero(plan))
     noise = result.counts - exact.counts
     assert 0.8 < noise.std() / result.noise_sd < 1.2

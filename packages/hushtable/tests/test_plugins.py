@@ -47,13 +47,13 @@ def register():
     register_format("tops", [".top"], lambda path, texts: pa.table({"turns": [1, 2, 3]}))
 '''
 SPIN = '''
-from hushtable.cli.options import Json
-from hushtable.cli.output import finish
+from hushtable.cli.result import CommandResult, TextTable
 
 
-def spin(turns: int = 1, as_json: Json = False) -> None:
+def spin(turns: int = 1) -> CommandResult:
     """Spin a top."""
-    finish(as_json, {"command": "toy spin", "turns": turns}, lambda: print(f"{turns} turns"))
+    facts = {"command": "toy spin", "turns": turns}
+    return CommandResult(facts, [f"{turns} turns", TextTable(["top"], [["red"]])], 3)
 '''
 POINTS = """
 [hushtable.commands]
@@ -101,8 +101,10 @@ def test_a_package_adds_a_command_a_kind_a_reader_and_a_view(install, tmp_path, 
     (tmp_path / "site/toy/init.py").rename(tmp_path / "site/toy/__init__.py")
     assert main(["--help"]) == 0
     assert "toy " in capsys.readouterr().out
-    assert main(["toy", "spin", "--turns", "7", "--json"]) == 0
+    assert main(["toy", "spin", "--turns", "7", "--json"]) == 3
     assert json.loads(capsys.readouterr().out) == {"command": "toy spin", "turns": 7}
+    assert main(["toy", "spin"]) == 3
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()][:2] == ["1 turns", "top"]
     files.write(tmp_path / "a.hush", "top", {"turns": 4}, {})
     assert load(tmp_path / "a.hush") == 4
     (tmp_path / "a.top").write_text("x")

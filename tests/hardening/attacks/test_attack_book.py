@@ -18,7 +18,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.online.messages import Message, ask
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.reply import Reply
-from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
+from round_helpers import SCHEMA, T0, UNATTENDED, Consortium, send
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def answered(those, title, X, data_set, new_people=False):
     reply = Reply(round_, site.keys, site.book, data_set=data_set, at=T0)
     digester = site.book.digester(reply.plan.schema)
     sketch = Sketch.from_data(reply.plan, digester.watch(as_reader(X)))
-    return reply.submission(sketch, rows=digester.digests(), new_people=new_people)
+    return send(reply, sketch, rows=digester.digests(), new_people=new_people)
 
 
 def test_p_person_the_same_rows_under_another_name(those):

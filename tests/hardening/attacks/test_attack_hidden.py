@@ -45,7 +45,7 @@ class Hidden:
         self.round = self.those.open(plan=Layout.of(self.plan))
         sent = {name: self.submit(site) for name, site in self.those.sites.items()}
         path = folder / "sum.hush"
-        self.those.collect(self.round, sent).result(self.those.lead).save(path)
+        self.those.sum(self.round, sent).save(path)
         self.sealed = Result.load(path).counts
 
     def submit(self, site):

@@ -138,7 +138,7 @@ def test_a_result_that_was_opened_with_a_hidden_plan(here, hidden):
     plan = replace(hidden, hidden=False)
     round_ = those.open(plan=Layout.of(plan))
     sent = {name: site.submit(round_, plan=plan) for name, site in those.sites.items()}
-    sealed = those.collect(round_, sent).result()
+    sealed = those.sum(round_, sent)
     those.close()
     assert isinstance(sealed, Sealed)
     sealed.save("sealed.hush")
@@ -192,7 +192,10 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     those.sites["s00"].keys.save("s00.key")
     write_policy("s00.policy.toml", "s00", 1.0, 1e-6, 1)
     sent = {name: site.submit(round_, plan=hidden, at=None) for name, site in those.sites.items()}
-    those.collect(round_, sent, at=None).result().save("sealed.hush")
+    those.sum(round_, sent, None).save("sealed.hush")
+    Path("box").mkdir()
+    those.lead.save("lead.key")
+    run("round sync box --key lead.key --post round.hush")
     those.close()
     hidden.save("p.hush")
     assert read_plan("p.hush").hidden
@@ -200,7 +203,7 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     np.savetxt("r.csv", those.sites["s00"].X, delimiter=",", header="x0,x1,x2", comments="")
     Path("s00.toml").write_text('key = "s00.key"\nplan = "p.hush"\n')
     for line in (
-        "round submit round.hush r.csv --site s00.toml --yes -o s.hush",
+        "round sync box r.csv --site s00.toml --yes",
         "round model sealed.hush --plan p.hush -o s.hush",
     ):
         run(line, code=1)

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cli_helpers import hold
 from hushtable import Feature, LSHiTables, Plan, Release, Schema, Sketch, files, load
-from hushtable.cli import main
 from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
 from hushtable_federation.layout import Layout
 from hushtable_federation.policy import Policy, write_policy
 from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
-from round_helpers import SCHEMA, T0, Consortium
+from round_helpers import SCHEMA, T0, Consortium, send
 
 ONE = Schema([Feature.numeric("x", low=0, high=1)])
 MECHANISMS = ("discrete-gaussian", "discrete-laplace", "laplace-per-table")
@@ -170,7 +170,7 @@ def test_a_round_answers_alike_at_a_thousand_rows_and_one_more(those, rng):
         round_ = those.open(plan=plan, delta=1e-3, title=str(n), epsilon=0.1)
         site = those.sites["s00"]
         reply = Reply(round_, site.keys, site.book, policy=Policy(delta=1e-3, persons=1), at=T0)
-        assert reply.submission(Sketch.from_data(plan, rng.normal(size=(n, 3))))
+        assert send(reply, Sketch.from_data(plan, rng.normal(size=(n, 3))))
 
 
 # --- no rows at all -------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_no_rows_of_another_table_are_refused():
         Sketch.from_data(plan, np.empty((0, 2)), allow_empty=True)
 
 
-def test_a_site_without_rows_answers_a_round(tmp_path, rng, capsys):
+def test_a_site_without_rows_answers_a_round(tmp_path, rng):
     """v3, at its end: by its refusal, the coordinator learned that a site had no row."""
     those = Consortium(tmp_path, 2)
     those.plan.save(tmp_path / "plan.hush")
@@ -214,23 +214,14 @@ def test_a_site_without_rows_answers_a_round(tmp_path, rng, capsys):
     those.lead.card.save(tmp_path / "lead.card")
     for site in those.sites.values():
         site.keys.card.save(tmp_path / f"{site.name}.card")
-    sent = {}
     for (name, site), n in zip(those.sites.items(), (0, 60), strict=True):
         site.keys.save(tmp_path / f"{name}.key")
         write_policy(tmp_path / f"{name}.policy.toml", name, 1.0, 1e-6, 1)
         site.book.close()
         rows = rng.normal(size=(n, 3))
         np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="x0,x1,x2", comments="")
-        path = tmp_path / f"{name}.hush"
-        line = ["round", "submit", "round.hush", f"{name}.csv", "--key", f"{name}.key", "--yes"]
-        line += ["-o", path.name]
-        for card in ("lead", *those.sites):
-            line += ["--trust", f"{card}.card"]
-        named = [str(tmp_path / word) if "." in word else word for word in line]
-        assert main(named) == 0, capsys.readouterr().err
-        sent[name] = path.read_bytes()
-    result = those.collect(round_, sent, at=None).result()
-    assert len(result.ledger.shares) == 2
+    those.lead.save(tmp_path / "lead.key")
+    assert len(load(hold(tmp_path, "round.hush", *those.sites)).ledger.shares) == 2
 
 
 # --- samples --------------------------------------------------------------------------------------
@@ -326,7 +317,7 @@ def test_a_round_takes_no_samples(those):
     for seed in (7, None):
         sketch = Sketch.from_data(those.plan, site.X, max_samples=20, random_state=seed)
         with pytest.raises(PrivacyError, match="samples"):
-            Reply(round_, site.keys, site.book, at=T0).submission(sketch)
+            send(Reply(round_, site.keys, site.book, at=T0), sketch)
     assert site.book.answers() == []
 
 

@@ -32,7 +32,7 @@ def scene(tmp_path):
     for name, site in those.sites.items():
         sent[name] = site.submit(round_, at=now())
         (tmp_path / f"{name}.submission.hush").write_bytes(sent[name])
-    those.collect(round_, sent, now()).result(those.lead).save(tmp_path / "result.hush")
+    those.sum(round_, sent, now()).save(tmp_path / "result.hush")
     those.close()
     return SimpleNamespace(
         those=those,
@@ -297,7 +297,7 @@ def test_the_result_of_another_round(scene, refused):
     others = Consortium(here, 3)
     round_ = others.open(at=now(), deadline=now() + timedelta(days=7))
     sent = {name: site.submit(round_, at=now()) for name, site in others.sites.items()}
-    others.collect(round_, sent, now()).result(others.lead).save(scene.changed)
+    others.sum(round_, sent, now()).save(scene.changed)
     others.close()
     refused("round", "verify", scene.changed, "--round", scene.folder / "round.hush",
             says="it is the result of another round")  # fmt: skip
@@ -318,8 +318,3 @@ def test_what_is_asked_wrongly(scene, refused):
     refused("round", "verify", here / "round.hush", says="holds a round")
     refused("round", "verify", scene.result, "--digest", "abc", code=2,
             says="needs the 64 hexadecimal digits")  # fmt: skip
-    scene.those.sites["s00"].keys.save(here / "s00.key")
-    refused("round", "collect", here / "round.hush", *scene.submissions, "--key",
-            here / "s00.key", "-o", here / "x.hush",
-            says=["these are the keys of 's00'", "was opened by 'lead'"])  # fmt: skip
-    assert not (here / "x.hush").exists()

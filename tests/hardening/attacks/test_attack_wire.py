@@ -24,7 +24,7 @@ from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import VERSION, Refusal
 from hushtable_federation.round import Round
 from places import DOCS
-from round_helpers import Consortium, Online
+from round_helpers import Consortium, Online, send
 
 AGE = Feature.numeric("age", low=0, high=120)
 PULSE = Feature.numeric("pulse", low=20, high=250)
@@ -179,7 +179,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
 
             reply = Reply(round_, north, book, policy=policy)
             with pytest.raises(RoundError, match="1 of 201 sites are known here"):
-                reply.submission(Sketch.from_data(plan, X))
+                send(reply, Sketch.from_data(plan, X))
         assert book.answers() == []
         assert book.known("site") == {}
 

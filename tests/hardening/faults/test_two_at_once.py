@@ -6,9 +6,8 @@ import sqlite3
 import time
 
 import pytest
-from world import COMMANDS, snapshot
+from world import COMMANDS, lead, snapshot
 
-from hushtable import load
 from hushtable.errors import FileError
 from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
@@ -19,28 +18,32 @@ def at_once(world, *lines):
     return world.run_all(list(lines), seconds=time.time() + 0.3)
 
 
-def submit(world, round_="first.round", out="north.sent", keys="north"):
-    line = COMMANDS["round submit"].line(world.root)
-    line[line.index(f"{world.root}/first.round")] = f"{world.root}/{round_}"
+def submit(world, box="first.box", keys="north"):
+    line = COMMANDS["round sync"].line(world.root)
+    line[line.index(f"{world.root}/first.box")] = f"{world.root}/{box}"
     line[line.index(f"{world.root}/north.key")] = f"{world.root}/{keys}.key"
-    return [*line[:-1], f"{world.root}/{out}"]
+    return line
+
+
+def sent(world, box="first.box"):
+    return list((world.root / box).glob("*.masked.north.*"))
 
 
 def test_two_answers_to_one_round_are_one(world):
-    both = at_once(world, submit(world, out="a"), submit(world, out="b"))
+    both = at_once(world, submit(world), submit(world))
     assert [run.code for run in both] == [0, 0], [run.said for run in both]
-    assert (world.root / "a").read_bytes() == (world.root / "b").read_bytes()
+    assert len(sent(world)) == 1
     with Book.open(world.root / "north.book") as book:
         assert len(book.answers()) == 1
 
 
 def test_the_cap_holds_for_two_at_once(world):
     assert world.run("round", "book", world.root / "north.book", "--cap", 1.2).code == 0
-    both = at_once(world, submit(world, out="a"), submit(world, round_="second.open", out="b"))
+    both = at_once(world, submit(world), submit(world, "third.box"))
     assert sorted(run.code for run in both) == [0, 1], [run.said for run in both]
     (late,) = (run for run in both if run.code)
     assert "the cap of 'north' is 1.2" in late.said
-    assert (world.root / "a").exists() != (world.root / "b").exists()
+    assert len(sent(world)) + len(sent(world, "third.box")) == 1
     with Book.open(world.root / "north.book") as book:
         assert len(book.answers()) == 1
         assert book.total("all rows") <= 1.2
@@ -108,36 +111,32 @@ def moved(world, name, book):
 
 
 def test_a_site_that_comes_back_with_its_book_sends_the_same(world):
-    line = submit(world)
-    whole = len(world.run(*line).changes)
-    sent, book = (world.root / "north.sent").read_bytes(), (world.root / "north.book").read_bytes()
+    assert world.run(*submit(world)).code == 0
+    (path,) = sent(world)
+    content, book = path.read_bytes(), (world.root / "north.book").read_bytes()
     moved(world, "machine2", book)
-    assert world.run(*submit(world, keys="machine2", out="again")).code == 0
-    assert (world.root / "again").read_bytes() == sent
-    assert whole > 10
+    path.unlink()
+    assert world.run(*submit(world, keys="machine2")).code == 0
+    assert path.read_bytes() == content
 
 
 def test_a_site_that_comes_back_with_an_old_book(world):
-    """What is promised then: two different answers are noticed, and neither counts.
+    """Where the folder is shared, nothing is sent; where files are mailed, neither answer counts.
 
-    An old book has forgotten what was answered since, and its total is too low: nobody but the
-    coordinator can notice. So a site that restores a backup asks the coordinator first which
-    rounds it has answered.
+    An old book has forgotten what was answered since, and its total is too low. So a site that
+    restores a backup asks the coordinator first which rounds it has answered.
     """
     old = (world.root / "north.book").read_bytes()
-    south = [part if part.endswith(".card")
-             else part.replace("north", "south").replace("rows.csv", "other.csv") for part in
-             submit(world)]  # fmt: skip
-    assert world.run(*south).code == 0
+    shutil.copytree(world.root / "first.box", world.root / "mailed.box")
     assert world.run(*submit(world)).code == 0
     moved(world, "machine2", old)
-    assert world.run(*submit(world, keys="machine2", out="again")).code == 0
-    assert (world.root / "again").read_bytes() != (world.root / "north.sent").read_bytes()
-    collect = ["round", "collect", f"{world.root}/first.round", f"{world.root}/south.sent"]
-    result = ["-o", f"{world.root}/first.result"]
-    both = world.run(*collect, f"{world.root}/north.sent", f"{world.root}/again", *result)
-    assert both.code == 1
-    assert "'north' sent two different submissions" in both.said
-    assert not (world.root / "first.result").exists()
-    assert world.run(*collect, f"{world.root}/again", *result).code == 0
-    assert load(world.root / "first.result").ledger.epsilon <= 1.0
+    late = world.run(*submit(world, keys="machine2"))
+    assert late.code == 1
+    assert "the book is an old copy" in " ".join(late.said.split())
+    assert len(sent(world)) == 1
+    assert world.run(*submit(world, "mailed.box", keys="machine2")).code == 0
+    for path in (world.root / "mailed.box").iterdir():
+        shutil.copy(path, world.root / "first.box")
+    seen = world.run(*lead("first").replace("@", f"{world.root}/").split())
+    assert "north signed two different answers to step" in " ".join(seen.said.split())
+    assert not list((world.root / "first.box").glob("*.result.*"))

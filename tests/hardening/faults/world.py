@@ -122,23 +122,17 @@ COMMANDS = {
         lambda folder: None,
         exact=False,
     ),
-    "round submit": Command(
-        f"round submit @first.round @rows.csv --key @north.key --yes {TRUST} -o @north.sent",
-        ("north.sent", "north.book"),
+    "round sync": Command(
+        f"round sync @first.box @rows.csv --key @north.key --yes {TRUST} -o @",
+        ("first.box/*.north.*", "north.book"),
         _noted_before_sent,
         exact=False,
     ),
     "round next": Command(
-        "round next @marginals.round @north.marginals @south.marginals --key @lead.key --seed 1 "
-        "-o @second.round --result @marginals.hush",
-        ("second.round", "marginals.hush"),
-        lambda folder: load(folder / "marginals.hush"),
+        "round next @marginals.round @marginals.hush --key @lead.key --seed 1 -o @second.round",
+        ("second.round",),
+        lambda folder: None,
         exact=False,
-    ),
-    "round collect": Command(
-        "round collect @second.open @north.second @south.second -o @result.hush",
-        ("result.hush",),
-        lambda folder: load(folder / "result.hush"),
     ),
 }
 
@@ -159,6 +153,9 @@ def make_world(server: Server) -> dict[str, bytes]:
         ages = np.random.default_rng(i).integers(0, 100, 60)
         lines = [f"{age},{('north', 'south')[age % 2]}" for age in ages]
         (here / name).write_text("\n".join(["age,ward", *lines]) + "\n")
+    for name in ("first", "second", "third", "marginals"):
+        (here / f"{name}.box").mkdir()
+    books: dict[str, bytes] = {}
     rounds = "--epsilon 1 --days 30"
     cards = "@north.card @south.card --key @lead.key"
     for line in (
@@ -170,21 +167,37 @@ def make_world(server: Server) -> dict[str, bytes]:
         "round keygen south --cap 3 --persons 1 --folder @",
         f"round open @plan.hush {cards} {rounds} --title first -o @first.round",
         f"round open @plan.hush {cards} {rounds} --title second -o @second.open",
+        f"round open @plan.hush {cards} {rounds} --title third -o @third.round",
         f"round open @schema.toml {cards} {rounds} --expected-rows 50000 -o @marginals.round",
-        f"round submit @marginals.round @rows.csv --key @north.key --yes {TRUST} "
-        "-o @north.marginals",
-        f"round submit @marginals.round @other.csv --key @south.key --yes {TRUST} "
-        "-o @south.marginals",
-        f"round submit @second.open @rows.csv --key @north.key --yes {TRUST} -o @north.second",
-        f"round submit @second.open @other.csv --key @south.key --yes {TRUST} -o @south.second",
-    ):
-        if "north.marginals" in line:
+        f"{lead('second')} --post @second.open",
+        *(f"{lead(name)} --post @{name}.round" for name in ("first", "third", "marginals")),
+        *(line for name in ("second", "marginals") for line in (
+            *sites(name), lead(name), *sites(name))),
+        lead("marginals"),
+    ):  # fmt: skip
+        if "sync @second.box @rows.csv" in line and not books:
             books = {name: (here / name).read_bytes() for name in ("north.book", "south.book")}
         done = server.run(*line.replace("@", f"{here}/").split())
         assert done.code == 0, (line, done.said)
     for name, content in books.items():  # the sites have answered nothing yet
         (here / name).write_bytes(content)
+    (marginals,) = (here / "marginals.box").glob("*.result.lead.*")
+    (here / "marginals.hush").write_bytes(marginals.read_bytes())
     return snapshot(here)
+
+
+def lead(name: str) -> str:
+    """Return the command by which the coordinator visits a round."""
+    return f"round sync @{name}.box --key @lead.key -o @"
+
+
+def sites(name: str) -> list[str]:
+    """Return the commands by which the sites visit a round."""
+    rows = {"north": "rows.csv", "south": "other.csv"}
+    return [
+        f"round sync @{name}.box @{data} --key @{site}.key --yes {TRUST} -o @"
+        for site, data in rows.items()
+    ]
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

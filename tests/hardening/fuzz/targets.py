@@ -40,6 +40,7 @@ from hushtable import (
     load,
 )
 from hushtable.cli.inspect_ import inspect
+from hushtable.cli.result import machine_output
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.readers import as_reader
 from hushtable.data.understanding import schema_from_data
@@ -48,7 +49,7 @@ from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.hidden import opened_secret, read_secret
+from hushtable_federation.hidden import SealedSecret, read_secret
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.online.messages import STEPS, Message
@@ -196,8 +197,10 @@ def _use_verdicts(plan: Plan, rows: pa.Table, loaded: object) -> None:
 def _hush(content: bytes) -> None:
     path = _file(content, "a.hush")
     with contextlib.redirect_stdout(io.StringIO()):
-        inspect(path)
-        inspect(path, as_json=True)
+        for machines in (False, True):
+            with machine_output(machines):
+                if (result := inspect(path)) is not None:
+                    result.write()
     _use(load(path))
 
 
@@ -232,7 +235,9 @@ def _of_round(content: bytes) -> None:
         sealed.open(seeds.round_().plan)
     elif kind == "secret":
         pins = {name: seeds.keys(name).card.fingerprint for name in seeds.NAMES}
-        opened_secret(content, seeds.keys("south"), {"site": pins, "coordinator": {}})
+        SealedSecret.from_bytes(content).open(
+            seeds.keys("south"), {"site": pins, "coordinator": {}}
+        )
     else:
         asked = seeds.round_(masked=False)
         Submission.from_bytes(content, "a.hush", asked, seeds.NOW)

@@ -7,6 +7,7 @@ found, `hushtable_bench.mistakes` makes one for a moment.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
@@ -33,8 +34,10 @@ from hushtable_bench.results import Promise, judged, markdown_table
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
-from hushtable_federation.reply import Reply
-from hushtable_federation.result import Collection
+from hushtable_federation.online.carriers import Memory
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.reply import trust
 from hushtable_federation.round import Round
 
 DELTA = 1e-6
@@ -87,7 +90,7 @@ def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Relea
 
 
 def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
-    """Run a masked round by file; take from its sum what all but k_min sites know they sent.
+    """Run a masked round; take from its sum what all but k_min sites know they sent.
 
     All persons in question are at the first site, with three rows each. The last site reads
     the sum, and those before it collude.
@@ -97,19 +100,23 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
         tables_plan(), [one.card for one in keys], lead, epsilon=epsilon, delta=DELTA,
         colluders=COLLUDERS, rows_per_person=3, deadline=now() + timedelta(days=1),
     )  # fmt: skip
-    collection, known = Collection(round_), np.zeros(round_.layout.n_cells, np.int64)
-    for i, one in enumerate(keys):
-        with TemporaryDirectory(dir=folder) as own:
+    known = np.zeros(round_.layout.n_cells, np.int64)
+    with TemporaryDirectory(dir=folder) as own, ExitStack() as books:
+        sites = {}
+        for i, one in enumerate(keys):
             # What is audited is the noise, not the cap: it is to stop nothing.
-            with Book.create(Path(own) / "site.book", one.card, epsilon=MAX_EPSILON) as book:
-                reply = Reply(round_, one, book)
-                reply.trust(reply.new)
-                rows = X if i == 0 else X[:OTHERS]
-                collection.add(one.card.name, reply.submission(Sketch.from_data(reply.plan, rows)))
-                answer = book.answer(round_.round_id)
-            if i >= K_MIN and answer is not None:
-                known += answer.sent
-    result = _through_a_file(collection.result(), folder / "result.hush")
+            path = Path(own) / f"{i}.book"
+            book = books.enter_context(Book.create(path, one.card, epsilon=MAX_EPSILON))
+            trust(book, round_, [lead.card, *round_.sites])
+            count = partial(Sketch.from_data, X=X if i == 0 else X[:OTHERS])
+            sites[one.card.name] = OnlineSite(one, book, count, attended=True), book
+        answers = {name: site.answer for name, (site, _) in sites.items()}
+        merged = SecureSum(round_, lead, Memory(answers)).run()
+        for _, book in list(sites.values())[K_MIN:]:
+            answer = book.answer(round_.round_id)
+            assert answer is not None
+            known += answer.sent
+    result = _through_a_file(merged, folder / "result.hush")
     known += (K_MIN - 1) * Sketch.from_data(result.plan, X[:OTHERS]).counts
     return [Release(result.plan, result.counts - known, result.ledger)]
 

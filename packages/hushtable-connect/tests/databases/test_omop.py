@@ -377,13 +377,15 @@ def test_a_round_answers_with_visits_and_refuses_other_units_unseen(duck, made, 
     )
     capsys.readouterr()
     site = say(at, "north", rows=url, omop="visit", cdm="cdm", person="person_id")
+    (at / "box").mkdir()
+    asked(f"round sync {at}/box --key {at}/lead.key --post {at}/round.hush")
+    capsys.readouterr()
     submit = (
-        f"round submit {at}/round.hush --site {site} --trust {at}/lead.card"
-        f" --trust {at}/south.card --yes -o {at}/answer.hush"
+        f"round sync {at}/box --site {site} --trust {at}/lead.card --trust {at}/south.card --yes"
     ).split()
     assert main(submit) == 1
     assert "1 in unit 9999" in capsys.readouterr().err
-    assert not (at / "answer.hush").exists()
+    assert not list((at / "box").glob("*.masked.*"))
     with Book.open(at / "north.book") as book:
         assert book.total("all rows") == 0
     say(at, "north", listed_units=True)

@@ -15,7 +15,7 @@ for groups see S. Laur and S. Pasini, *SAS-Based Group Authentication and Key Ag
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -87,11 +87,7 @@ class Hello:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hello as JSON carries it."""
-        return {
-            "card": self.card.to_dict(),
-            "commitment": self.commitment,
-            "signature": self.signature,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> "Hello":
@@ -151,8 +147,7 @@ class Reveal:
 
     def to_bytes(self) -> bytes:
         """Return the file that the others read."""
-        record = {"name": self.name, "nonce": self.nonce, "coordinator": self.coordinator}
-        return _packed("reveal", {**record, "saw": self.saw, "signature": self.signature})
+        return _packed("reveal", asdict(self))
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Reveal":
@@ -247,15 +242,7 @@ class Seen:
     def code(self, reveals: Mapping[str, Reveal]) -> str:
         """Return the code: nine decimal digits, the same for all who saw the same.
 
-        Parameters
-        ----------
-        reveals : mapping of str to Reveal
-            Everybody's, by name.
-
-        Raises
-        ------
-        RoundError
-            If one is missing, or fails `check`.
+        Takes everybody's reveal, by name; raises `RoundError` if one is missing, or fails `check`.
         """
         missing = sorted({*self.saw} - {*reveals})
         if missing:
@@ -274,12 +261,8 @@ def _packed(kind: str, content: dict[str, Any]) -> bytes:
 def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
     """Return the one hello of a party, of the files that lie under its name.
 
-    Raises
-    ------
-    FileError
-        If none of them can be read: it may still be on its way.
-    RoundError
-        If two of them differ, or one is of somebody else.
+    Raises `FileError` if none of them can be read, as it may still be on its way, and `RoundError`
+    if two of them differ, or one is of somebody else.
     """
     found: dict[str, Hello] = {}
     failure: Exception = FileError(f"the hello of {name!r} is not whole yet")

@@ -186,8 +186,8 @@ class Coordinator:
 
     # --- in a folder --------------------------------------------------------------------------
 
-    def post(self, folder: str | os.PathLike[str], *paths: str | os.PathLike[str]) -> None:
-        """Put files of rounds, which these keys opened, into a folder.
+    def post(self, folder: str | os.PathLike[str], *paths: str | os.PathLike[str]) -> list[str]:
+        """Put files of rounds, which these keys opened, into a folder; return their names there.
 
         Raises `RoundError` if others opened one of them.
         """
@@ -197,6 +197,7 @@ class Coordinator:
         store = Store.open(folder, self.keys.card.name)
         for one in found:
             post_round(store, one)
+        return store.written
 
     def sync(
         self, folder: str | os.PathLike[str], *, which: str = ""

@@ -11,6 +11,7 @@ from hushtable.privacy.budget import ReleaseTerms, Spent
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost
 from hushtable_federation.book.book import ALL_ROWS, Book
+from hushtable_federation.book.chain import Entry
 from hushtable_federation.round import Round
 
 #: Rounds of one kind that are counted at most, and those whose course is worked out.
@@ -91,9 +92,10 @@ def forecast(
     --------
     >>> from hushtable_federation import Reply, forecast
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> book = here.books["north"]
-    >>> _ = Reply(here.round, here.keys["north"], book).submission(here.sketches["north"])
+    >>> reply = Reply(here.round, here.keys["north"], book)
+    >>> _ = reply.answer(reply.counted(here.sketches["north"]), None)
     >>> [f"{one.what}: {one.epsilon:.2f}" for one in forecast(book)][0]
     'the round again, or next month: 1.45'
     """
@@ -115,9 +117,18 @@ def forecast(
     return [*found, _twice(book, data_set, one)]
 
 
+def _answers(book: Book, data_set: str | None = None) -> list[Entry]:
+    """Return the entries of the answers about these rows, or about all."""
+    return [
+        entry
+        for entry in book.history()
+        if entry.kind == "answer" and data_set in (None, entry.content["data_set"])
+    ]
+
+
 def last_rows(book: Book) -> str:
     """Return the name of the rows that the last answer was about."""
-    answers = [entry for entry in book.history() if entry.kind == "answer"]
+    answers = _answers(book)
     return str(answers[-1].content["data_set"]) if answers else ALL_ROWS
 
 
@@ -125,21 +136,16 @@ def totals(book: Book, data_set: str) -> list[float]:
     """Return the epsilon of these rows after each answer, at the delta of the cap."""
     spent: dict[Spent, None] = {}
     found = []
-    for entry in book.history():
-        if entry.kind == "answer" and entry.content["data_set"] == data_set:
-            spent[Spent.from_dict(entry.content["spent"])] = None
-            found.append(Cost.total(one.cost for one in spent).epsilon(book.delta))
+    for entry in _answers(book, data_set):
+        spent[Spent.from_dict(entry.content["spent"])] = None
+        found.append(Cost.total(one.cost for one in spent).epsilon(book.delta))
     return found
 
 
 def _last(book: Book, data_set: str) -> Round:
     """Return the round about these rows that was answered last; raises `RoundError`."""
-    ids = [
-        entry.content["round_id"]
-        for entry in book.history()
-        if entry.kind == "answer" and entry.content["data_set"] == data_set
-    ]
-    answer = book.answer(ids[-1]) if ids else None
+    answers = _answers(book, data_set)
+    answer = book.answer(answers[-1].content["round_id"]) if answers else None
     if answer is None:
         raise RoundError(
             f"no round was answered about {data_set!r}: name the round or the plan to look "
@@ -265,7 +271,5 @@ def _periods(
 def _paid(book: Book, data_set: str, asked: Round | Plan) -> bool:
     """Whether an answer about these rows has paid for all periods of a round's stream."""
     return isinstance(asked, Round) and any(
-        (entry.content.get("stream"), entry.content["data_set"]) == (asked.stream, data_set)
-        for entry in book.history()
-        if entry.kind == "answer"
+        entry.content.get("stream") == asked.stream for entry in _answers(book, data_set)
     )

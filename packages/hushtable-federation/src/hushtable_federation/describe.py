@@ -33,9 +33,7 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
     what = "the columns of a plan that is hidden here"
     if plan is not None:
         names = plan.schema.names
-        more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
-        columns = "column" if len(names) == 1 else "columns"
-        what = f"{len(names):,} {columns} ({', '.join(names[:8])}{more})"
+        what = _listed(names, " column" if len(names) == 1 else " columns")
     noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
     if terms.masked:
         least = "all" if round_.needed == k else f"at least {terms.least} of"
@@ -110,9 +108,9 @@ def result_view(result: Result) -> View:
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{len(names):,} ({', '.join(names[:most])}{more})"
+def _listed(names: Sequence[str], noun: str = "") -> str:
+    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+    return f"{len(names):,}{noun} ({', '.join(names[:8])}{more})"
 
 
 #: Stands for the file of a result in commands, where it is not known which one.
@@ -286,7 +284,7 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         *_twice(progress, amend),
         Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {after}, "
              "without rows: the site is needed once more to take the masks off."
-             if progress.round.in_steps else f"Nothing. The result comes after {after}.", sync),
+             if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
         Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
     ]  # fmt: skip
 
@@ -339,7 +337,9 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
 
 def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
     lead = progress.round.coordinator.name
-    follows = "Ask the sites to take the masks off." if progress.round.in_steps else "Add it up."
+    follows = (
+        "Ask the sites to take the masks off." if progress.round.terms.masked else "Add it up."
+    )
     late = progress.those(*MISSING)
     return [
         Todo([lead], follows, sync),
@@ -420,7 +420,7 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
         if missing
         else "Something is there of every site."
     )
-    then = f"Then {lead} goes on." if not round_.in_steps else (
+    then = f"Then {lead} goes on." if not round_.terms.masked else (
         f"Then {lead} asks each site to call once more, without rows, to take the masks off."
     )  # fmt: skip
     return [first, then]

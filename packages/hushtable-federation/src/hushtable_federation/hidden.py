@@ -11,7 +11,7 @@ import numpy as np
 import rfc8785
 
 from hushtable import files
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, RoundError, UsageError
@@ -90,21 +90,11 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
-    """Return the file by which one site hands a secret to the others.
+    """Return the file by which one site hands a secret to the others, and which it opens, too.
 
-    Parameters
-    ----------
-    secret : bytes
-        32 or more that nobody can guess.
-    keys : Keys
-        Of the site that seals it, which can open it, too.
-    cards : sequence of Card
-        Of the other sites, never of the coordinator.
-
-    Raises
-    ------
-    UsageError, RoundError
-        If the secret is short, there is no other site, or two cards share a name or keys.
+    The secret has 32 bytes or more that nobody can guess; the cards are those of the other sites,
+    never of the coordinator. Raises `UsageError` or `RoundError` if the secret is short, there is
+    no other site, or two cards share a name or keys.
     """
     check_secret(secret)
     readers = tuple(sorted({keys.card, *cards}, key=lambda card: card.name))
@@ -112,23 +102,19 @@ def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
         raise UsageError("a secret is sealed for other sites: give their cards (--site)")
     check_roster(readers, keys.card)
     drawn = crypto().X25519PrivateKey.generate()
-    about = _context(keys.card, drawn.public_key().public_bytes_raw().hex(), readers)
+    key = drawn.public_key().public_bytes_raw().hex()
+    about = _context(keys.card, key, readers)
     copies = [
         _cipher(drawn, card.masking, about, card).encrypt(_NONCE, secret, None).hex()
         for card in readers
     ]
     record = {
         "sender": keys.card.to_dict(),
-        "key": drawn.public_key().public_bytes_raw().hex(),
+        "key": key,
         "readers": [card.to_dict() for card in readers],
         "copies": copies,
     }
     return files.pack("secret", {"secret": record}, {}, keys.sign)
-
-
-def opened_secret(content: bytes, keys: Keys, known: Known, path: str = "the secret") -> bytes:
-    """Return the secret in a file of `seal_secret`, as `SealedSecret.open` does."""
-    return SealedSecret.from_bytes(content, path).open(keys, known)
 
 
 def check_secret(secret: bytes) -> bytes:
@@ -169,12 +155,8 @@ class SealedSecret:
     def from_bytes(cls, content: bytes, path: str = "the secret") -> "SealedSecret":
         """Check and read a file; ``path`` names it in errors.
 
-        Raises
-        ------
-        FileError
-            If it is no intact file of a sealed secret.
-        RoundError
-            If the sender named in it did not sign it.
+        Raises `FileError` if it is no intact file of a sealed secret, and `RoundError` if the
+        sender named in it did not sign it.
         """
         read = files.unpack(content, path).expect("secret")
         made = read.build(cls._from_file)
@@ -189,12 +171,10 @@ class SealedSecret:
     def _from_file(cls, read: files.Content) -> "SealedSecret":
         needed = {"sender": object, "key": str, "readers": list[object], "copies": list[str]}
         record = entries(read.manifest.get("secret"), "a sealed secret", needed)
-        try:
+        with translate_errors(PlanError, "a sealed secret"):
             sender = Card.from_dict(record["sender"])
-            readers = tuple(Card.from_dict(card) for card in record["readers"])
+            readers = tuple(map(Card.from_dict, record["readers"]))
             check_roster(readers, sender)
-        except RoundError as error:
-            raise PlanError(f"a sealed secret: {error}") from None
         if sender not in readers:
             raise PlanError("the sender of the secret is none of its readers")
         texts, least = (record["key"], *record["copies"]), 2 * (LEAST + 16)
@@ -227,18 +207,9 @@ class SealedSecret:
     def open(self, keys: Keys, known: Known) -> bytes:
         """Return the secret.
 
-        Parameters
-        ----------
-        keys : Keys
-            Of one of its readers.
-        known : mapping of role to mapping of name to fingerprint
-            Whom this site knows, and as what; `Policy.pins` returns it.
-
-        Raises
-        ------
-        RoundError
-            If it was not sealed for these keys, was changed, comes from somebody who is not known
-            here as a site, or can be read by somebody who is known as a coordinator alone.
+        Raises `RoundError` if it was not sealed for these keys, was changed, comes from somebody
+        who is not ``known`` here as a site, or can be read by somebody who is known as a
+        coordinator alone.
         """
         me = keys.card
         self.check_reader(me)

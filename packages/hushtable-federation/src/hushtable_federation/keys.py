@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files, signatures
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 
 if TYPE_CHECKING:
@@ -118,11 +118,8 @@ class Card:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Card":
         """Read a card; raises `FileError` if the file holds none."""
-        content = read_json(path, "card")
-        try:
-            return cls.from_dict(content)
-        except RoundError as error:
-            raise FileError(f"{path}: {error}") from None
+        with translate_errors(FileError, str(path)):
+            return cls.from_dict(read_json(path, "card"))
 
 
 class Keys:

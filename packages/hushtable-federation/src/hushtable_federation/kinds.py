@@ -24,7 +24,7 @@ def _inspect(file: Path, content: Content, as_json: bool) -> None:
 
 LAYOUT = Kind("a layout of hushtable plan hide", travels=True, inspect=_inspect)
 ROUND = Kind("a round of hushtable round open", True, OF_ROUND, inspect=_inspect)
-SUBMISSION = Kind("a submission of hushtable round submit", True, SMALL, inspect=_inspect)
-SEALED = Kind("the result of hushtable round collect", True, OF_ROUND, _sealed, _inspect)
+SUBMISSION = Kind("a site's counts in a round", True, SMALL, inspect=_inspect)
+SEALED = Kind("the result of a round", True, OF_ROUND, _sealed, _inspect)
 SECRET = Kind("a secret of hushtable round secret", True, SMALL, inspect=_inspect)
 MESSAGE = Kind("a message of a round that runs online", True, SMALL, inspect=_inspect)

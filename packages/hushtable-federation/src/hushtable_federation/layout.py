@@ -9,10 +9,10 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release, check_plan
-from hushtable.errors import PlanError, UsageError
+from hushtable.errors import PlanError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
@@ -203,10 +203,8 @@ class Layout:
     def from_dict(cls, content: Any) -> "Layout":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         record = entries(content, "a layout", _ENTRIES, {"horizon": object, "shuffled": bool})
-        try:
+        with translate_errors(PlanError, "a layout needs a share"):
             check_share(record["share"])
-        except UsageError as error:
-            raise PlanError(f"a layout needs a share: {error}") from None
         behind = tuple(Spent.from_dict(spent) for spent in record["behind"])
         horizon = Horizon.from_dict(record["horizon"]) if "horizon" in record else None
         made = {"cells": tuple(record["cells"]), "behind": behind, "horizon": horizon}

@@ -31,10 +31,6 @@ def pairwise_mask(name: str, keys: Mapping[str, bytes], n_words: int) -> Words:
     return total
 
 
-#: Purpose of the keys of masks in a round that goes on without lost sites.
-ONLINE = "online masks"
-
-
 def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
     """Return the 32 bytes that the holders of a private and a public key agree on.
 
@@ -52,17 +48,16 @@ def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
     return bytes(c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(shared))
 
 
-def roster_keys(round_: Round, keys: Keys, purpose: str = "masks") -> dict[str, bytes]:
+def roster_keys(round_: Round, keys: Keys) -> dict[str, bytes]:
     """Return what a site agrees on with each other one in a round, by name.
 
-    A key is bound to the round, and so to plan, terms and roster, and to a purpose: ``"masks"`` of
-    a round by file, where the site's book sees to it that each is used for one vector only, and
-    `ONLINE` where single ones may have to be given away.
+    A key is bound to the round, and so to plan, terms and roster. The site's book sees to it that
+    each masks one vector alone; that with a site which is lost is given away.
     """
     me = keys.card.name
     return {
         card.name: agreed_key(
-            keys.masking, card.masking, purpose, round_.round_id, *sorted((me, card.name))
+            keys.masking, card.masking, "online masks", round_.round_id, *sorted((me, card.name))
         )
         for card in round_.sites
         if card.name != me
@@ -418,7 +413,7 @@ class Unmasking:
         names = [name for name in self.shares if (dealer, other) in self.shares[name]]
         names.sort(key=lambda name: (name == dealer, name in self.liars))
         given = {place_of(self.round, name): self.shares[name][dealer, other] for name in names}
-        least = self.round.terms.least
+        least = self.round.needed
         if len(given) < least:
             raise RoundError(
                 f"no sum: {len(given)} sites gave shares behind the masks of {dealer!r}, and "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hushtable import files
-from hushtable.arguments import entries, is_digest
+from hushtable.arguments import entries, is_digest, translate_errors
 from hushtable.errors import FileError, PlanError, RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now, stamp
@@ -120,31 +120,12 @@ def confirm(
 ) -> MeetingVisit:
     """Note that people read the same code in a call, and trust the cards of these.
 
-    Parameters
-    ----------
-    visited : Visit
-        What `hushtable_federation.meeting.visit` returned.
-    path : path
-        The notes, of `beside`. The coordinator gets a file of verified cards next to them.
-    code : str
-        What everybody read: nine digits, spaces apart.
-    book : Book, optional
-        A site's, in which the cards are noted, each in its role.
-    absent : sequence of str
-        Who did not read it. Their cards are not trusted yet: a card that somebody swapped for all
-        others alike shows by its owner's code alone.
+    A site's ``book`` notes the cards, each in its role; the coordinator gets a file of verified
+    cards next to the notes. The cards of who is ``absent`` are not trusted yet: one that somebody
+    swapped for all others alike shows by its owner's code alone.
 
-    Returns
-    -------
-    Visit
-        With those who are confirmed.
-
-    Raises
-    ------
-    RoundError
-        If this is not the code here, or there is none yet.
-    UsageError
-        If somebody is absent who is not in the meeting, or nobody is left.
+    Raises `RoundError` if this is not the code here, or there is none yet, and `UsageError` if
+    somebody is absent who is not in the meeting, or nobody is left.
     """
     state = visited.state
     if state.seen is None or not state.code:
@@ -180,11 +161,9 @@ def read_verified(path: str | os.PathLike[str]) -> list[Card]:
     """Return the cards that `confirm` wrote for a coordinator; raises `FileError` on others."""
     check_private(path, "meet again")
     record = read_json(path, "verified", "meet")
-    try:
+    with translate_errors(FileError, f"{path}: holds no verified cards"):
         entries(record, "a file", {"how": str, "code": str, "at": str, "cards": list})
         return [Card.from_dict(card) for card in record["cards"]]
-    except (PlanError, RoundError) as error:
-        raise FileError(f"{path}: holds no verified cards: {error}") from None
 
 
 class MeetingFolder(Protocol):
@@ -221,30 +200,12 @@ def visit(
 ) -> MeetingVisit:
     """Do whatever is next in a meeting: post a hello, fix the cards and reveal, work out the code.
 
-    Parameters
-    ----------
-    folder : Folder
-        Where the files of everybody are.
-    keys : Keys
-        This party's.
-    path : path
-        Its notes, of `hushtable_federation.meeting.beside`.
-    names : sequence of str, optional
-        Of all who are expected, this party and the coordinator among them; by default as before.
-    coordinator : str, optional
-        Which of them opens the rounds; by default as before.
-    again : bool
-        Whether to forget an earlier meeting, unless that is the one in this folder.
+    The notes lie at ``path``, which `beside` returns. ``names`` are those of all who are expected,
+    this party and the coordinator among them; without names, as before. ``again`` forgets an
+    earlier meeting, unless that is the one in this folder.
 
-    Returns
-    -------
-    Visit
-        How far it is, and whom it waits for.
-
-    Raises
-    ------
-    FileError, PrivacyError, RoundError, UsageError
-        If the notes cannot be read, others expect something else, or somebody swapped something.
+    Raises `FileError`, `PrivacyError`, `RoundError` or `UsageError` if the notes cannot be read,
+    others expect something else, or somebody swapped something.
     """
     with files.locked(path):
         posted = _posted(folder, "hello")
@@ -278,11 +239,9 @@ def visit(
 
 
 def _before(keys: Keys, path: Path, own: Mapping[str, bytes] | None) -> State | None:
-    """Return the notes as they are; none if they are to be forgotten.
-
-    ``own`` are this party's hellos in the folder, where it begins anew: if they go with the notes,
-    it has done so already.
-    """
+    """Return the notes as they are; none if they are to be forgotten."""
+    # ``own`` are this party's hellos in the folder, given where it begins anew: if they go with the
+    # notes, it has begun anew already.
     before = State.load(path) if path.exists() else None
     if before is None or (own is not None and not _goes_with(before, keys, own)):
         return None

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import math
 import re
-import tomllib
 import uuid
 import warnings
 from collections import deque
@@ -29,13 +28,13 @@ from nvflare.apis.signal import Signal
 from nvflare.job_config.api import FedJob
 from nvflare.recipe.spec import Recipe
 
-from hushtable.arguments import entries
-from hushtable.errors import FileError, HushTableError, RoundError, UsageError
+from hushtable.errors import HushTableError, RoundError, UsageError
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.online.carriers import Node
 from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.site import Site
+from hushtable_federation.toml_file import TEXT, TomlFile
 
 #: The task of a job; its data and result are one entry: the message.
 _TASK, _CONTENT = "hushtable", "content"
@@ -48,13 +47,8 @@ def _local(fl_ctx: FLContext) -> Path:
 
 def _settings(fl_ctx: FLContext, name: str, needed: Sequence[str]) -> dict[str, str]:
     """Return a table of this place's own ``hushtable.toml``."""
-    path = _local(fl_ctx) / "hushtable.toml"
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read ({error}): write it, with [{name}]") from None
-    kinds = dict.fromkeys(needed, str)
-    table = entries(record.get(name), f"{path}: [{name}]", kinds, error=FileError)
+    file = TomlFile.read(_local(fl_ctx) / "hushtable.toml", f"write it, with [{name}]")
+    table = file.check(dict.fromkeys(needed, TEXT), needed, name)
     here = fl_ctx.get_identity_name()  # in the simulator, all sites share this file
     return {key: value.replace("{site}", here) for key, value in table.items()}
 

@@ -7,7 +7,6 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, UsageError
@@ -133,19 +132,27 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     signed = f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own."
     checks = [
         Check(n_in > 0, signed),
-        _same_sum(collection, result.counts, name),
+        _same_sum(collection, result, name),
         _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
     ]
     terms, asks = round_lines(asked, n_in), officer_words(asked, asked.plan)
     return Sites(sites, False, checks, terms, asks, collection.refused, collection.repeated)
 
 
-def _same_sum(collection: Collection, counts: NDArray[np.int64], name: str) -> Check:
+def _same_sum(collection: Collection, result: Noised, name: str) -> Check:
+    if collection.round.terms.masked:
+        named = {} if result.seal is None else dict(result.seal.submissions)
+        same = named == {site: one.digest for site, one in collection.accepted.items()}
+        if same:
+            return Check(True, f"{name} names what is in, to the bit, and nothing else.")
+        return Check(False, f"{name} names other submissions than those that are in.")
     try:
         again = collection.result()
     except HushTableError as error:
         return Check(False, f"The sum could not be made again: {error}.")
-    return same_sum(bool(np.array_equal(again.counts, counts)), name, "submissions that are in")
+    return same_sum(
+        bool(np.array_equal(again.counts, result.counts)), name, "submissions that are in"
+    )
 
 
 def _plausible(reason: str | None) -> Check:

@@ -8,22 +8,22 @@ import hashlib
 import json
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from hushtable import signatures
-from hushtable.arguments import entries, is_digest, whole
+from hushtable.arguments import entries, is_digest, translate_errors, whole
 from hushtable.data.schema import Feature, Schema
-from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
+from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
 from hushtable_federation.keys import Card, Keys, new_private, read_json, write_json
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
+from hushtable_federation.toml_file import ANY, SWITCH, TABLE, Kind, TomlFile, is_texts
 
 Role = Literal["coordinator", "site"]
 #: The column tells persons; or a number, the most rows of anybody, that the site's people affirm.
@@ -314,9 +314,18 @@ CONFIRMED = Policy(persons=1, masks=False, max_rows=True)
 
 _VERSION = 1
 _TEMPLATE = Path(__file__).with_name("policy.toml")
-_TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}
-_LIMITS = {"epsilon", "total_epsilon", "delta", "known_sites"}
-_SWITCHES = ("coordinator_may_be_site", "masks", "max_rows")
+_KINDS: dict[str, Kind] = {
+    "version": ANY,
+    **dict.fromkeys(("coordinators", "sites", "round", "unattended", "officer"), TABLE),
+    "plans": (is_texts, "a list of ids"),
+    "feature": (lambda value: isinstance(value, list), "one [[feature]] table a column"),
+}
+#: Of ``[round]``, those that a policy needs; `Policy` checks them.
+_LIMITS = ("delta", "epsilon", "known_sites", "total_epsilon")
+_ROUND: dict[str, Kind] = {
+    **dict.fromkeys((*_LIMITS, "persons"), ANY),
+    **dict.fromkeys(("coordinator_may_be_site", "masks", "max_rows"), SWITCH),
+}
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
@@ -351,14 +360,9 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
             f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, "
             "and look through what it says"
         )
-    try:
-        text = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: not a TOML file of a policy: {error}") from None
-    try:
-        return _policy(text, hashlib.sha256(content).hexdigest())
-    except HushTableError as error:
-        raise FileError(f"{path}: {error}") from None
+    file, digest = TomlFile.parsed(path, content), hashlib.sha256(content).hexdigest()
+    with translate_errors(FileError, str(path)):
+        return _policy(file, digest)
 
 
 def policy_beside(key: str | os.PathLike[str]) -> Path:
@@ -386,73 +390,39 @@ def write_policy(
         file.write(text.encode())
 
 
-def _policy(content: dict[str, Any], digest: str) -> Policy:
-    version = content.get("version")
+def _policy(file: TomlFile, digest: str) -> Policy:
+    version = file.entries.get("version")
     if type(version) is not int or not 1 <= version <= _VERSION:
-        raise PlanError(
+        raise file.error(
+            "version",
             f"version {version!r}: this hushtable reads policies of version {_VERSION}: "
-            "upgrade with pip install -U hushtable, or write a new one"
+            "upgrade with pip install -U hushtable, or write a new one",
         )
-    _known_keys(content, _TABLES, "a policy")
-    round_ = _table(content, "round", _LIMITS | set(_SWITCHES) | {"persons"})
-    unattended = _table(content, "unattended", {"answer"}).get("answer", False)
-    officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
-    lacking = sorted(_LIMITS - set(round_))
-    if lacking:
-        raise PlanError(f"[round] does not say {lacking[0]}: it needs {', '.join(sorted(_LIMITS))}")
-    for name in set(_SWITCHES) & set(round_):
-        _is(round_[name], bool, f"[round] {name}", "true or false")
-    _is(unattended, bool, "[unattended] answer", "true or false")
-    _is(officer, str, "[officer] fingerprint", "a text")
-    plans, features = content.get("plans", []), content.get("feature", [])
-    _is(plans, list, "plans", "a list of ids")
-    _is(features, list, "feature", "one [[feature]] table a column")
-    for plan in plans:
-        _is(plan, str, "plans", "a list of ids")
-    columns = tuple(Feature.from_dict(one) for one in features)
+    content = file.check(_KINDS)
+    officer = file.check({"fingerprint": ANY}, table="officer").get("fingerprint", "")
+    columns = tuple(Feature.from_dict(one) for one in content.get("feature", []))
     return Policy(
-        coordinators=_pins(content, "coordinators"),
-        sites=_pins(content, "sites"),
-        unattended=unattended,
-        plans=tuple(plans),
+        coordinators=_pins(file, "coordinators"),
+        sites=_pins(file, "sites"),
+        unattended=file.check({"answer": SWITCH}, table="unattended").get("answer", False),
+        plans=tuple(content.get("plans", [])),
         features=Schema(columns).features if columns else (),
-        officer=_fingerprint(officer, "[officer]") if officer else "",
+        officer="" if officer == "" else _fingerprint(file, "officer", "fingerprint", officer),
         digest=digest,
-        **round_,
+        **file.check(_ROUND, _LIMITS, table="round"),
     )
 
 
-def _known_keys(table: dict[str, Any], keys: set[str], what: str) -> None:
-    unknown = sorted(set(table) - keys)
-    if unknown:
-        raise PlanError(
-            f"{what} has no entry {unknown[0]!r}: its entries are {', '.join(sorted(keys))}; is it "
-            "misspelt, or of a newer version?"
-        )
+def _pins(file: TomlFile, table: str) -> dict[str, str]:
+    pins = file.entries.get(table, {})
+    return {name: _fingerprint(file, table, name, text) for name, text in pins.items()}
 
 
-def _table(content: dict[str, Any], name: str, keys: set[str] | None = None) -> dict[str, Any]:
-    table = content.get(name, {})
-    _is(table, dict, f"[{name}]", "a table")
-    if keys is not None:
-        _known_keys(table, keys, f"[{name}]")
-    return dict(table)
-
-
-def _is(value: Any, kind: type, name: str, needed: str) -> None:
-    if not isinstance(value, kind):
-        raise PlanError(f"{name} is {value!r:.80}: needs {needed}")
-
-
-def _pins(content: dict[str, Any], name: str) -> dict[str, str]:
-    table = _table(content, name)
-    return {one: _fingerprint(text, f"[{name}] {one}") for one, text in table.items()}
-
-
-def _fingerprint(text: Any, name: str) -> str:
+def _fingerprint(file: TomlFile, table: str, name: str, text: Any) -> str:
     digits = text.replace(" ", "").lower() if isinstance(text, str) else ""
     if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
-        raise PlanError(f"{name} is {text!r:.80}: needs the fingerprint of a card, 32 digits")
+        words = f"[{table}] {name} is {text!r:.80}: needs the fingerprint of a card, 32 digits"
+        raise file.error(name, words, table)
     return signatures.grouped(digits)
 
 

@@ -198,32 +198,17 @@ class Killed(BaseException):
     """Ends a visit as kill -9 does: nothing after it is done."""
 
 
-@dataclass
-class MeteredDirectory:
-    """A directory that counts bytes, and kills whoever writes when it is told to."""
+class MeteredDirectory(Directory):
+    """A directory that counts bytes, and raises `Killed` at the write that is due to."""
 
-    inner: Directory
-    where: str = field(init=False)
-    sent: int = 0
-    got: int = 0
+    sent = got = 0
     #: Writes until the next one kills; none does at 0.
-    dies_at: int = 0
-    dies_after: bool = False
-
-    def __post_init__(self) -> None:
-        self.where = self.inner.where
-
-    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """As `Directory.look`."""
-        return self.inner.look(wanted)
-
-    def subfolder(self, name: str) -> bool | None:
-        """As `Directory.subfolder`."""
-        return self.inner.subfolder(name)
+    dies_at = 0
+    dies_after = False
 
     def load(self, name: str, most: int) -> bytes | None:
         """As `Directory.load`."""
-        content = self.inner.load(name, most)
+        content = super().load(name, most)
         self.got += len(content or b"")
         return content
 
@@ -232,7 +217,7 @@ class MeteredDirectory:
         self.dies_at -= 1
         if self.dies_at == 0 and not self.dies_after:
             raise Killed
-        self.inner.save(name, content)
+        super().save(name, content)
         self.sent += len(content)
         if self.dies_at == 0:
             raise Killed
@@ -326,7 +311,7 @@ class Play:
     def _player(self, keys: Keys, fate: Behaviour) -> Participant:
         output = self.folder / keys.card.name
         output.mkdir()
-        place = MeteredDirectory(Directory(str(self.folder / "round")))
+        place = MeteredDirectory(str(self.folder / "round"))
         first = _LATE if fate == "late" else self._rng.randint(1, _DEADLINE - 1)
         if fate == "killed":
             place.dies_at, place.dies_after = self._rng.randint(1, 2), self._rng.random() < 0.5

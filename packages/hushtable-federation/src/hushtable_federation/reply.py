@@ -1,7 +1,7 @@
 """The site's side of a round: check, count, add noise, write it down, send."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -26,7 +26,6 @@ from hushtable_federation.book.digests import (
 )
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.masks import pairwise_mask, roster_keys
 from hushtable_federation.policy import CONFIRMED, Approval, Policy, Role, check_officer
 from hushtable_federation.refusals import Refusal, Refused, refusing
 from hushtable_federation.round import Round
@@ -262,9 +261,9 @@ class Reply:
     --------
     >>> from hushtable_federation import Reply
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> content = reply.submission(here.sketches["north"])
+    >>> content = reply.answer(reply.counted(here.sketches["north"]), None).content
     >>> print(f"{reply.epsilon:.2f}")
     1.00
     """
@@ -403,61 +402,10 @@ class Reply:
             check_attended(sketch, terms.max_rows, outside_too)
         return self.round.layout.sent(sketch.counts, self.plan)
 
-    def submission(
-        self,
-        sketch: Sketch,
-        progress: Callable[[int], None] | None = None,
-        *,
-        rows: RowDigests | None = None,
-        new_people: bool = False,
-        outside_too: bool = False,
-    ) -> bytes:
-        """Return the file to send, for a round by file; the same one if it was sent before.
-
-        Parameters
-        ----------
-        sketch : Sketch
-            The site's rows, counted under `plan`.
-        progress : callable, optional
-            Takes how many more cells have their noise.
-        rows : RowDigests, optional
-            By which the book knows the rows again under another name.
-        new_people : bool
-            Whether the rows are other people's, although the book seems to know them.
-        outside_too
-            As in `counted`.
-        """
-        terms = self.round.terms
-        if terms.masked and self.round.needed < len(self.round.sites):
-            raise UsageError(
-                f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
-                "takes a folder (hushtable round sync); by file, all sites take part, or none is "
-                "masked"
-            )
-        if terms.max_rows is not None:
-            raise UsageError(
-                "the round bounds the rows of a site, which is checked in steps: answer it in a "
-                "folder (hushtable round sync)"
-            )
-        counts = self.counted(sketch, outside_too=outside_too)
-        masks = None
-        if terms.masked:
-            agreed = roster_keys(self.round, self.keys)
-            masks = pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
-        return self.answer(
-            counts,
-            masks,
-            progress,
-            rows=rows,
-            new_people=new_people,
-            persons=PersonsSeen.of(sketch.persons),
-        ).content
-
     def answer(
         self,
         counts: NDArray[np.int64],
         masks: NDArray[np.uint64] | None,
-        progress: Callable[[int], None] | None = None,
         *,
         rows: RowDigests | None = None,
         new_people: bool = False,
@@ -474,8 +422,10 @@ class Reply:
             As `counted` returned them.
         masks : ndarray of shape (n_cells,), uint64, or None
             What hides them, in a masked round.
-        progress, rows, new_people
-            As in `submission`.
+        rows : RowDigests, optional
+            By which the book knows the rows again under another name.
+        new_people : bool
+            Whether the rows are other people's, although the book seems to know them.
         persons : PersonsSeen
             By which the book knows the persons again, whatever their rows are.
         """
@@ -484,7 +434,7 @@ class Reply:
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
         mixed, mechanism = self.past.mixed(counts), self.round.terms.mechanism
-        sent = mechanisms.add_noise(mixed, mechanism, scale, progress=progress)
+        sent = mechanisms.add_noise(mixed, mechanism, scale)
         with self.book.writing():
             # Another process may have answered meanwhile.
             self.past.check_still()

@@ -74,8 +74,7 @@ class Result(Displayed):
         if counts.seal is None:
             raise RoundError(
                 f"{path} is not signed: anybody may have made or changed it, and nothing of it can "
-                "be verified. Ask the coordinator for the signed result (hushtable round collect "
-                "--key)"
+                "be verified. Ask the coordinator for the signed result (hushtable round sync)"
             )
         signer = Card.from_dict(dict(counts.seal.coordinator))
         return cls(str(path), counts, counts.seal, signer)
@@ -172,8 +171,8 @@ class Result(Displayed):
         Returns
         -------
         bool
-            Whether the sum was computed again. Of a round that goes on without lost sites it
-            cannot be: the masks of that form do not cancel in the submissions.
+            Whether the sum was computed again. Of a masked round it cannot be: the masks come off
+            in its last step only.
         """
         collection = Collection(round_)
         for name, content in submissions.items():
@@ -194,15 +193,12 @@ class Result(Displayed):
                 f"the submissions of {', '.join(map(repr, missing))} are missing: give all that "
                 f"{self.path} names, or none"
             )
-        if round_.terms.masked and round_.needed < len(round_.sites):
+        if round_.terms.masked:
             return False
         try:
             again = collection.result()
         except RoundError as error:
-            raise self._wrong(
-                f"its submissions add up to no result ({error}); if the round ran online its sum "
-                "cannot be computed from them: verify without them"
-            ) from None
+            raise self._wrong(f"its submissions add up to no result ({error})") from None
         same = np.array_equal(again.counts, self.counts.counts)
         if not same or again.ledger != self.counts.ledger:
             raise self._wrong("its counts are not the sum of the submissions")
@@ -273,10 +269,11 @@ class Collection:
     --------
     >>> from hushtable_federation import Collection, Reply
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> collection = Collection(here.round)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> collection.add("north.hush", reply.submission(here.sketches["north"]))
+    >>> sent = reply.answer(reply.counted(here.sketches["north"]), None)
+    >>> collection.add("north.hush", sent.content)
     >>> collection.missing
     ['south']
     """
@@ -359,20 +356,18 @@ class Collection:
         Raises
         ------
         RoundError
-            If a site is missing that the round cannot do without, the sum cannot be, or the keys
-            are not the coordinator's.
+            If the round is masked, too few sites are in, the sum cannot be, or the keys are not the
+            coordinator's.
         """
-        missing, terms = self.missing, self.round.terms
-        if terms.masked and missing:
+        if self.round.terms.masked:
             raise RoundError(
-                f"no result: {_named(missing)} missing, and a masked sum can only be read when all "
-                f"{len(self.round.sites)} sites are in it. Ask for what is missing before "
-                f"the deadline, or {self._or_else}"
+                "no result: the masks come off in steps (hushtable round sync), not in the sum of "
+                "what was submitted"
             )
-        if len(self.accepted) < terms.least:
+        if len(self.accepted) < self.round.needed:
             raise RoundError(
-                f"no result: {len(self.accepted)} sites are in, and the round needs {terms.least}; "
-                f"{_named(missing)} missing"
+                f"no result: {len(self.accepted)} sites are in, and the round needs "
+                f"{self.round.needed}; {_named(self.missing)} missing"
             )
         if self._sum is None:
             self._sum = self._added_again()
@@ -382,12 +377,6 @@ class Collection:
             return result
         digests = {site: one.digest for site, one in self.accepted.items()}
         return with_seal(self.round, result, digests, keys)
-
-    @property
-    def _or_else(self) -> str:
-        if self.round.period is None:
-            return "open a new round without it"
-        return "open the period again (hushtable round next --again)"
 
     def _added_again(self) -> NDArray[np.uint64]:
         words = np.zeros(self.round.layout.n_cells, np.uint64)

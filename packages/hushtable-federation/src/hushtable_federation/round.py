@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from os import PathLike
-from typing import Any, Unpack
+from typing import Unpack
 
 from hushtable import files
-from hushtable.arguments import entries, is_text
+from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.counts.release import check_adjacency
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
@@ -147,10 +147,10 @@ class Round(Displayed):
         agreed = Terms.agreed(len(sites), cells=layout.cells, **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
         place = StreamPosition.first(layout.horizon, every, starts, at or now())
-        record = signed_entries(
-            title, at or now(), deadline, keys.card, sites, agreed.to_dict(), previous, place
-        )
-        return cls._signed(record, plan, keys)
+        return cls._signed(
+            plan, sites, keys, agreed, place, title=title, previous=previous, at=at,
+            deadline=deadline,
+        )  # fmt: skip
 
     def next(
         self,
@@ -181,18 +181,43 @@ class Round(Displayed):
             If this round is about no period, was that of the last one, or was opened by others.
         """
         check_coordinator(self, keys)
-        check_asked(self.plan or self.layout, deadline, self.title if title is None else title, ())
-        terms, previous, sites = self.terms.to_dict(), self.previous, (*self.sites, *joining)
+        plan, title = self.plan or self.layout, self.title if title is None else title
+        check_asked(plan, deadline, title, ())
         place = following(self.place, self.layout.horizon, self.stream, again, joining)
-        record = signed_entries(
-            self.title if title is None else title, at or now(), deadline, keys.card, sites, terms,
-            previous, place,
+        return self._signed(
+            plan, (*self.sites, *joining), keys, self.terms, place, title=title,
+            previous=self.previous, at=at, deadline=deadline,
         )  # fmt: skip
-        return self._signed(record, self.plan or self.layout, keys)
 
     @classmethod
-    def _signed(cls, record: dict[str, Any], plan: Plan | Layout, keys: Keys) -> "Round":
-        opened = cls.from_bytes(pack(record, plan, keys), "the round")
+    def _signed(
+        cls,
+        plan: Plan | Layout,
+        sites: Sequence[Card],
+        keys: Keys,
+        terms: Terms,
+        place: StreamPosition | None,
+        *,
+        title: str,
+        previous: Sequence[str],
+        at: datetime | None,
+        deadline: datetime,
+    ) -> "Round":
+        record = {
+            "title": title,
+            "opened": stamp(at or now()),
+            "deadline": stamp(deadline),
+            "coordinator": keys.card.to_dict(),
+            "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
+            "terms": terms.to_dict(),
+            "previous": list(previous),
+            **({} if place is None else place.to_dict()),
+        }
+        mine, arrays = (
+            plan.entries() if isinstance(plan, Plan) else ({"layout": plan.to_dict()}, {})
+        )
+        content = files.pack("round", {"round": record} | mine, arrays, keys.sign)
+        opened = cls.from_bytes(content, "the round")
         if opened.deadline <= opened.opened:
             raise UsageError(
                 f"the deadline {shown_time(opened.deadline)} has passed: give one in the future"
@@ -224,18 +249,14 @@ class Round(Displayed):
         record = entries(read.manifest.get("round"), "a round", _ENTRIES, ENTRIES)
         terms, layout = Terms.from_dict(record["terms"]), Layout.from_file(read)
         plan = Plan.from_file(read) if "plan" in read.manifest else None
-        try:
-            sites = tuple(Card.from_dict(card) for card in record["sites"])
+        with translate_errors(PlanError):
+            sites = tuple(map(Card.from_dict, record["sites"]))
             coordinator = Card.from_dict(record["coordinator"])
             check_roster(sites, coordinator)
-            check_least(terms, sites, coordinator, by_file=layout.horizon is not None)
+            check_least(terms, sites, coordinator, whole=layout.horizon is not None)
             opened, deadline = parsed(record["opened"]), parsed(record["deadline"])
-        except (RoundError, ValueError) as error:
-            raise PlanError(str(error)) from None
-        try:
+        with translate_errors(PlanError, "terms"):
             check_public_delta(terms.delta, (plan or layout).expected_rows)
-        except PrivacyError as error:
-            raise PlanError(f"terms: {error}") from None
         about = read.digest, record["title"], opened, deadline
         place = StreamPosition.from_dict(record, layout.horizon)
         if place is not None and plan is None:
@@ -292,18 +313,14 @@ class Round(Displayed):
         return (self.place.stream if self.place else "") or self.round_id
 
     @property
-    def in_steps(self) -> bool:
-        """Whether it goes on without sites that are lost, which takes several steps."""
-        return self.terms.masked and self.place is None
-
-    @property
     def needed(self) -> int:
         """Sites without which there is no result.
 
-        Of a masked round about a period, which goes by file, these are all of them.
+        Of a masked round about a period, these are all of them: one that is left out would end the
+        stream.
         """
-        by_file = self.terms.masked and self.place is not None
-        return len(self.sites) if by_file else self.terms.least
+        whole = self.terms.masked and self.place is not None
+        return len(self.sites) if whole else self.terms.least
 
     # --- what it costs ------------------------------------------------------------------------
 
@@ -351,20 +368,20 @@ _UNSEEN = str.maketrans("", "", " ._-")
 
 
 def check_least(
-    terms: Terms, sites: Sequence[Card], coordinator: Card, by_file: bool = False
+    terms: Terms, sites: Sequence[Card], coordinator: Card, whole: bool = False
 ) -> None:
     """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
 
     The coordinator may show one list to some sites and another to others, and get both secrets of
     a site that is on one of them only. An honest site signs one list; a site in league with the
     coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
-    need ``2 least`` signatures of at most n + c (+ 1). A round that goes ``by_file`` alone knows no
-    such lists.
+    need ``2 least`` signatures of at most n + c (+ 1). A round that needs the ``whole`` roster has
+    one list alone.
     """
     n = len(sites)
     if terms.least > n:
         raise PlanError(f"{n} sites cannot be at least {terms.least}")
-    if not terms.masked or by_file:
+    if not terms.masked or whole:
         return
     colluders = terms.colluders
     twice = colluders + (coordinator in sites)
@@ -384,7 +401,7 @@ def check_bound(round_: "Round") -> None:
     if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
         raise PlanError(
             "max_rows bounds tables that count each row once: not verdicts, and no period of a "
-            "stream, which goes by file"
+            "stream, whose counts are mixed"
         )
     terms.check_opened(layout.cells)
     if round_.site_scale < _LEAST_SCALE:
@@ -488,35 +505,3 @@ def following(
             "a period is asked for again of the same sites; others join with the next one"
         )
     return replace(place, stream=stream) if again else place.following(horizon, stream)
-
-
-def signed_entries(
-    title: str,
-    opened: datetime,
-    deadline: datetime,
-    coordinator: Card,
-    sites: Sequence[Card],
-    terms: dict[str, Any],
-    previous: Sequence[str],
-    place: StreamPosition | None,
-) -> dict[str, Any]:
-    """Return what a round's file says beside its plan."""
-    return {
-        "title": title,
-        "opened": stamp(opened),
-        "deadline": stamp(deadline),
-        "coordinator": coordinator.to_dict(),
-        "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
-        "terms": terms,
-        "previous": list(previous),
-        **({} if place is None else place.to_dict()),
-    }
-
-
-def pack(record: dict[str, Any], plan: Plan | Layout, keys: Keys) -> bytes:
-    """Return the file of a round, signed."""
-    if isinstance(plan, Plan):
-        mine, arrays = plan.entries()
-    else:
-        mine, arrays = {"layout": plan.to_dict()}, {}
-    return files.pack("round", {"round": record} | mine, arrays, keys.sign)

@@ -3,8 +3,6 @@
 import csv
 import io
 import os
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 from hushtable.errors import FileError
 from hushtable_federation.book.book import ALL_ROWS
+from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_texts
 
 #: Paths, which are relative to the file; of rows and concepts, unless they are URLs.
 _PATHS = ("key", "book", "policy", "plan", "approvals", "results", "rows", "concepts")
@@ -115,15 +114,19 @@ class SiteSettings:
 
     @classmethod
     def _of_file(cls, given: Path, databases: Callable[[str], str] | None) -> "SiteSettings":
-        text, entries = _read(given)
-        file = _Entries(given, text, entries)
-        file.check(databases is not None)
+        remedy = (
+            "name the site's file, which hushtable round keygen writes beside the keys, or the "
+            "keys themselves"
+        )
+        file = TomlFile.read(given, remedy)
+        _check(file, databases is not None)
+        entries = file.entries
         if "database" in entries and databases is not None:
             entries["rows"] = databases(entries.pop("database"))
-        made = cls._of_key(file.key())
+        made = cls._of_key(Path(_value(file, "key")))
         named = {one.name for one in fields(cls)} - {"reads", "path"}
-        record = {name: file.value(name) for name in entries if name in named - {"key"}}
-        reads = {name: file.value(name) for name in entries if name in _READS}
+        record = {name: _value(file, name) for name in entries if name in named - {"key"}}
+        reads = {name: _value(file, name) for name in entries if name in _READS}
         if "as" in reads:
             reads["as_"] = reads.pop("as")
         return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
@@ -138,81 +141,41 @@ def write_settings(path: Path, name: str) -> None:
     path.write_text(_TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name), encoding="utf-8")
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
-    except OSError as error:
-        raise FileError(
-            f"{path}: {error.strerror}: name the site's file, which hushtable round keygen writes "
-            "beside the keys, or the keys themselves"
-        ) from None
-    except ValueError as error:  # it names the line
-        raise FileError(f"{path}: not a TOML file: {error}") from None
+def _check(file: TomlFile, has_databases: bool) -> None:
+    """Raise `FileError` unless all entries are known, of their kind, and go together."""
+    given, error = file.check(_kinds()), file.error
+    if "key" not in given:
+        raise error("key", 'no entry key: name the keys, such as key = "north.key"')
+    if "database" in given and not has_databases:
+        raise error("database", "database is for vantage6: name the rows (rows = ...)")
+    for (one, other), remedy in _APART.items():
+        if one in given and other in given:
+            raise error(other, f"{one} and {other} exclude each other: {remedy}")
+    for one, other in _WITH.items():
+        if one in given and other not in given:
+            raise error(one, f'{one} goes with omop = "person" or "visit": add that')
 
 
-@dataclass(frozen=True)
-class _Entries:
-    """A file that is checked entry by entry, so that each error names its line."""
-
-    path: Path
-    text: str
-    entries: dict[str, Any]
-
-    def error(self, name: str, words: str) -> FileError:
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            if re.match(rf"""\s*\[?["']?{re.escape(name)}["']?\s*[]=.]""", line):
-                return FileError(f"{self.path}, line {number}: {words}")
-        return FileError(f"{self.path}: {words}")
-
-    def check(self, has_databases: bool) -> None:
-        """Raise `FileError` unless all entries are known, of their kind, and go together."""
-        kinds = _kinds()
-        for name, value in self.entries.items():
-            if name not in kinds:
-                raise self.error(
-                    name, f"unknown entry {name!r}: known are {', '.join(sorted(kinds))}"
-                )
-            kind, needed = kinds[name]
-            if not kind(value):
-                raise self.error(name, f"{name} is {value!r:.80}: needs {needed}")
-        if "key" not in self.entries:
-            raise self.error("key", 'no entry key: name the keys, such as key = "north.key"')
-        if "database" in self.entries and not has_databases:
-            raise self.error("database", "database is for vantage6: name the rows (rows = ...)")
-        for (one, other), remedy in _APART.items():
-            if one in self.entries and other in self.entries:
-                raise self.error(other, f"{one} and {other} exclude each other: {remedy}")
-        for one, other in _WITH.items():
-            if one in self.entries and other not in self.entries:
-                raise self.error(one, f'{one} goes with omop = "person" or "visit": add that')
-
-    def key(self) -> Path:
-        return Path(self.value("key"))
-
-    def value(self, name: str) -> Any:
-        """Return an entry as the settings have it: paths from the file's folder on."""
-        value = self.entries[name]
-        if name in _PATHS or (name == "query" and value.endswith(".sql")):
-            if "://" not in value:
-                value = str(self.path.parent / value)
-            return value if name in ("rows", "approvals", "query") else Path(value)
-        if name == "as":
-            return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
-        if name in _LISTS and isinstance(value, list):
-            return _joined(value)
-        return value
+def _value(file: TomlFile, name: str) -> Any:
+    """Return an entry as the settings have it: paths from the file's folder on."""
+    value = file.entries[name]
+    if name in _PATHS or (name == "query" and value.endswith(".sql")):
+        if "://" not in value:
+            value = str(file.path.parent / value)
+        return value if name in ("rows", "approvals", "query") else Path(value)
+    if name == "as":
+        return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
+    if name in _LISTS and isinstance(value, list):
+        return _joined(value)
+    return value
 
 
-def _kinds() -> dict[str, tuple[Callable[[Any], bool], str]]:
-    """Return how to tell whether an entry is of its kind, and the kind in words."""
-    text = (lambda value: isinstance(value, str) and bool(value), "a text")
-    switch = (lambda value: isinstance(value, bool), "true or false")
-    texts = (lambda value: _is_texts(value) or isinstance(value, str), 'a list, as ["a", "b"]')
-    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database"), text)
-    kinds |= dict.fromkeys(_SWITCHES, switch) | dict.fromkeys(_LISTS, texts)
+def _kinds() -> dict[str, Kind]:
+    texts: Kind = (lambda value: is_texts(value) or isinstance(value, str), 'a list, as ["a", "b"]')
+    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database"), TEXT)
+    kinds |= dict.fromkeys(_SWITCHES, SWITCH) | dict.fromkeys(_LISTS, texts)
     kinds["as"] = (
-        lambda value: isinstance(value, dict) and _is_texts(list(value.values())),
+        lambda value: isinstance(value, dict) and is_texts(list(value.values())),
         'a table of columns and kinds, as { tsh = "number" }',
     )
     kinds["skip_lines"] = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
@@ -222,10 +185,6 @@ def _kinds() -> dict[str, tuple[Callable[[Any], bool], str]]:
     )
     kinds["omop"] = (lambda value: value in ("person", "visit"), '"person" or "visit"')
     return kinds
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _joined(names: list[str]) -> str:

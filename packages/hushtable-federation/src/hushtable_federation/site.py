@@ -4,12 +4,13 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from hushtable.counts.sketch import Sketch
+from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.plans.plan import Plan
@@ -59,10 +60,6 @@ class Attendant:
         """Return a reader of the same rows that shows how far it is."""
         return nullcontext(reader)
 
-    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
-        """Return what takes how many more cells have their noise."""
-        return nullcontext(None)
-
 
 NOBODY = Attendant()
 
@@ -78,18 +75,14 @@ class SiteRows:
 
     def open(self, plan: Plan) -> None:
         """Open the rows under a plan's schema; what cannot be read is refused here."""
-        from hushtable.cli.errors import notes  # Typer takes a fifth of a second
-        from hushtable.cli.rows import Reads
-        from hushtable.cli.rows import person_columns as kept
-
         settings, known = self._settings, len(notes)
         if settings.rows is None:
             raise UsageError(
                 "no rows are given: name them in the site's file (rows = ...), or in the command"
             )
-        keep, attended = kept(settings.person, plan.schema), self._attendant.attended
+        keep, attended = person_columns(settings.person, plan.schema), self._attendant.attended
         try:
-            self._reader = Reads(**settings.reads).open_as(
+            self._reader = RowOptions(**settings.reads).open_as(
                 settings.rows, plan.schema, keep=keep, attended=attended
             )
         except DataError as error:
@@ -140,17 +133,6 @@ class SiteRows:
     def nameless(self, round_: Round) -> int:
         """Return how many earlier answers name no persons."""
         return self._book.nameless(self._settings.data_set, Period.of(round_))
-
-
-@dataclass(frozen=True)
-class FileAnswer:
-    """A site's answer to a round by file: the file, and what it was made of."""
-
-    content: bytes
-    reply: Reply
-    sketch: Sketch
-    #: Earlier answers that name no persons.
-    nameless: int
 
 
 class Site:
@@ -290,42 +272,9 @@ class Site:
     ) -> dict[str, bytes]:
         """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
         reply = self._checked(round_folder.round, book, rows, attendant)
-        if round_folder.round.in_steps:
-            online = self._online(book, rows, attendant)
-            sent = {str(step): one for step, one in online.begin(round_folder.round).items()}
-        else:
-            sketch = rows.count(round_folder.round, reply.plan)
-            for words in sketch.unread:
-                self._log(book).write(
-                    stamp(now()), round_folder.round.round_id, "submission", "unread", words
-                )
-            sent = {"submission": self._submission(reply, sketch, rows, attendant)}
+        sent = self._online(book, rows, attendant).begin(round_folder.round)
         attendant.report(reply, rows)
         return sent
-
-    # --- by file ------------------------------------------------------------------------------
-
-    def submit(self, round_: Round, attendant: Attendant = NOBODY) -> FileAnswer:
-        """Answer a round by a file; the same one again if it was answered before.
-
-        Raises `HushTableError` if the round, the rows or the person at the site forbid it.
-        """
-        with self.book() as book:
-            trust(book, round_, attendant.cards, "card")
-            rows = SiteRows(self.settings, book, attendant)
-            reply = self._checked(round_, book, rows, attendant)
-            sketch = rows.count(round_, reply.plan)
-            content = self._submission(reply, sketch, rows, attendant)
-            attendant.report(reply, rows)
-            return FileAnswer(content, reply, sketch, rows.nameless(round_))
-
-    def _submission(
-        self, reply: Reply, sketch: Sketch, rows: SiteRows, attendant: Attendant
-    ) -> bytes:
-        with attendant.adding_noise(len(sketch.counts)) as progress:
-            return reply.submission(
-                sketch, progress, rows=rows.digests(), **attendant.statement._asdict()
-            )
 
     # --- over a carrier -----------------------------------------------------------------------
 

@@ -49,9 +49,9 @@ class Submission:
     >>> from datetime import UTC, datetime
     >>> from hushtable_federation import Reply, Submission
     >>> from hushtable_federation.rehearsal import Rehearsal
-    >>> here = Rehearsal()
+    >>> here = Rehearsal(masked=False)
     >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
-    >>> content = reply.submission(here.sketches["north"])
+    >>> content = reply.answer(reply.counted(here.sketches["north"]), None).content
     >>> Submission.from_bytes(content, "north.hush", here.round, datetime.now(UTC)).site
     'north'
     """

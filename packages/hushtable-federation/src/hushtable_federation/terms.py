@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Required, TypedDict, get_args
 
-from hushtable.arguments import entries, is_digest, whole
-from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.arguments import entries, is_digest, translate_errors, whole
+from hushtable.errors import PlanError, UsageError
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.ledger import Pool
@@ -184,10 +184,8 @@ class Terms(ReleaseTerms):
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
         optional = {"accounting": object, "max_rows": int, "opened": int}
-        try:
+        with translate_errors(PlanError, "terms"):
             return cls(**entries(content, "a round's terms", kinds, optional))
-        except (UsageError, PrivacyError) as error:
-            raise PlanError(f"terms: {error}") from None
 
 
 #: A round's file has no entries for these where they are not asked for.
@@ -260,10 +258,8 @@ class StreamPosition:
             return None
         if every is not None and starts is None:
             starts = opened.date()
-        try:
+        with translate_errors(UsageError):
             return cls._checked(1, "", every, starts, horizon)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
 
     def following(self, horizon: Horizon, stream: str) -> "StreamPosition":
         """Return the next place; raises `UsageError` beyond the horizon."""
@@ -320,21 +316,20 @@ class StreamPosition:
             )
         if horizon is None:
             return None
-        try:
+        with translate_errors(PlanError, "a round's period"):
             starts = given.get("starts")
             day = None if starts is None else datetime.date.fromisoformat(starts)
             if day is not None and day.isoformat() != starts:
                 raise ValueError(f"starts {starts!r}: needs a day as 2027-03-01")
             stream = given.get("stream", "")
-            return cls._checked(given["period"], stream, given.get("every"), day, horizon)
-        except (KeyError, ValueError, UsageError) as error:
-            raise PlanError(f"a round's period: {error}") from None
+            every = given.get("every")
+            return cls._checked(given.get("period"), stream, every, day, horizon)
 
     @classmethod
     def _checked(
-        cls, period: int, stream: str, every: Any, starts: Any, horizon: Horizon
+        cls, period: Any, stream: str, every: Any, starts: Any, horizon: Horizon
     ) -> "StreamPosition":
-        whole("period", period, 1, horizon.periods)
+        period = whole("period", period, 1, horizon.periods)
         if (period > 1 and not stream) or (stream and not is_digest(stream)):
             raise ValueError(f"stream {stream[:80]!r}: needs the id of the stream's first round")
         if every is not None and every not in get_args(Every):

@@ -14,7 +14,6 @@ the site's.
 import base64
 import contextlib
 import os
-import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -22,9 +21,8 @@ from typing import Any
 from urllib.parse import quote
 
 from hushtable import files
-from hushtable.arguments import Kinds, entries
 from hushtable.counts.base import Noised
-from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.errors import RoundError, UsageError
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, following
 from hushtable_federation.keys import Keys
@@ -34,31 +32,19 @@ from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
+from hushtable_federation.toml_file import NUMBER, TEXT, TomlFile
 
 #: Name of the function at a site, as the package calls it.
 PARTIAL = "partial"
 #: Statuses of vantage6 in which a run may still bring a result.
 _UNDER_WAY = frozenset({"pending", "initializing", "active", "completed"})
-_COORDINATOR: Kinds = {"key": str, "round": str}
-_MORE: Kinds = {"timeout": float, "days": float, "ranks": float}
+#: Entries of ``coordinator.toml``; the first two are needed.
+_ENTRIES = {"key": TEXT, "round": TEXT, "timeout": NUMBER, "days": NUMBER, "ranks": NUMBER}
 
 
 def _folder() -> Path:
     # Of the image or the node: a caller can set no variable of this name.
     return Path(os.environ.get("HUSHTABLE_FOLDER", "/mnt/hushtable"))
-
-
-def _said(path: Path, needed: Kinds, optional: Kinds) -> dict[str, Any]:
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(
-            f"{path}: {error.strerror}: give the node a database of type folder with the label "
-            f"hushtable, and put {path.name} there"
-        ) from None
-    except ValueError as error:
-        raise FileError(f"{path}: not a TOML file: {error}") from None
-    return entries(record, str(path), needed, optional, error=FileError)
 
 
 # --- at a site ----------------------------------------------------------------------------------
@@ -212,8 +198,13 @@ def coordinate(client: Any) -> dict[str, Any]:
         If the folder lacks what the coordinator needs, or another task is at work in it.
     """
     folder = _folder()
-    record = _said(folder / "coordinator.toml", _COORDINATOR, _MORE)
-    with files.locked(folder / "coordinator.toml"):  # or two tasks would draw two plans
+    path = folder / "coordinator.toml"
+    remedy = (
+        "give the node a database of type folder with the label hushtable, and put "
+        f"{path.name} there"
+    )
+    record = TomlFile.read(path, remedy).check(_ENTRIES, ("key", "round"))
+    with files.locked(path):  # or two tasks would draw two plans
         return _campaign(client, folder, record)
 
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from cli_helpers import SCHEMA, do, write_rows
+from cli_helpers import SCHEMA, answer, do, write_rows
 from hushtable_federation.book.book import Book
 
 ALL = ("lead", "north", "south")
@@ -110,9 +110,8 @@ def test_a_round_of_those_who_met(run, here, meet, code):
     call = ("round", "open", here / "p.hush", here / "lead.verified", "--key", here / "lead.key")
     opened = run(*call, "--epsilon", 1, "-o", here / "r.hush", "--json").json
     assert opened["sites"] == ["north", "south"]
-    rows = write_rows(here / "rows.csv", 100)
-    sent = run("round", "submit", here / "r.hush", rows, "--key", here / "north.key", "--yes",
-               "-o", here / "n.hush")  # fmt: skip
+    write_rows(here / "north.csv", 100)
+    sent = run(*answer(here, "north", "r.hush"))
     assert sent.code == 0, sent.err
     history = run("round", "book", here / "north.book", "--history").out
     assert "by the code read in a call" in history

@@ -1,9 +1,10 @@
-"""``hushtable round`` about periods: opened, answered, collected, opened again."""
+"""``hushtable round`` about periods: opened, answered, added up, opened again."""
 
 import pytest
 
-from cli_helpers import SCHEMA, allow_no_masks, do, trust, write_rows
+from cli_helpers import SCHEMA, answer, do, hold, trust, visit, write_rows
 from hushtable import Increment, decoded, load
+from hushtable_federation.book.book import Book
 
 TERMS = ("--epsilon", 1, "--expected-rows", 4000)
 ALL = ("lead", "north", "south")
@@ -29,13 +30,6 @@ def open_stream(here, *options, name="1.hush"):
     return here / name
 
 
-def submit(here, name, round_, rows, *options):
-    out = here / f"{name}.sent.{round_.name}"
-    do("round", "submit", round_, here / rows, "--key", here / f"{name}.key", "--yes",
-       *trust(here, *ALL), *options, "-o", out)  # fmt: skip
-    return out
-
-
 def check_rows(total, rows):
     noise = total.noise_sd * total.n_cells**0.5 / total.n_tables
     assert abs(total.n_rows - rows) < 6 * noise
@@ -54,14 +48,12 @@ def test_a_stream_from_a_schema_to_a_model(here, run):
             assert (
                 "Period 2 of 3 (April 2027); until May 2027, a total of 1 for one row." in said.out
             )
-        sent = [submit(here, name, round_, f"{name}.{period}.csv") for name in ALL[1:]]
-        status = run("round", "status", round_, *sent)
-        assert f"Period       {period} of 3" in status.out
-        results.append(here / f"result{period}.hush")
-        said = run("round", "collect", round_, *sent, "--key", here / "lead.key",
-                   "-o", results[-1])  # fmt: skip
+        results.append(hold(here, round_.name, *ALL[1:], rows=f"{{}}.{period}.csv"))
+        said = run(*visit(here, here / f"{period}.box", "lead"))
         assert "hushtable decode" in said.out
-        said = run("round", "verify", results[-1], *sent, "--book", here / "north.book")
+        status = run("round", "status", here / f"{period}.box")
+        assert f"Period       {period} of 3" in status.out
+        said = run("round", "verify", results[-1], "--book", here / "north.book")
         assert f"about period {period}, which lead opened" in " ".join(said.out.split())
     increments = [load(path) for path in results]
     assert all(isinstance(one, Increment) for one in increments)
@@ -75,19 +67,18 @@ def test_a_stream_from_a_schema_to_a_model(here, run):
     assert "Nothing more: all periods were paid for with the answer to period 1" in " ".join(
         shown.out.split()
     )
-    sent = run("round", "resend", here / "2.hush", "--key", here / "north.key",
-               "-o", here / "again.hush")  # fmt: skip
-    assert "about period 2" in sent.out
-    assert (here / "again.hush").read_bytes() == (here / "north.sent.2.hush").read_bytes()
 
 
 def test_a_period_again_and_a_site_that_joins(here, run, refused):
     first = open_stream(here)
-    submit(here, "north", first, "north.1.csv")
+    do(*answer(here, "north", first.name, *trust(here, *ALL), rows="north.1.csv"))
     run("round", "next", first, "--key", here / "lead.key", "--again", "-o", here / "1b.hush")
-    said = run("round", "submit", here / "1b.hush", here / "north.2.csv", "--key",
-               here / "north.key", "--yes", "-o", here / "n.hush")  # fmt: skip
-    assert "Period 1 was answered before: this is the same answer" in said.out
+    said = run(*answer(here, "north", "1b.hush", rows="north.2.csv"))
+    assert said.code == 0, said.err
+    assert "Nothing more: all periods were paid for" in said.out
+    with Book.open(here / "north.book") as book:
+        (one, two) = book.answers()
+    assert (one.sent == two.sent).all()
     do("round", "keygen", "east", "--cap", 1, "--persons", "1", "--folder", here)
     joined = run("round", "next", here / "1b.hush", "--key", here / "lead.key",
                  "--site", here / "east.card", "-o", here / "2.hush", "--json").json  # fmt: skip
@@ -100,20 +91,20 @@ def test_a_period_again_and_a_site_that_joins(here, run, refused):
 
 def test_a_file_without_rows(here, run):
     header, *_ = (here / "north.1.csv").read_text().splitlines()
-    (here / "none.csv").write_text(header + "\n")
-    first = open_stream(here)
-    sent = [submit(here, "north", first, "none.csv"), submit(here, "south", first, "south.1.csv")]
-    run("round", "collect", first, *sent, "-o", here / "r.hush")
-    check_rows(decoded([load(here / "r.hush")]), 200)
+    (here / "north.3.csv").write_text(header + "\n")
+    (here / "south.3.csv").write_bytes((here / "south.1.csv").read_bytes())
+    open_stream(here)
+    result = hold(here, "1.hush", "north", "south", rows="{}.3.csv")
+    check_rows(decoded([load(result)]), 200)
 
 
 def test_wrong_options(here, refused):
     first = open_stream(here)
-    sent = [submit(here, name, first, f"{name}.1.csv") for name in ALL[1:]]
+    result = hold(here, first.name, *ALL[1:], rows="{}.1.csv")
     key = ("--key", here / "lead.key")
     cards = (here / "north.card", here / "south.card")
-    refused("round", "next", first, *sent, *key, "-o", here / "x.hush",
-            says="the next one needs no submissions", code=2)  # fmt: skip
+    refused("round", "next", first, result, *key, "-o", here / "x.hush",
+            says="the next one needs no result", code=2)  # fmt: skip
     do("plan", "draw", here / "schema.toml", "--tables", 5, "-o", here / "plain.hush")
     plain = ("round", "open", here / "plain.hush", *cards, *key, "--epsilon", 1)
     refused(*plain, "--times", 3, "-o", here / "x.hush", says="has no horizon", code=2)
@@ -130,16 +121,6 @@ def test_wrong_options(here, refused):
     do("round", "open", here / "m.plan.hush", *cards, *key, "--epsilon", 1, "-o", here / "m.hush")
     refused("round", "next", here / "m.hush", *key, "--again", "-o", here / "x.hush",
             says="--again and --site are for periods", code=2)  # fmt: skip
-    result = here / "result.hush"
-    do("round", "collect", first, *sent, "-o", result)
     refused("round", "model", result, "--book", here / "north.book", "-o", here / "x.hush",
             says="hushtable decode", code=2)  # fmt: skip
     assert not (here / "x.hush").exists()
-
-
-def test_without_masks_a_partial_result_says_what_it_is_worth(here, run):
-    first = open_stream(here, "--no-masks", "--least", 1)
-    allow_no_masks(here, "north")
-    sent = submit(here, "north", first, "north.1.csv")
-    said = run("round", "collect", first, sent, "-o", here / "r.hush")
-    assert "If a site that is missing answered periods before" in said.out

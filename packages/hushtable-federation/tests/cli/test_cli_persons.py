@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli_helpers import SCHEMA, do, say, write_rows
+from cli_helpers import SCHEMA, answer, do, say, write_rows
 from hushtable import load
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
@@ -41,8 +41,12 @@ def visits(path, ids=None):
 
 def submit(here, *options, name="north", **entries):
     say(here, name, **entries)
-    return ["round", "submit", here / "round.hush", here / f"{name}.csv", "--key",
-            here / f"{name}.key", "--yes", *options, "-o", here / f"{name}.hush"]  # fmt: skip
+    return answer(here, name, "round.hush", *options)
+
+
+def sent(here, round_="round"):
+    """Return the files in which the site's counts left."""
+    return list((here / f"{round_}.box").glob("*.masked.north.*"))
 
 
 def test_a_sketch_of_persons_and_its_release(here, run):
@@ -76,14 +80,16 @@ def test_a_release_takes_the_number_from_the_sketch(here, run, refused):
 def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, refused):
     pytest.importorskip("opendp")
     refused(*submit(here), says=["more than 2 rows", "person = ...", "persons = 1"])
-    assert not (here / "north.hush").exists()
-    facts = run(*submit(here, person="patient"), "--json").json
-    assert facts["persons"]["rows_left_out"] == 120
-    sent = (here / "north.hush").read_bytes()
-    assert b"left" not in sent
-    again = run(*submit(here), "--json").json  # noted in the book: sent again
-    assert again["again"]
-    assert (here / "north.hush").read_bytes() == sent
+    assert not sent(here)
+    (facts,) = run(*submit(here, person="patient"), "--json").json["rounds"]
+    assert facts["counted"]["persons"]["rows_left_out"] == 120
+    (left,) = sent(here)
+    content = left.read_bytes()
+    assert b"left" not in content
+    left.unlink()
+    (again,) = run(*submit(here), "--json").json["rounds"]  # noted in the book: sent again
+    assert (again["posted"], again["counted"]) == (["masked"], None)
+    assert left.read_bytes() == content
     policy = here / "south.policy.toml"
     assert run("round", "policy", policy, "--json").json["persons"] == "column"
     policy.write_text(policy.read_text().replace('"column"', "3"))
@@ -107,7 +113,7 @@ def test_a_column_that_tells_nobody_is_refused_and_nothing_noted(here, run, colu
     printed = run(*submit(here, person=column))
     assert printed.code == (2 if column == "age" else 1)
     assert says in printed.err
-    assert not (here / "north.hush").exists()
+    assert not sent(here)
     with Book.open(here / "north.book") as book:
         assert book.data_sets() == []
 
@@ -127,20 +133,19 @@ def another(here, name, **entries):
     do("round", "open", here / "plan.hush", here / "north.card", here / "south.card", "--key",
        here / "lead.key", "--epsilon", 1, "--rows-per-person", 2, "--title", name,
        "-o", here / f"{name}.hush")  # fmt: skip
-    return ["round", "submit", here / f"{name}.hush", here / "north.csv", "--key",
-            here / "north.key", "--yes",
-            "-o", here / f"{name}.answer.hush"]  # fmt: skip
+    return answer(here, "north", f"{name}.hush")
 
 
 def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     pytest.importorskip("opendp")
-    first = run(*submit(here, person="patient"), "--json").json
-    assert first["persons"]["persons_known"] == first["persons"]["answers_without_persons"] == 0
+    (first,) = run(*submit(here, person="patient"), "--json").json["rounds"]
+    persons = first["counted"]["persons"]
+    assert persons["persons_known"] == persons["answers_without_persons"] == 0
     later = another(here, "later")
     refused(*later, "--new-people", code=2, says="a data_set of their own")
     say(here, "north", data_set="2027")
     renamed = run(*later)
-    assert (renamed.code, (here / "later.answer.hush").exists()) == (1, False)
+    assert (renamed.code, sent(here, "later")) == (1, [])
     assert "seem to be those of 'all rows'" in renamed.err
     ids = [f"P{i % 50}" for i in range(200)]  # ten more than before
     visits(write_rows(here / "north.csv", 200, 7), ids)
@@ -148,20 +153,18 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     assert "Counted 20 rows." in printed.out
     assert "Persons: 50, in 200 rows. Left out: 20 rows of 10 who had more than 2." in printed.out
     assert "Left out: all 160 rows of 40 whom this book has counted" in printed.out
-    facts = run(*later, "--new-people", "--json").json
-    assert facts["again"]
     with Book.open(here / "north.book") as book:
         assert [len(book.barred(name)) for name in ("all rows", "2027", "2028")] == [10, 40, 50]
     # All of them are known by now: nobody is counted, and nothing shows it.
-    nobody = run(*another(here, "third", data_set="2028"), "--new-people", "--json").json
-    assert nobody["persons"] == {
+    third = run(*another(here, "third", data_set="2028"), "--new-people", "--json").json
+    assert third["rounds"][0]["counted"]["persons"] == {
         "persons": 50, "rows_per_person": 2, "rows_left_out": 200, "persons_cut": 0,
         "persons_known": 50, "rows_of_known": 200, "answers_without_persons": 0,
     }  # fmt: skip
     with Book.open(here / "north.book") as book:  # rows are judged whoever is counted of them
         noted = [one.content["data_set"] for one in book.history() if one.kind == "rows"]
     assert noted.count("2028") == 2
-    sizes = {(here / f"{name}.answer.hush").stat().st_size for name in ("later", "third")}
+    sizes = {sent(here, name)[0].stat().st_size for name in ("later", "third")}
     assert max(sizes) - min(sizes) < 200
 
 
@@ -178,7 +181,7 @@ def test_an_answer_without_persons_is_said_where_it_matters(here, run):
 
 def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
     refused(*submit(here, person="patient", book="south.book"), says="south")
-    assert not (here / "north.hush").exists()
+    assert not sent(here)
 
 
 def test_a_number_of_rows_without_a_column_is_refused(here, refused):

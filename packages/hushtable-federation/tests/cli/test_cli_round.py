@@ -1,10 +1,8 @@
 """``hushtable round``: what the tutorial does not show, and what is refused."""
 
-import json
-
 import pytest
 
-from cli_helpers import SCHEMA, allow_no_masks, do, say, trust, write_rows
+from cli_helpers import SCHEMA, allow_no_masks, answer, do, hold, say, trust, visit, write_rows
 from hushtable import files, load
 from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
@@ -34,13 +32,6 @@ def open_round(here, *options, plan="plan.hush", name="round.hush"):
     return here / name
 
 
-def submit(here, name, round_="round.hush", *options):
-    out = here / f"{name}.{round_}"
-    do("round", "submit", here / round_, here / f"{name}.csv", "--key", here / f"{name}.key",
-       "--yes", *trust(here, *ALL), *options, "-o", out)  # fmt: skip
-    return out
-
-
 def test_json_of_every_command(here, run):
     keygen = run("round", "keygen", "east", "--cap", 1, "--folder", here, "--json").json
     assert set(keygen["files"]) == {"key", "card", "book", "policy", "site"}
@@ -49,28 +40,22 @@ def test_json_of_every_command(here, run):
                  "--json").json  # fmt: skip
     assert opened["sites"] == ["north", "south"]
     assert opened["terms"]["k_min"] == 1
-    sent = []
-    for name in ("north", "south"):
-        sent.append(here / f"{name}.s.hush")
-        facts = run("round", "submit", here / "r.hush", here / f"{name}.csv", "--key",
-                    here / f"{name}.key", "--yes", *trust(here, *ALL),
-                    "-o", sent[-1], "--json").json  # fmt: skip
-        assert facts["again"] is False
-        assert facts["epsilon_so_far"] == pytest.approx(1.0, rel=1e-4)
-    status = run("round", "status", here / "r.hush", sent[0], "--json").json
-    assert status["accepted"] == ["north"]
-    assert status["missing"] == ["south"]
-    collected = run("round", "collect", here / "r.hush", *sent, "-o", here / "c.hush", "--json")
-    assert collected.json["accepted"] == ["north", "south"]
-    model = run("round", "model", here / "c.hush", "--book", here / "south.book",
+    sent = run(*answer(here, "north", "r.hush", *trust(here, *ALL)), "--json").json
+    (visited,) = sent["rounds"]
+    assert visited["counted"]["epsilon_so_far"] == pytest.approx(1.0, rel=1e-4)
+    assert visited["counted"]["tally"]["age"]["missing"] == 4
+    assert [name.split(".")[1] for name in sent["new_files"]] == ["head", "shares", "masked"]
+    result = hold(here, "r.hush", "north", "south")
+    model = run("round", "model", result, "--book", here / "south.book",
                 "-o", here / "m.hush", "--json").json  # fmt: skip
     assert model["local"] is True
     book = run("round", "book", here / "south.book", "--json").json
     assert book["spent"] == {"all rows": pytest.approx(1.0, rel=1e-4)}
     assert [one["round_id"] for one in book["rounds"]] == [opened["round_id"]]
+    masked = here / "r.box" / sent["new_files"][-1]
     for file, kind in (
         (here / "r.hush", "round"),
-        (sent[0], "submission"),
+        (masked, "submission"),
         (here / "m.hush", "local"),
     ):
         assert run("inspect", file, "--json").json["kind"] == kind
@@ -79,119 +64,76 @@ def test_json_of_every_command(here, run):
 
 def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     open_round(here, "--no-masks", "--least", 1)
-    refused = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
-                  here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
+    line = answer(here, "north", "round.hush", *trust(here, *ALL))
+    refused = run(*line)
     assert "without masks, and the policy wants masks" in refused.err
     allow_no_masks(here, "north")
-    sent = submit(here, "north")
-    facts = run("round", "collect", here / "round.hush", sent, "-o", here / "c.hush")
-    assert facts.code == 0
-    assert "A partial result, of 1 sites." in facts.out
-    assert load(here / "c.hush").ledger.pool is None
+    do(*line)
+    do("round", "amend", here / "round.box", "--key", here / "lead.key", "--drop", "south")
+    assert "The result of 1 sites" in run(*visit(here, here / "round.box", "lead")).out
+    (result,) = (here / "round.box").glob("*.result.*")
+    assert load(result).ledger.pool is None
+    (sent,) = (here / "round.box").glob("*.submission.*")
+    facts = run("round", "verify", result, sent, "--book", here / "north.book", "--json").json
+    assert facts["recomputed"]
+    assert facts["own_answer"]
 
 
 def test_hidden_hash_functions(here, run):
     do("round", "secret", "-o", here / "shared.secret")
     assert (here / "shared.secret").stat().st_mode & 0o777 == 0o600
-    drawn = (
-        "plan",
-        "draw",
-        here / "schema.toml",
-        "--tables",
-        5,
-        "--secret",
-        here / "shared.secret",
-    )
+    drawn = ("plan", "draw", here / "schema.toml", "--tables", 5, "--secret",
+             here / "shared.secret")  # fmt: skip
     for name in ("north", "south"):
         do(*drawn, "-o", here / f"{name}.plan.hush")
     assert (here / "north.plan.hush").read_bytes() == (here / "south.plan.hush").read_bytes()
     do("plan", "hide", here / "north.plan.hush", "-o", here / "layout.hush")
     open_round(here, plan="layout.hush")
-    assert "hash functions hidden" in run("round", "status", here / "round.hush").out
-    hidden = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
-                 here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
+    assert "hash functions hidden" in run("round", "show", here / "round.hush").out
+    hidden = run(*answer(here, "north"))
     assert hidden.code == 2
     assert "name the plan that the sites share" in hidden.err
     plan = ("--plan", here / "north.plan.hush")
     for name in ("north", "south"):
         say(here, name, plan=f"{name}.plan.hush")
-    sent = [submit(here, name, "round.hush") for name in ("north", "south")]
-    do("round", "collect", here / "round.hush", *sent, "-o", here / "sealed.hush")
-    assert files.read(here / "sealed.hush").kind == "sealed"
-    assert run("inspect", here / "sealed.hush").code == 0
+    sealed = hold(here, "round.hush", "north", "south")
+    assert files.read(sealed).kind == "sealed"
+    assert run("inspect", sealed).code == 0
     assert run("inspect", here / "layout.hush").code == 0
-    do("round", "model", here / "sealed.hush", *plan, "-o", here / "model.hush")
+    do("round", "model", sealed, *plan, "-o", here / "model.hush")
     do("score", here / "north.csv", "--model", here / "model.hush", "-o", here / "s.csv")
-    do("round", "model", here / "sealed.hush", *plan, "--book", here / "north.book",
+    do("round", "model", sealed, *plan, "--book", here / "north.book",
        "-o", here / "local.hush")  # fmt: skip
     assert load(here / "local.hush").noise_sd < load(here / "model.hush").noise_sd
 
 
 def test_few_rows_take_one_step(here, run):
     open_round(here, "--expected-rows", 100, plan="schema.toml")
-    assert run("round", "status", here / "round.hush", "--json").json["plan_id"]
-    assert "hushtable" in run("round", "status", here / "round.hush").out
+    assert "hushtable" in run("round", "show", here / "round.hush").out
 
 
-def test_the_marginals_are_kept_if_wanted(here, run):
+def test_the_round_after_marginals_follows_from_their_signed_result(here, run, refused):
     open_round(here, "--expected-rows", 20_000, plan="schema.toml", name="first.hush")
-    sent = [submit(here, name, "first.hush") for name in ("north", "south")]
-    second = run("round", "next", here / "first.hush", *sent, "--key", here / "lead.key",
-                 "--result", here / "marginals.hush", "-o", here / "second.hush")  # fmt: skip
-    assert second.code == 0, second.err
-    marginals = load(here / "marginals.hush")
+    result = hold(here, "first.hush", "north", "south")
+    follow = ("round", "next", here / "first.hush")
+    key, out = ("--key", here / "lead.key"), ("-o", here / "second.hush")
+    second = run(*follow, result, *key, *out, "--json").json
+    assert second["terms"]["epsilon"] == 1.0
+    marginals = load(result)
     assert marginals.plan.detector == "marginals"
     assert marginals.seal.coordinator["name"] == "lead"
-
-
-def test_a_result_is_signed_if_the_coordinator_gives_its_keys(here, run):
-    open_round(here)
-    sent = [submit(here, name) for name in ("north", "south")]
-    collect = ("round", "collect", here / "round.hush", *sent, "-o", here / "c.hush")
-    plain = run(*collect)
-    assert "The result is not signed: anybody may have made or changed it." in plain.out
-    assert run(*collect, "--json").json["signed_by"] is None
-    signed = run(*collect, "--key", here / "lead.key")
-    assert "The result is signed by lead (" in signed.out
-    facts = run(*collect, "--key", here / "lead.key", "--json").json
-    assert facts["signed_by"]["name"] == "lead"
-    assert facts["digest"] == files.read(here / "c.hush").digest
-    verified = run("round", "verify", here / "c.hush", "--round", here / "round.hush", "--book",
-                   here / "south.book", "--json").json  # fmt: skip
-    assert verified["digest"] == facts["digest"]
-    assert verified["own_answer"]
-
-
-def test_the_same_round_again(here, run):
-    open_round(here)
-    out = submit(here, "north")
-    first = out.read_bytes()
-    again = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
-                here / "north.key", "--yes", "-o", out)  # fmt: skip
-    assert "the same answer, noise and all" in again.out
-    assert out.read_bytes() == first
-
-
-def test_an_answer_that_is_sent_again_without_rows(here, run, refused):
-    opened = open_round(here)
-    key, out = ("--key", here / "north.key"), here / "again.hush"
-    refused("round", "resend", opened, *key, "-o", out,
-            says=["'north' never answered round", "hushtable round submit"])  # fmt: skip
-    first = submit(here, "north").read_bytes()
-    (here / "north.csv").unlink()
-    again = run("round", "resend", opened, *key, "-o", out, "--json")
-    assert again.json["site"] == "north"
-    assert out.read_bytes() == first
-    assert "nothing more was spent" in run("round", "resend", opened, *key, "-o", out).out
-    refused("round", "resend", opened, "--key", here / "south.key", "--book", here / "north.book",
-            "-o", out, says="keys and book belong together")  # fmt: skip
+    refused(*follow, *key, *out, code=2, says="give their result, too")
+    refused(*follow, here / "plan.hush", *key, *out, says="holds a plan")
+    other = ("--expected-rows", 20_000, "--title", "another")
+    open_round(here, *other, plan="schema.toml", name="other.hush")
+    refused("round", "next", here / "other.hush", result, *key, *out, says="another round")
 
 
 def test_the_history_and_the_head_of_a_book(here, run, refused):
     book = here / "north.book"
     head = run("round", "book", book, "--json").json["head"]
     open_round(here)
-    submit(here, "north")
+    do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
     shown = run("round", "book", book, "--history", "--expect", head.upper())
     assert "that of entry 1; " in shown.out
     for words in ("cap: epsilon 3", "lead as coordinator", "south as site", "about all rows"):
@@ -206,14 +148,14 @@ def test_the_history_and_the_head_of_a_book(here, run, refused):
 
 def test_the_same_rows_under_another_name(here, run):
     open_round(here)
-    submit(here, "north")
-    second = open_round(here, "--title", "again", name="again.hush")
-    line = ("round", "submit", second, here / "north.csv", "--site",
-            say(here, "north", data_set="2027"), "--yes", "-o", here / "x.hush")  # fmt: skip
+    do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
+    open_round(here, "--title", "again", name="again.hush")
+    say(here, "north", data_set="2027")
+    line = answer(here, "north", "again.hush")
     again = run(*line)
     assert again.code == 1
     assert "seem to be those of 'all rows'" in again.err
-    assert not (here / "x.hush").exists()
+    assert not list((here / "again.box").glob("*.masked.*"))
     assert run(*line, "--new-people").code == 0
     assert "2027: said to be of new people, though like those of all rows" in run(
         "round", "book", here / "north.book", "--history"
@@ -223,24 +165,24 @@ def test_the_same_rows_under_another_name(here, run):
 def test_a_cap_that_is_raised(here, run):
     open_round(here, "--rows-per-person", 1)
     assert run("round", "book", here / "north.book", "--cap", 0.5).code == 0
-    low = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
-              here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
+    line = answer(here, "north", "round.hush", *trust(here, *ALL))
+    low = run(*line)
     assert low.code == 1
     assert "cap of 'north' is 0.5" in low.err
     do("round", "book", here / "north.book", "--cap", 1.5, "--delta", 1e-6)
-    submit(here, "north")
+    do(*line)
 
 
 def test_a_question_that_is_answered_no(here, run, monkeypatch):
     open_round(here)
+    line = [word for word in answer(here, "north") if word != "--yes"]
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", _no)
-    answer = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
-                 here / "north.key", *trust(here, *ALL), "-o", here / "x.hush")  # fmt: skip
-    assert answer.code == 130
-    assert "nothing was written" in answer.err
-    assert "What will leave north" in answer.out
-    assert not (here / "x.hush").exists()
+    said = run(*line, *trust(here, *ALL))
+    assert said.code == 130
+    assert "nothing was written" in said.err
+    assert "What will leave north" in said.out
+    assert not list((here / "round.box").glob("*.masked.*"))
     with Book.open(here / "north.book") as book:
         assert book.answers() == []
 
@@ -255,22 +197,19 @@ def _no(*_, abort, **__):
 def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
     """--yes sends without a question, and trusts nobody; a person is asked for both."""
     open_round(here)
-    line = ("round", "submit", here / "round.hush", here / "north.csv", "--key",
-            here / "north.key", "-o", here / "x.hush")  # fmt: skip
-    for words in (["--yes"], ["--yes", *trust(here, "south")]):
+    line = answer(here, "north")
+    for words in ([], trust(here, "south")):
         refused = run(*line, *words)
         assert refused.code == 1
         assert "the coordinator 'lead' is not known here" in refused.err
-    refused = run(*line, "--yes", *trust(here, "lead"), "--json")
+    refused = run(*line, *trust(here, "lead"), "--json")
     assert refused.code == 0  # of two sites, one was trusted before, and the coordinator now
-    (here / "x.hush").unlink()
     asked = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text) or True)
-    mine = [str(word).replace("north", "south") for word in line]
-    answer = run(*mine)
-    assert answer.code == 0
-    assert "Not known here: lead, north" in answer.out
+    said = run(*(word for word in answer(here, "south") if word != "--yes"))
+    assert said.code == 0
+    assert "Not known here: lead, north" in said.out
     assert [text.strip() for text in asked] == [
         "Are all of these fingerprints right?", "Send this?"
     ]  # fmt: skip
@@ -293,21 +232,13 @@ def test_wrong_files_and_options(here, refused):
             says=["none.key: there is no file with keys here", "make new keys"])  # fmt: skip
     refused("round", "open", here / "plan.hush", *cards, *key, "--epsilon", 99, *out,
             says="at most 20")  # fmt: skip
-    refused("round", "submit", here / "plan.hush", here / "north.csv", "--key",
-            here / "north.key", "--yes", *out, says="holds a plan")  # fmt: skip
-    refused("round", "submit", opened, here / "north.csv", "--key", here / "north.key", *out,
-            code=2, says="give --yes")  # fmt: skip
-    refused("round", "submit", opened, here / "north.csv", "--key", here / "lead.key", "--yes",
-            *out, says="lead.book: there is no file with a book here")  # fmt: skip
-    refused("round", "submit", opened, here / "north.csv", "--site",
-            say(here, "north", book="south.book"), "--yes", *out,
-            says="keys and book belong together")  # fmt: skip
+    refused("round", "sync", here, *key, "--post", here / "plan.hush", says="holds a plan")
+    line = answer(here, "north")
+    refused(*(word for word in line if word != "--yes"), code=2, says="give --yes")
+    say(here, "north", book="south.book")
+    refused(*line, says="keys and book belong together")
     refused("round", "keygen", "north", "--folder", here, code=2, says="never overwritten")
     refused("round", "keygen", "a/b", "--folder", here, says="needs 1 to 64 letters")
-    refused("round", "collect", opened, here / "none.hush", *out, says="no such file")
-    refused("round", "collect", opened, here / "north.csv", *out,
-            says=["no result", "'north', 'south' are missing",
-                  "north.csv: not a .hush file"])  # fmt: skip
     refused("round", "model", opened, *out, code=2, says="can be scored with as it is")
     refused("round", "model", opened, "--plan", here / "plan.hush", *out, says="holds a round")
     refused("round", "next", opened, here / "north.csv", *key, *out,
@@ -334,51 +265,30 @@ def test_wrong_files_and_options(here, refused):
 
 def test_a_book_of_a_site_without_part(here, run, refused):
     open_round(here)
-    sent = [submit(here, name) for name in ("north", "south")]
-    do("round", "collect", here / "round.hush", *sent, "-o", here / "c.hush")
+    result = hold(here, "round.hush", "north", "south")
     do("round", "keygen", "east", "--cap", 1, "--folder", here)
-    refused("round", "model", here / "c.hush", "--book", here / "east.book", "-o", here / "x.hush",
+    refused("round", "model", result, "--book", here / "east.book", "-o", here / "x.hush",
             says="'east' has no part in this result")  # fmt: skip
 
 
 def test_open_key_files(here, refused):
-    opened = open_round(here)
+    open_round(here)
     (here / "north.key").chmod(0o644)
-    refused("round", "submit", opened, here / "north.csv", "--key", here / "north.key", "--yes",
-            "-o", here / "x.hush",
-            says=["others may read this file (mode 644)", "chmod 600"])  # fmt: skip
+    refused(*answer(here, "north"), says=["others may read this file (mode 644)", "chmod 600"])
 
 
 def test_cards_that_changed_and_are_trusted(here, run):
     open_round(here)
-    submit(here, "north")
+    do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
     for kind in ("key", "card", "book", "policy.toml"):
         (here / f"south.{kind}").unlink()
     do("round", "keygen", "south", "--cap", 1, "--persons", "1", "--folder", here)
     open_round(here, "--title", "again", name="again.hush")
-    arguments = ["round", "submit", here / "again.hush", here / "north.csv", "--key",
-                 here / "north.key", "--yes", "-o", here / "x.hush"]  # fmt: skip
+    arguments = answer(here, "north", "again.hush")
     changed = run(*arguments)
     assert changed.code == 1
     assert "keys of 'south' in this round are not those that this site knows" in changed.err
     assert run(*arguments, "--trust", here / "south.card").code == 0
-
-
-def test_what_is_refused_is_named_and_the_rest_goes_on(here, run):
-    open_round(here, "--no-masks")
-    allow_no_masks(here, "north", "south")
-    sent = [submit(here, name) for name in ("north", "south")]
-    broken = here / "broken.hush"
-    broken.write_bytes(sent[0].read_bytes()[:500])
-    done = run("round", "collect", here / "round.hush", *sent, sent[0], broken,
-               "-o", here / "c.hush", "--json")  # fmt: skip
-    assert done.code == 0
-    assert [one["file"] for one in done.json["refused"]] == [str(broken)]
-    assert done.json["repeated"] == [{"file": str(sent[0]), "site": "north"}]
-    shown = run("round", "status", here / "round.hush", *sent, sent[0], broken).out
-    assert "Refused:" in shown
-    assert "repeats the submission of north" in shown
-    assert json.loads(json.dumps(done.json)) == done.json
 
 
 def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
@@ -405,7 +315,7 @@ def test_a_forecast_in_words_for_machines_and_as_a_picture(here, run, refused):
     assert [one["kind"] for one in before] == ["round", "people", "rows"]
     round_ = open_round(here)
     ahead = run("round", "book", book, round_, "--forecast", "--json").json["forecast"]
-    submit(here, "north")
+    do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
     facts = run("round", "book", book, "--json").json
     assert facts["spent"]["all rows"] == ahead["rounds"][0]["epsilon"]
     assert "forecast" not in facts

@@ -112,19 +112,6 @@ def answers(here, name):
         return book.answers()
 
 
-def test_a_month(visit, here):
-    for name in SITES:
-        assert visit(name)["posted"] == ["shares", "masked"]
-    assert visit("lead")["posted"] == ["ask-unmask"] * 3
-    for name in SITES:
-        assert visit(name)["posted"] == ["unmask"]
-    done = visit("lead")
-    assert (done["state"], done["found_out"]) == ("done", {})
-    assert visit("north")["state"] == "done"
-    (result,) = (here / "north").glob("*.result.hush")
-    do("round", "verify", result, "--round", here / "round.hush", "--book", here / "north.book")
-
-
 def test_a_full_folder(visit, here, monkeypatch):
     write = files.write_bytes
 
@@ -244,21 +231,6 @@ def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
     assert shown.code == 0
     assert shown.out.count("Left aside: ") == 4
     assert finish(visit)["state"] == "done"
-
-
-def test_a_refusal_reaches_the_coordinator(visit, here, run):
-    policy = here / "north.policy.toml"
-    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
-    (here / "north").mkdir()
-    asked_ = [one for one in sync(here, "north") if one != "--yes"]
-    done = run(*asked_, "--unattended", "--json")
-    assert done.code == 1  # so that cron's owner learns of it
-    assert done.json["rounds"][0]["state"] == "failed"
-    (refusal,) = (here / "box").glob("*.refused.north.*")
-    word = Message.read(refusal.read_bytes(), Keys.load(here / "north.key").card).body["word"]
-    assert word == "policy"
-    assert f"north refused ({word})" in " ".join(visit("lead")["words"])
-    assert answers(here, "north") == []
 
 
 def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):

@@ -1,7 +1,8 @@
 """Checks of arguments that many calls take, and of what a JSON file says, in the same words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from inspect import cleandoc
 from types import UnionType
 from typing import Any, get_args, get_origin
@@ -37,6 +38,17 @@ def entries(
     else:
         wrong = ""
     raise error(f"{what} needs the entries {sorted(needed)}, each of its kind{wrong}")
+
+
+@contextmanager
+def translate_errors(error: type[Exception], what: str = "") -> Iterator[None]:
+    """Raise what is wrong with a value in the body as this error; ``what`` names it."""
+    try:
+        yield
+    except error:
+        raise
+    except ValueError as wrong:
+        raise error(f"{what}: {wrong}" if what else str(wrong)) from None
 
 
 def is_digest(value: Any) -> bool:

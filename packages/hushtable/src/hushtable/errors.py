@@ -3,6 +3,9 @@
 Every message says what was found, what was needed, and what to do next.
 """
 
+import errno
+import os
+
 
 class HushTableError(Exception):
     """Root of every error that hushtable raises on purpose.
@@ -64,3 +67,21 @@ class MissingExtraError(HushTableError, ImportError):
         super().__init__(
             f"{what} needs {library}, which is not installed: pip install 'hushtable[{extra}]'"
         )
+
+
+_ADVICE = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "check the path"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for the permission, or use another folder"),
+    errno.EISDIR: "name a file, not a folder",
+    errno.EROFS: "use another folder",
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use another disk"
+    ),
+}
+
+
+def explain(error: OSError) -> str:
+    """Say in words what the system refused, and what to do about it."""
+    what = (os.strerror(error.errno) if error.errno else "") or str(error)
+    advice = _ADVICE.get(error.errno or 0)
+    return what + (f": {advice}" if advice else "")

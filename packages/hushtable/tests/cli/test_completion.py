@@ -39,7 +39,7 @@ def offered(hushtable):
         ("hushtable s", ["score", "sketch"]),
         ("hushtable plan dr", ["draft", "draw"]),
         ("hushtable fit --conta", ["--contamination"]),
-        ("hushtable round sub", ["submit"]),
+        ("hushtable round sy", ["sync"]),
         ("hushtable fit rows", []),  # the shell completes files itself, where nothing is offered
         ("hushtable nonsense", []),
     ],

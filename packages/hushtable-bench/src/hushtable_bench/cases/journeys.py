@@ -3,7 +3,7 @@
 `newcomer`: from a fresh clone to a ranked list by the README's commands, and with --sites on to a
 signed result of three sites, which one machine plays. Nothing is at hand: a new clone, no
 environment, empty caches of packages and of compiled kernels (--pip-cache keeps pip's own). Needs
-git, make, Python and an index of packages. `month`: by files passed on by hand, and in a folder;
+git, make, Python and an index of packages. `month`: by files that are mailed, and in a folder;
 plays both with the real commands in a temporary folder, and counts commands, files that people pass
 on, and calls. Minutes are an assumption, stated below, the same for both; seconds are measured.
 """
@@ -11,6 +11,7 @@ on, and calls. Minutes are an assumption, stated below, the same for both; secon
 import contextlib
 import io
 import itertools
+import json
 import os
 import random
 import re
@@ -93,27 +94,37 @@ def draw(month, sites):
     month.do(f"plan draw schema.toml --epsilon 1 --expected-rows {1500 * len(sites)} -o plan.hush")
 
 
-def by_hand(sites):
-    """Pass files on: cards, round, submissions, result."""
+def by_mail(sites):
+    """Mail files: each party has a folder of its own, and sends what is new in it to all others."""
     month = Month()
     begin(month, sites)
     month.files += len(sites) + len(sites) * len(sites)  # cards to lead, and to each other
-    month.calls = len(list(itertools.combinations([*sites, "lead"], 2)))
+    everybody = ("lead", *sites)
+    month.calls = len(list(itertools.combinations(everybody, 2)))
     draw(month, sites)
     cards = " ".join(f"{site}.card" for site in sites)
     month.do(f"round open plan.hush {cards} --key lead.key --epsilon 1 -o round.hush")
+    for one in everybody:
+        os.mkdir(f"box.{one}")
+        os.mkdir(f"out.{one}")
+
+    def call(one, more=""):
+        visit = f"round sync box.{one} --key {one}.key -o out.{one} --json {more}"
+        new = json.loads(month.do(visit))["new_files"]
+        for other in sorted({*everybody} - {one}):
+            month.files += bool(new)  # all in one mail
+            for name in new:
+                shutil.copy(f"box.{one}/{name}", f"box.{other}")
+
+    call("lead", "--post round.hush")
     for site in sites:
-        month.files += 2  # the round here, the submission back
-        trust = " ".join(f"--trust {one}.card" for one in (*sites, "lead") if one != site)
+        trust = " ".join(f"--trust {other}.card" for other in everybody if other != site)
         month.do(f"round show round.hush --key {site}.key")
-        month.do(
-            f"round submit round.hush {site}.csv --key {site}.key {trust} --yes -o {site}.sent.hush"
-        )
-    sent = " ".join(f"{site}.sent.hush" for site in sites)
-    month.do(f"round collect round.hush {sent} --key lead.key -o result.hush")
+        call(site, f"{site}.csv {trust} --yes")
+    for one in ("lead", *sites, "lead", *sites):
+        call(one)
     for site in sites:
-        month.files += 1
-        month.do(f"round verify result.hush --book {site}.book")
+        assert list(Path(f"out.{site}").glob("*.result.hush")), site
     return month
 
 
@@ -238,12 +249,12 @@ class Newcomer:
         for seed, site in enumerate(THREE_SITES):
             write_rows(self.clone / f"{site}.csv", seed)
         for command, comment in commands("hushtable round keygen"):
-            yes = " --yes" if " submit " in command else ""  # it asks, and the reader agrees
+            yes = " --yes" if " sync " in command else ""  # it asks, and the reader agrees
             for site in THREE_SITES if comment.startswith(EACH) else THREE_SITES[:1]:
                 self.run(as_at(site, command) + yes, show=as_at(site, command))
             if "plan draft" in command:
                 (self.clone / "schema.toml").write_text(SCHEMA)
-        assert (self.clone / "all.hush").stat().st_size > 0
+        assert (self.clone / "north-top.xlsx").stat().st_size > 0
 
     def table(self, title: str) -> str:
         """Return what was waited for, and forget it."""
@@ -258,10 +269,10 @@ class Newcomer:
 
 
 def month(run: CaseRun, *, sites: int = 5) -> None:
-    """Play a month of so many hospitals and a coordinator, by hand and in a folder."""
+    """Play a month of so many hospitals and a coordinator, by mail and in a folder."""
     names = [f"site{i:02d}" for i in range(1, sites + 1)]
     found = []
-    for title, way in {"by hand": by_hand, "in a folder": in_a_folder}.items():
+    for title, way in {"by mail": by_mail, "in a folder": in_a_folder}.items():
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             found.append((title, way(names)))
     run.table(

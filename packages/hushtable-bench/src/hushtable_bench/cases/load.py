@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
@@ -97,45 +96,22 @@ def _site_plan(tables: int) -> Plan:
 
 
 def write_sites(folder: Path, sites: int, tables: int = SITE_TABLES) -> None:
-    """Write a release and a masked submission of each site, and what their sums have to be."""
-    from hushtable_federation.book.book import Book
-    from hushtable_federation.clock import now
-    from hushtable_federation.keys import Keys
-    from hushtable_federation.reply import Reply
-    from hushtable_federation.round import Round
-
+    """Write a release of each site, and what their sum has to be."""
     rng = np.random.default_rng(0)
     plan = _site_plan(tables)
-    keys, lead = [Keys.generate(f"s{i:03d}") for i in range(sites)], Keys.generate("lead")
-    round_ = Round.open(
-        plan, [one.card for one in keys], lead, epsilon=1.0, deadline=now() + timedelta(days=1)
-    )
-    round_.save(folder / "round.hush")
-    released, sent = (
-        np.zeros(plan.family.n_cells, np.int64),
-        np.zeros(plan.family.n_cells, np.int64),
-    )
+    released = np.zeros(plan.family.n_cells, np.int64)
 
     def add_noise(counts, kind, scale, *, progress=None):
         return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
 
     with mock.patch.object(mechanism, "add_noise", add_noise):
-        for one in keys:
+        for i in range(sites):
             sketch = Sketch.from_data(plan, rng.normal(size=(100, 4)))
             release = sketch.release(1.0)
-            release.save(folder / f"{one.card.name}.release.hush")
+            release.save(folder / f"s{i:03d}.release.hush")
             released += release.counts
-            book = Book.create(folder / "site.book", one.card, epsilon=2.0)
-            reply = Reply(round_, one, book)
-            reply.trust(reply.new)
-            content = reply.submission(sketch)
-            (folder / f"{one.card.name}.submission.hush").write_bytes(content)
-            sent += book.answer(round_.round_id).sent
-            book.close()
-            (folder / "site.book").unlink()
-            progress(f"site {one.card.name}")
+            progress(f"site {i:03d}")
     np.save(folder / "released.npy", released)
-    np.save(folder / "sent.npy", sent)
 
 
 def _quietly(*arguments: object) -> int:
@@ -151,17 +127,6 @@ def merge(size: int, folder: Path) -> HeldLoad:
     expected = np.load(folder / "released.npy")
     right = code == 0 and len(files) == size and np.array_equal(merged.counts, expected)
     return watch.held(size, right and len(merged.ledger.shares) == size)
-
-
-def collect(size: int, folder: Path) -> HeldLoad:
-    files, output = sorted(folder.glob("*.submission.hush")), folder / "collected.hush"
-    with LoadWatch() as watch:
-        code = _quietly("round", "collect", folder / "round.hush", *files, "-o", output)
-    expected = np.load(folder / "sent.npy")
-    right = (
-        code == 0 and len(files) == size and np.array_equal(load_counts(output).counts, expected)
-    )
-    return watch.held(size, right)
 
 
 # --- wide data ------------------------------------------------------------------------------------
@@ -270,9 +235,6 @@ LOADS = {
     "merge": LoadKind(
         "sites of a million counters: releases merged", (10, 100), (2, 4), merge, True
     ),
-    "collect": LoadKind(
-        "sites of a million counters: masked round collected", (10, 100), (2, 4), collect, True
-    ),
     "features": LoadKind("features, 100,000 rows", (1000,), (1000,), features),
     "categories": LoadKind("categories, 1,000,000 rows", (10_000,), (10_000,), categories),
     "tables": LoadKind("tables, 1,000,000 rows", (2000,), (200,), tables),
@@ -288,7 +250,7 @@ LOADS = {
 
 def prepared(name: str, size: int, quick: bool, folder: Path) -> Path:
     """Return a folder with what a load reads."""
-    kind = "sites" if name in ("merge", "collect") else name
+    kind = "sites" if name == "merge" else name
     place = folder / f"{kind}-{size}"
     if not place.exists():
         place.mkdir()

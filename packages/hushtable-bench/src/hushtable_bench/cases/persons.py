@@ -18,6 +18,7 @@ import pyarrow as pa
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable_bench.runner import CaseRun, process_memory
 from hushtable_federation import Book, Keys, Policy, Reply, Round
+from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.clock import now
 
 COLUMNS, BATCH = 10, 65_536
@@ -118,10 +119,10 @@ def answer_twice(persons: int, threads: int = 2) -> RegisterTiming:
         for year in (0, 1):
             terms = {"epsilon": 1.0, "delta": 1e-9, "title": f"{year}"}
             cards = [north.card, south.card]
-            asked = Round.open(plan, cards, lead, deadline=deadline, **terms)
+            asked = Round.open(plan, cards, lead, deadline=deadline, masked=False, **terms)
             times = [time.perf_counter()]
             with Book.open(path, north.card) as book:
-                policy = Policy(persons="column")
+                policy = Policy(persons="column", masks=False)
                 reply = Reply(asked, north, book, policy=policy, data_set=f"year {year}")
                 times.append(time.perf_counter())
                 found = Sketch.from_data(
@@ -129,7 +130,8 @@ def answer_twice(persons: int, threads: int = 2) -> RegisterTiming:
                     person="patient", key=book.persons_key, known=reply.barred(),
                 )  # fmt: skip
                 times.append(time.perf_counter())
-                reply.submission(found, new_people=True)
+                seen = PersonsSeen.of(found.persons)
+                reply.answer(reply.counted(found), None, persons=seen, new_people=True)
                 times.append(time.perf_counter())
         assert found.persons is not None
         opened, counted, answered = np.diff(times)

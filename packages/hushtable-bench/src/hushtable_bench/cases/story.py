@@ -9,6 +9,7 @@ and dealt anew with each seed. Writes ``docs/figures/story.svg`` and prints the 
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -22,7 +23,8 @@ from hushtable_bench import figures
 from hushtable_bench.data import LabelledSet, auc_and_ap, load
 from hushtable_bench.results import markdown_table
 from hushtable_bench.runner import ROOT, CaseRun, data_folder
-from hushtable_federation import Book, Card, Collection, Keys, Reply, Round
+from hushtable_federation import Book, Card, Keys, OnlineSite, Round, SecureSum
+from hushtable_federation.online.carriers import Memory
 
 SET = "38_thyroid.npz"
 MEASURED = ("age", "TSH", "T3", "TT4", "T4U", "FTI")
@@ -94,11 +96,11 @@ class Hospitals:
         now = datetime.now(UTC).replace(microsecond=0)
         terms = {"epsilon": epsilon, "delta": DELTA, "deadline": now + timedelta(days=1)}
         asked = Round.open(plan, self.cards, self.lead, at=now, **terms)
-        collection = Collection(asked)
+        sites = {}
         for site, rows in by_site(patients):
-            reply = Reply(asked, self.keys[site], self.books[site], at=now)
-            collection.add(site, reply.submission(Sketch.from_data(reply.plan, rows)), now)
-        result = collection.result()
+            count = partial(Sketch.from_data, X=rows)
+            sites[site] = OnlineSite(self.keys[site], self.books[site], count, attended=True).answer
+        result = SecureSum(asked, self.lead, Memory(sites)).run()
         assert isinstance(result, Release)  # of no hidden plan
         return result
 

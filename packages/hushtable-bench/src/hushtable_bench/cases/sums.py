@@ -1,7 +1,6 @@
 """Time of a secure sum, for each site and for the coordinator, without and with dropouts.
 
-`secure_sum`, by file: what a site does beyond counting and noise (check the round, masks,
-signature), and what the coordinator does (check, sum). Online: all steps of a site, with its book
+`secure_sum`: all steps of a site, with its book
 on disk, and the coordinator's, over a transport that costs nothing; and what a site sends and
 reads, against the masked vector alone. `folder`: each visit begins from files, as ``hushtable round
 sync`` does, in a folder on this disk. One process, one thread. The noise is drawn by a fast
@@ -34,8 +33,7 @@ from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
-from hushtable_federation.reply import Reply
-from hushtable_federation.result import Collection, Result
+from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 
 #: Counters of a vector, and tables of 256 cells that make them up.
@@ -114,28 +112,6 @@ class TimedConsortium:
         return sum(self.books[name].answer(round_.round_id).sent for name in inside)
 
 
-def by_file(those: TimedConsortium) -> SumTiming:
-    round_ = those.open(len(those.keys), "files")
-    clock = those.clock = PartyClock()
-    sent = {}
-    for name, keys in those.keys.items():
-        start, noise = time.perf_counter(), clock.noise
-        asked = Round.from_bytes(round_.content, "round")
-        reply = Reply(asked, keys, those.books[name], data_set="files")
-        sent[name] = reply.submission(those.sketch)
-        clock.add(name, start, noise)
-        clock.read[name] += len(round_.content)
-        clock.sent[name] += len(sent[name])
-    start = time.perf_counter()
-    collection = Collection(Round.from_bytes(round_.content, "round"))
-    for name, content in sent.items():
-        collection.add(name, content)
-    result = collection.result()
-    coordinator = time.perf_counter() - start
-    exact = np.array_equal(result.counts, those.exact(round_, list(sent)))
-    return _timing("files", those, 0, clock, coordinator, exact)
-
-
 def online(those: TimedConsortium, share_lost: float) -> SumTiming:
     names = list(those.keys)
     lost = names[: round(share_lost * len(names))]
@@ -202,8 +178,6 @@ def time_sites(sites: int, tables: int) -> list[SumTiming]:
     with tempfile.TemporaryDirectory() as folder:
         those = TimedConsortium(Path(folder), sites, tables)
         with mock.patch("hushtable.privacy.mechanisms.add_noise", those.add_noise):
-            timings.append(by_file(those))
-            progress("files")
             for share in SHARES_LOST:
                 timings.append(online(those, share))
                 progress(f"online, {share:.0%} lost")
@@ -330,7 +304,7 @@ def time_folder(sites: int = FOLDER_SITES, tables: int = TABLES) -> list[FolderT
 
 
 def secure_sum(run: CaseRun, *, sites: Sequence[int] = SITES, tables: int = TABLES) -> None:
-    """Secure sums by file and online, without and with dropouts."""
+    """Secure sums, without and with dropouts."""
     found = [timing for n in sites for timing in time_sites(n, tables)]
     run.table(
         {

@@ -1,12 +1,14 @@
 """``hushtable export``: a model for another runtime."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hushtable import files
-from hushtable.cli.options import Json, Output, argument, option
-from hushtable.cli.output import Target, finish, print_sentences, shown
+from hushtable.cli.options import Output, argument, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.describe.plan import values_of_rows
 from hushtable_connect.exports import Format, Model, format_of
 
@@ -27,8 +29,7 @@ def export(
     output: Output,
     dialect: _Dialect = None,
     table: _Table = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Write a model for another runtime: ONNX, SQL or JSON.
 
     The ending of FILE says which: .onnx, .sql or .json. Rows score there as they do here. The
@@ -48,7 +49,7 @@ def export(
     with target.writing():
         files.write_bytes(target.path, content)
     facts = _facts(opened, kind) | {"export": str(output)}
-    finish(as_json, facts, lambda: _print(opened, kind, target))
+    return CommandResult(facts, _blocks(opened, kind, target))
 
 
 def _facts(model: Model, kind: Format) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def _facts(model: Model, kind: Format) -> dict[str, Any]:
     }
 
 
-def _print(model: Model, kind: Format, target: Target) -> None:
+def _blocks(model: Model, kind: Format, target: Target) -> Iterator[Block]:
     schema, unit = model.plan.schema, model.plan.score.unit
     line = f"rows below {model.threshold:.4g} {unit} are outliers"
     if math.isnan(model.threshold):
@@ -83,4 +84,4 @@ def _print(model: Model, kind: Format, target: Target) -> None:
         ]
     elif model.plan.hidden:
         sentences.append("It holds hash functions that are hidden: it is for the sites only.")
-    print_sentences(sentences)
+    yield Paragraph(sentences)

@@ -384,17 +384,10 @@ def barred(
 ) -> Digests:
     """Return who may not be counted in a round: sorted digests, each once.
 
-    Parameters
-    ----------
-    answers : iterable of Entry
-        All answers of the book.
-    read : callable
-        Returns the register of an answer that has one.
-    data_set : str
-        What the round is about: whom another data set has counted is left out.
-    period : Period, optional
-        Where the round is about one: left out is who was counted in as many other periods of the
-        stream as the horizon allows a person, or in one that is not so far apart as it says.
+    ``read`` returns the register of an answer that has one. Left out is whom another data set than
+    the round's has counted; and, in a round about a period, who was counted in as many other
+    periods of the stream as the horizon allows a person, or in one that is not so far apart as it
+    says.
     """
     known = [one for one in answers if REGISTER in one.content]
     found = [read(one) for one in _others(known, data_set)]

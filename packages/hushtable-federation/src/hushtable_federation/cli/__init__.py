@@ -2,7 +2,7 @@
 
 COMMANDS = """
 plan hide       secret:hide             Take the hash functions off a plan, for the coordinator.
-round           -                  Count with others: each sends one file, only the sum can be read.
+round           -                  Count with others: each sends files, only the sum can be read.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
 round meet      meet         Compare all cards in one call, by a code that everybody reads.
 round policy    show:policy     Check the policy of a site, and show what it allows.
@@ -11,10 +11,7 @@ round show      show:show       Show what a round asks, of whom, and what it cos
 round sync      sync:sync    Do whatever is to be done next in a folder where rounds live.
 round amend     sync:amend   Extend a round in a folder, or go on without a site.
 round approve   show:approve    Sign a round as the officer whom a site's policy names.
-round submit    submit:submit    Answer a round: count rows, add noise, mask, sign, write a file.
-round resend    submit:resend    Write the answer to a round again from the book, bit for bit.
-round collect   collect:collect    Check what the sites sent, add it up, and write the result.
-round verify    collect:verify     Check who signed a result, and whether it is the sum.
+round verify    verify     Check who signed a result, and whether it is the sum.
 round status    status       Show where a round stands: who is in, and who has to do what.
 round rehearse  rehearse     Play a whole round in a folder with invented rows.
 round next      next_:next_  Open the round of the next period, or the one after marginals.

@@ -1,8 +1,8 @@
 """A site before it answers: options, and what the person there is shown and asked."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -12,9 +12,9 @@ import typer
 
 from hushtable.cli.errors import check_interrupt
 from hushtable.cli.options import argument, option
-from hushtable.cli.output import print_sentences, print_tally, shown
-from hushtable.cli.progress import cells_bar, watched
-from hushtable.cli.rows import print_persons
+from hushtable.cli.output import print_sentences, print_tally, shown, tally
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import person_facts, print_persons
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable_federation.cli import _common as common
@@ -105,6 +105,8 @@ class Screen(Attendant):
         self.attended = not unattended
         self.cards = common.cards(answers.trust or [])
         self.statement = Statement(answers.new_people, answers.outside_too)
+        #: By id of a round, for machines: what was counted for it now.
+        self.counted: dict[str, dict[str, Any]] = {}
 
     def confirm(self, reply: Reply) -> None:
         """Show the round; ask whether strangers are who they say, and whether to send."""
@@ -136,14 +138,18 @@ class Screen(Attendant):
             yield watch.reader
         check_interrupt()
 
-    def adding_noise(self, n_cells: int) -> AbstractContextManager[Callable[[int], None] | None]:
-        """Show how many cells have their noise."""
-        return cells_bar(n_cells, quiet=self._quiet)
-
     def report(self, reply: Reply, rows: SiteRows) -> None:
         """Print how many rows were counted, of whom, and which values lie outside: here alone."""
         sketch = rows.sketch
-        if self._quiet or sketch is None:
+        if sketch is None:
+            return
+        self.counted[reply.round.round_id] = {
+            "data_set": reply.data_set,
+            "epsilon_so_far": reply.epsilon,
+            "tally": tally(reply.plan.schema, sketch.tally),
+            **person_facts(sketch.persons, rows.nameless(reply.round)),
+        }
+        if self._quiet:
             return
         print(f"Counted {sketch.n_rows:,} rows.")
         print_sentences([f"Not read: {shown(words)}" for words in sketch.unread])

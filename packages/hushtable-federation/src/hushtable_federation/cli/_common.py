@@ -12,11 +12,9 @@ from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.meeting import read_verified
 from hushtable_federation.policy import Persons
-from hushtable_federation.result import Collection
 from hushtable_federation.round import Round, check_coordinator
 
 RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
-Submissions: TypeAlias = Annotated[list[Path], argument("SUBMISSION...", "What the sites sent.")]
 KeyFile: TypeAlias = Annotated[
     Path, option("FILE", "Your keys, of hushtable round keygen.", "--key")
 ]
@@ -85,30 +83,12 @@ def days_on(days: float) -> Any:
     return now() + timedelta(days=days)
 
 
-def collected(round_: Round, submissions: list[Path]) -> Collection:
-    """Read submissions into a collection, which notes what it refuses."""
-    collection = Collection(round_)
-    for path in present(submissions):  # one that is given twice is noted as repeated
-        collection.add(str(path), path)
-    return collection
-
-
 def present(paths: list[Path] | None) -> list[Path]:
     """Return the files; refuse one that is not there."""
     for path in paths or []:
         if not path.is_file():
             raise FileError(f"{path}: no such file: check the path")
     return paths or []
-
-
-def state(collection: Collection) -> dict[str, Any]:
-    """Return who is in and who is not, for machines."""
-    return {
-        "accepted": sorted(collection.accepted),
-        "missing": collection.missing,
-        "refused": [{"file": name, "reason": why} for name, why in collection.refused],
-        "repeated": [{"file": name, "site": site} for name, site in collection.repeated],
-    }
 
 
 def period_facts(round_: Round) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from hushtable_federation.comparison import Comparison
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.result import open_result
 
-_Result = Annotated[Path, argument("RESULT", "Of hushtable round collect.")]
+_Result = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
 _Book = Annotated[
     Path | None, option("FILE", "This site's book: its exact counts replace what it sent.")
 ]

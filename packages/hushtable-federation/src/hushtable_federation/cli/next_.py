@@ -13,7 +13,6 @@ from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli.collect import result_of
 from hushtable_federation.cli.open_ import report
 from hushtable_federation.cli.secret import SharedSecret, read_shared
 from hushtable_federation.coordinator import check_drawn_from, round_after, tables_after
@@ -28,30 +27,22 @@ class HiddenStep:
     """Files that the command was given, the same at both."""
 
     round: Path
-    results: list[Path]
+    result: Path
     key: Path
     output: Path
     layout: Path | None
     as_json: bool
 
     def _result(self, asked: Round) -> Result:
-        """Read the signed result of the round, and check it against the round."""
         if asked.period is not None:
             raise UsageError(HIDDEN_PERIODS)
-        if len(self.results) != 1:
-            raise UsageError(
-                f"{len(self.results)} files beside {self.round}: with hidden hash functions, give "
-                "one, the signed result of hushtable round collect --key"
-            )
-        result = Result.load(self.results[0])
-        result.check_round(asked)
-        return result
+        return _checked(self.result, asked)
 
     # --- at a site ------------------------------------------------------------------------------
 
     def draw(self, secret: Path, plan: Path | None, book: Path | None) -> None:
         """Draw the plan of the next round, and write it; the layout, too, if it is asked for."""
-        read = [self.round, self.key, secret, plan, *self.results]
+        read = [self.round, self.key, secret, plan, self.result]
         target, other = Target(self.output, read), None
         if self.layout is not None:
             other = Target(self.layout, read)
@@ -103,10 +94,10 @@ class HiddenStep:
                 print(f"  hushtable plan hide {self.output} -o layout.hush")
             else:
                 print(f"Wrote {other}: for the coordinator, who opens the round with it:")
-                line = f"{self.round} {self.results[0]} --layout {other.path}"
+                line = f"{self.round} {self.result} --layout {other.path}"
                 print(f"  hushtable round next {line} --key KEY -o ROUND")
             print(f'Answer that round with it (plan = "{self.output}" in the site\'s file):')
-            print("  hushtable round submit ROUND DATA --key KEY -o FILE")
+            print("  hushtable round sync FOLDER DATA --key KEY")
 
         finish(self.as_json, facts, text)
 
@@ -118,7 +109,7 @@ class HiddenStep:
             raise UsageError(
                 "--plan and --book go with --secret, at a site; a coordinator gives --layout alone"
             )
-        target = Target(self.output, [self.round, self.key, self.layout, *self.results])
+        target = Target(self.output, [self.round, self.key, self.layout, self.result])
         asked = common.read_round(self.round)
         keys = common.coordinators_keys(self.key, asked)
         result = self._result(asked)
@@ -128,18 +119,14 @@ class HiddenStep:
         report(second, target, "round next", self.as_json)
 
 
-_Result = Annotated[
-    Path | None, option("FILE", "Write the merged marginals too, signed, for the records.")
-]
+def _checked(path: Path, asked: Round) -> Result:
+    """Read the signed result of a round, and check it against the round."""
+    result = Result.load(path)
+    result.check_round(asked)
+    return result
 
 
-_Submissions = Annotated[
-    list[Path] | None,
-    argument(
-        "SUBMISSION...",
-        "Of a round about marginals: what the sites sent; with --secret or --layout, the result.",
-    ),
-]
+_Result = Annotated[Path | None, argument("[RESULT]", "Of a round about marginals: its result.")]
 _Again = Annotated[
     bool, typer.Option("--again", help="Ask for the same period again, with a later deadline.")
 ]
@@ -167,7 +154,6 @@ def next_(
     round_: common.RoundFile,
     key: common.KeyFile,
     output: Output,
-    submissions: _Submissions = None,
     result: _Result = None,
     days: common.Days = 14.0,
     seed: Seed = None,
@@ -181,40 +167,38 @@ def next_(
 ) -> None:
     """Open the round of the next period, or the one after marginals.
 
-    Of a stream, it takes no submissions: roster and terms stay, and the period is the next one, or
-    the same --again. Of marginals, it collects them and draws the refined plan; the total epsilon
-    is over both rounds.
+    Of a stream, it takes no result: roster and terms stay, and the period is the next one, or the
+    same --again. Of marginals, it draws the refined plan from their signed result; the total
+    epsilon is over both rounds.
 
-    Where the hash functions are hidden, it takes the signed result of the marginals, twice: with
-    --secret, each site draws the same plan; with --layout, the coordinator opens its round.
+    Where the hash functions are hidden, this takes two calls: with --secret, each site draws the
+    same plan; with --layout, the coordinator opens its round.
 
     Example:
       hushtable round next march.hush --key lead.key -o april.hush
-      hushtable round next first.hush *.submission.hush --key lead.key -o second.hush
+      hushtable round next first.hush result.hush --key lead.key -o second.hush
       hushtable round next first.hush result.hush --secret shared.hush --key north.key -o plan.hush
     """
     if secret or layout or plan or book:
-        _check_hidden(result, seed, again, site)
-        given = HiddenStep(round_, submissions or [], key, output, layout, as_json)
+        given = HiddenStep(
+            round_, _given_to_hidden(result, seed, again, site), key, output, layout, as_json
+        )
         if secret is not None:
             return given.draw(secret, plan, book)
         return given.open(plan, book, days)
-    sent = submissions or []
-    target = Target(output, [round_, *sent])
-    other = None if result is None else Target(result, [round_, *sent])
+    target = Target(output, [round_, result])
     asked = common.read_round(round_)
-    _check_given(asked, round_, about_marginals=bool(sent) or other is not None or seed is not None,
+    _check_given(asked, round_, about_marginals=result is not None or seed is not None,
                  about_periods=again or bool(site))  # fmt: skip
     keys = common.coordinators_keys(key, asked)
     if asked.period is not None:
         times = {"deadline": common.days_on(days), "again": again}
         following = asked.next(keys, joining=common.cards(site or []), **times)
         return report(following, target, "round next", as_json)
-    merged = result_of(common.collected(asked, sent), keys)
-    if other is not None:
-        other.save(merged)
+    if result is None:
+        raise UsageError(f"{round_} is about marginals: give their result, too")
     assert asked.plan is not None
-    tables = tables_after(asked.plan, merged, seed=seed)
+    tables = tables_after(asked.plan, _checked(result, asked).counts, seed=seed)
     second = round_after(asked, tables, keys, common.days_on(days))
     report(second, target, "round next", as_json)
 
@@ -224,28 +208,28 @@ def _check_given(asked: Round, path: Path, *, about_marginals: bool, about_perio
     if asked.period is not None:
         if about_marginals:
             raise UsageError(
-                f"{path} is about period {asked.period}: the next one needs no submissions, "
-                "--result or --seed; add these up with hushtable round collect"
+                f"{path} is about period {asked.period}: the next one needs no result and no --seed"
             )
         return
     if asked.layout.purpose is Purpose.MARGINALS and asked.plan is None:
         raise UsageError(
-            f"{path} hides its plan: collect the marginals (hushtable round collect), have a site "
-            "draw the tables from the result (--secret), and open their round with its --layout"
+            f"{path} hides its plan: have a site draw the tables from the result (--secret), and "
+            "open their round with its --layout"
         )
     if asked.layout.purpose is not Purpose.MARGINALS:
         raise RoundError(
             f"{path} is about {asked.layout.detector}: round next goes on from marginals, or from "
-            "a period; the result of this one is made by hushtable round collect"
+            "a period; the result of this one is a model"
         )
     if about_periods:
         raise UsageError(f"{path} is about marginals: --again and --site are for periods")
 
 
-def _check_hidden(result: Any, seed: Any, again: bool, site: Any) -> None:
-    """Raise `UsageError` if options of other rounds are given beside those of hidden plans."""
-    if result is not None or seed is not None or again or site:
+def _given_to_hidden(result: Path | None, seed: Any, again: bool, site: Any) -> Path:
+    """Return the result; raise `UsageError` without one, or with options of other rounds."""
+    if result is None or seed is not None or again or site:
         raise UsageError(
             "--secret, --layout, --plan and --book are for hidden hash functions, after the "
-            "marginals: leave out --result, --seed, --again and --site"
+            "marginals: give their result, and leave out --seed, --again and --site"
         )
+    return result

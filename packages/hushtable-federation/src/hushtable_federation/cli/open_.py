@@ -202,9 +202,11 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
         if round_.coordinator in round_.sites:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")
-        print(f"\nWrote {target}. At each site:")
+        print(f"\nWrote {target}. Put it into the folder where the round is to live:")
+        print(f"  hushtable round sync FOLDER --key KEY --post {target.path}")
+        print("At each site:")
         line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
         print(f"  hushtable round show {line} --key SITE.key")
-        print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.hush")
+        print("  hushtable round sync FOLDER DATA --key SITE.key")
 
     finish(as_json, facts, text)

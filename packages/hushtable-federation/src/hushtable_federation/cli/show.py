@@ -148,7 +148,7 @@ def approve(round_: RoundFile, key: _OfficersKey, output: Output, as_json: Json 
     def text() -> None:
         print(f"{keys.card.name} ({keys.card.fingerprint}) approves round {asked.round_id[:12]}.")
         print(f"Wrote {target}. At the site:")
-        print(f"  hushtable round submit {round_} DATA --key SITE.key --approval {output} -o FILE")
+        print(f"  hushtable round sync FOLDER DATA --key SITE.key --approval {output}")
 
     finish(as_json, facts, text)
 

@@ -1,6 +1,5 @@
 """``hushtable round status``: where a round stands."""
 
-import os
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -13,8 +12,7 @@ from hushtable.cli.options import Json, argument, option
 from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
 from hushtable.errors import UsageError
 from hushtable.report.page import check_extra
-from hushtable_federation.cli._common import collected, period_facts, read_round, state
-from hushtable_federation.cli.collect import print_roster
+from hushtable_federation.cli._common import period_facts
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import no_round
 from hushtable_federation.describe import (
@@ -37,12 +35,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.pages import page
 from hushtable_federation.round import Round
 
-_Where = Annotated[
-    str, argument("FOLDER|ROUND", "The folder where the round lives, or the file of a round.")
-]
-_Submissions = Annotated[
-    list[Path] | None, argument("[SUBMISSION...]", "With the file of a round: what the sites sent.")
-]
+_Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
 _Key = Annotated[
     Path | None, option("FILE", "Your keys: your rounds alone, and what you have to do.", "--key")
 ]
@@ -53,8 +46,7 @@ _Html = Annotated[
 
 
 def status(
-    where: _Where,
-    submissions: _Submissions = None,
+    folder: _Folder,
     key: _Key = None,
     which: _Which = None,
     html: _Html = None,
@@ -62,35 +54,15 @@ def status(
 ) -> None:
     """Show where a round stands: who is in, and who has to do what.
 
-    In a folder, only what is signed counts, and no keys are needed to look; the page tells
-    everybody's part. With the file of a
-    round, the submissions that were sent by other ways are checked.
+    Only what is signed counts, and no keys are needed to look; the page tells everybody's part.
 
-    Exit codes, of a folder: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
+    Exit codes: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
     usage; 3 a person has to act: you, with --key; the coordinator, without.
 
     Example:
       hushtable round status /mnt/round --html status.html
     """
-    if "://" not in where and not os.path.isdir(where):
-        if key is not None or which is not None or html is not None:
-            raise UsageError(
-                f"--key, --which and --html are about a folder, and {where} is none: name the "
-                "folder where the round lives, or leave them out"
-            )
-        _of_file(Path(where), submissions, as_json)
-        return
-    if submissions:
-        raise UsageError("submissions go with the file of a round: give the folder alone")
-    _of_folder(Store.open(where), key, which, html, as_json)
-
-
-# --- a folder -------------------------------------------------------------------------------------
-
-
-def _of_folder(
-    store: Store, key: Path | None, which: str | None, html: Path | None, as_json: bool
-) -> None:
+    store = Store.open(folder)
     if html is not None:
         if html.suffix != ".html":
             raise UsageError(f"--html {html}: a page needs a name that ends in .html")
@@ -175,24 +147,6 @@ def _print(progress: Progress, todo: list[Todo], me: Card | None) -> None:
     for line in aside_lines(progress.odd):
         print_sentences([shown(line)])
     print()
-
-
-# --- a file ---------------------------------------------------------------------------------------
-
-
-def _of_file(round_: Path, submissions: list[Path] | None, as_json: bool) -> None:
-    asked = read_round(round_)
-    collection = collected(asked, submissions or [])
-    facts = {"command": "round status", **_round_facts(asked), **state(collection)}
-
-    def text() -> None:
-        lines = round_lines(asked, len(collection.accepted))
-        for label, value in lines.items():
-            print(f"{label:<13}{shown(value)}")
-        print()
-        print_roster(asked, collection)
-
-    finish(as_json, facts, text)
 
 
 def _round_facts(asked: Round) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hushtable_federation.describe import (
     next_lines,
     waits_words,
 )
-from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder
 from hushtable_federation.folder.visits import Visit
 from hushtable_federation.site import Site
@@ -56,7 +56,8 @@ def sync(
     Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
     from cron (--unattended, as far as the policy allows). A masked round takes two visits of a
     site, and three if sites are missing. What was put there is never changed; what got lost is put
-    there again.
+    there again. Where no folder is shared, each party has one of its own: send the files that are
+    named as new to all others, who put them into theirs.
 
     Exit codes: 0 done, or nothing to do here until others have called; 1 refused or failed: a round
     cannot go on; 2 wrong usage; 3 a person has to act: rows are asked for, a site refused or
@@ -68,18 +69,20 @@ def sync(
     site = answers.open(data, output)
     if data is not None and not unattended:
         answers.check_asked(as_json)
-    Coordinator(site.settings.key).post(folder, *common.present(post))
+    new = Coordinator(site.settings.key).post(folder, *common.present(post)) if post else []
     screen = Screen(answers, quiet=as_json, unattended=unattended)
     visited = site.sync(folder, which=which, attendant=screen)
     store = visited[0][0].store
+    new += store.written
     facts = {
         "command": "round sync",
         "folder": store.where,
         "name": site.card.name,
         "aside": store.aside,
-        "rounds": [_facts(round_folder, visit) for round_folder, visit in visited],
+        "new_files": new,
+        "rounds": [_facts(round_folder, visit, screen) for round_folder, visit in visited],
     }
-    summary = _Summary(store, site, answers, output)
+    summary = _Summary(store, site, answers, output, new)
     finish(as_json, facts, lambda: summary.print(visited))
     code = _exit_code([visit for _, visit in visited])
     if code:
@@ -96,7 +99,7 @@ def _exit_code(visits: Sequence[Visit]) -> int:
 # --- for people and machines ----------------------------------------------------------------------
 
 
-def _facts(round_folder: RoundFolder, visit: Visit) -> dict[str, Any]:
+def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str, Any]:
     return {
         "round_id": round_folder.round.round_id,
         "title": round_folder.round.title,
@@ -111,6 +114,7 @@ def _facts(round_folder: RoundFolder, visit: Visit) -> dict[str, Any]:
         "words": visit.words,
         "found_out": visit.found_out,
         "set_aside": round_folder.odd,
+        "counted": screen.counted.get(round_folder.round.round_id),
     }
 
 
@@ -122,6 +126,7 @@ class _Summary:
     site: Site
     answers: Answers
     output: Path | None
+    new: Sequence[str]
 
     def print(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> None:
         for round_folder, visit in visited:
@@ -130,6 +135,9 @@ class _Summary:
             print_sentences([f"{shown(self.store.aside)}."])
         if self.store.damaged:
             print(damaged_words(len(self.store.damaged)))
+        if self.new and is_private(self.store.where):
+            print("New in this folder, to be sent to all others if they do not see it:")
+            print("\n".join(f"  {name}" for name in self.new))
         states = {visit.state for _, visit in visited}
         if "open" in states:
             print("To do here: answer, with this site's rows:")

@@ -137,6 +137,9 @@ class Store:
     damaged : set of str
         Names of files that lie there and could not be used when last read: cut off, half copied,
         too large, not to be read by us. Another try may find them whole.
+    written : list of str
+        Files that this party wrote since it opened the folder, those in a subfolder as
+        ``SUBFOLDER/NAME``.
     aside : str
         Why this party writes into the folder itself although a subfolder has its name, for people;
         empty if it does not.
@@ -161,6 +164,7 @@ class Store:
         self._folders: dict[str, list[str]] = {}
         self.where = place.where
         self.damaged: set[str] = set()
+        self.written: list[str] = []
         self.aside = ""
 
     @classmethod
@@ -292,6 +296,7 @@ class Store:
         except FileNotFoundError:
             pass
         self._place.save(path, content)
+        self.written.append(path)
         known = self._folders.setdefault(name, [])
         if folder not in known:
             known.append(folder)
@@ -324,9 +329,18 @@ _ADVICE_HERE = {
 _OTHERWISE = "look whether the folder can be reached, then call again"
 
 
+def is_private(where: str) -> bool:
+    """Whether a folder is a directory of this machine that nobody else may write to."""
+    return "://" not in where and os.path.isdir(where) and not _others_may_write(os.stat(where))
+
+
 def _others_may_replace(folder: os.stat_result) -> bool:
     """Whether others may remove and rename what we have in a folder: it has no sticky bit."""
-    if os.name != "posix" or folder.st_mode & stat.S_ISVTX:
+    return _others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
+
+
+def _others_may_write(folder: os.stat_result) -> bool:
+    if os.name != "posix":
         return False
     of_group = folder.st_mode & stat.S_IWGRP and not _is_alone(folder.st_uid, folder.st_gid)
     return bool(folder.st_mode & stat.S_IWOTH or of_group)

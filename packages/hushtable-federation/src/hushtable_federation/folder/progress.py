@@ -187,7 +187,7 @@ class _Look:
     def _answered(self, site: str) -> State:
         if site in self.folder.amendment.dropped:
             return "dropped"
-        steps = ("masked", "shares") if self.folder.round.in_steps else ("submission",)
+        steps = ("masked", "shares") if self.folder.round.terms.masked else ("submission",)
         found = [self._answers(step, site) for step in steps]
         if max(found) > 1:
             return "twice"

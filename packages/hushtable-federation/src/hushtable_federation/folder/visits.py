@@ -112,7 +112,7 @@ class CoordinatorVisit:
             if self.folder.stopped:
                 return visit.end("failed", self.folder.stopped)
             self._keep_amendment()
-            if not self.folder.round.in_steps:
+            if not self.folder.round.terms.masked:
                 return self._collect(visit)
             return self._steps(visit)
 
@@ -173,7 +173,7 @@ class CoordinatorVisit:
         """Decide who is in the sum if it is time; return whether that is decided."""
         round_, left = self.folder.round, self.folder.left()
         missing = [name for name in left if name not in tally.present]
-        over, least = now() > goes_on(round_.deadline), round_.terms.least
+        over, least = now() > goes_on(round_.deadline), round_.needed
         for name in sorted(set(tally.twice) & set(left)):
             visit.needs_person = True
             visit.say(
@@ -204,7 +204,7 @@ class CoordinatorVisit:
         step = "without" if tally.without else step
         awaited = sorted(set(tally.listed) - set(tally.answers[step]) - set(tally.without))
         visit.found_out = tally.found_out
-        n, least = len(tally.answers[step]), self.folder.round.terms.least
+        n, least = len(tally.answers[step]), self.folder.round.needed
         if step == "survivors" or n < least:
             words = f"{n} of at least {least} sites have {_HAVE[step]}."
             return self._wait(visit, awaited, words, step=step)
@@ -387,7 +387,7 @@ class SiteVisit:
     @property
     def _step(self) -> str:
         """In whose files the counts lie."""
-        return "masked" if self.folder.round.in_steps else "submission"
+        return "masked" if self.folder.round.terms.masked else "submission"
 
     @cached_property
     def _is_old(self) -> bool:

@@ -61,11 +61,6 @@ class SecureSum:
     ) -> None:
         if not round_.terms.masked:
             raise RoundError("a round without masks needs no secure sum: collect its submissions")
-        if round_.period is not None:
-            raise RoundError(
-                "a round about a period goes by file (hushtable round submit, round collect): "
-                "online, a site that drops out would end the stream"
-            )
         if keys.card != round_.coordinator:
             raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
         self._transport = transport

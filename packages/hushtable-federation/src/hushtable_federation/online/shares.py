@@ -27,7 +27,6 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import PersonsSeen, RowDigests, from_bytes, to_bytes
 from hushtable_federation.keys import Keys
 from hushtable_federation.masks import (
-    ONLINE,
     SEAL_BYTES,
     Dealing,
     place_of,
@@ -56,7 +55,7 @@ class CountedRows(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """Of a person who is here, about the rows; as in `Reply.submission`."""
+    """Of a person who is here, about the rows; as in `Reply.answer` and `Reply.counted`."""
 
     new_people: bool = False
     outside_too: bool = False
@@ -159,9 +158,9 @@ def answer_shares(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     reply = site.reply()
     if not site.round.terms.masked:
         raise Refused(Refusal.ROUND, "steps are for masked rounds: ask for one")
-    if reply.earlier is not None:
+    if reply.earlier is not None and reply.earlier.round_id == site.round.round_id:
         raise Refused(
-            Refusal.ANSWERED, "the round was answered before, by file: ask for a new round"
+            Refusal.ANSWERED, "what this answer's steps kept is gone: ask for a new round"
         )
     reply.check_known()
     library()  # without it there will be no noise, and no answer
@@ -172,11 +171,11 @@ def answer_shares(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
         site.book.check_people(reply.data_set, digests, site.statement.new_people)
     site.keep_rows(counts, digests, sketch.persons)
     own_mask = secrets.token_bytes(32)
-    pairs = roster_keys(site.round, site.keys, ONLINE)
+    pairs = roster_keys(site.round, site.keys)
     dealing, rows = Dealing.deal(
         bind_dealing(site.round, site.me),
         [pairs.get(name, own_mask) for name in site.round.names],
-        site.round.terms.least,
+        site.round.needed,
         len(site.round.names),
     )
     sealed = [
@@ -227,7 +226,7 @@ class Dealt:
         message = Message.read(content, round_.card(site)).check(round_, _PUBLIC)
         n = len(round_.names)
         shapes = {"secrets": (n, 32), "readers": (n, 32), "rows": (n, 32)}
-        shapes["proof"] = (round_.terms.least, 33)
+        shapes["proof"] = (round_.needed, 33)
         found = message.arrays
         if {name: found[name].shape for name in found} != shapes:
             raise RoundError(f"{site!r} did not deal its shares to all")
@@ -366,7 +365,7 @@ def check_enough(round_: Round, names: Mapping[str, Any]) -> None:
     """Raise `Refused` unless these are enough sites, all of the roster."""
     if not set(names) <= set(round_.names):
         raise Refused(Refusal.SITES, "the list of sites is not one of those of the round")
-    least = round_.terms.least
+    least = round_.needed
     if len(names) < least:
         raise Refused(Refusal.SITES, f"{len(names)} sites are left, and {least} are needed")
 
@@ -406,7 +405,7 @@ def enough(round_: Round) -> int:
     """Return how many complaints without proof are believed: more than sites may lie."""
     terms = round_.terms
     both = round_.coordinator in round_.sites
-    return max(len(round_.sites) - terms.least, terms.colluders + both) + 1
+    return max(len(round_.sites) - round_.needed, terms.colluders + both) + 1
 
 
 def _complaints(

@@ -130,10 +130,6 @@ class OnlineSite:
             with refusing(Refusal.REQUEST):
                 about = self._last = self._round(request) if round_ is None else round_
                 round_id = about.round_id
-                if about.period is not None:
-                    raise Refused(
-                        Refusal.ROUND, f"period {about.period} of a stream: it goes by file"
-                    )
                 asked = Message.read(request, about.coordinator)
             step = asked.step
             return self._answer(about, step, asked)
@@ -144,12 +140,15 @@ class OnlineSite:
         self._log.write(stamp(now()), round_id, step, word, words)
         return Message.refuse(round_id, self._keys, word)
 
-    def begin(self, round_: Round) -> dict[Step, bytes]:
+    def begin(self, round_: Round) -> dict[str, bytes]:
         """Return the answers that need no request, by step: all that a coordinator waits for first.
 
-        Raises what hinders it, for whoever is here.
+        Of a round without masks, these are all there are. Raises what hinders it, for whoever is
+        here.
         """
         self._last = round_
+        if not round_.terms.masked:
+            return {"submission": steps.answer_submission(self._state(round_))}
         return {step: self._answer(round_, step) for step in BEGINNING}
 
     def head(self, round_: Round) -> bytes:
@@ -200,7 +199,8 @@ class OnlineSite:
     def _counted(self, round_: Round, plan: Plan) -> Sketch:
         sketch = self._count(plan)
         for words in sketch.unread:
-            self._log.write(stamp(now()), round_.round_id, "shares", "unread", words)
+            step = "shares" if round_.terms.masked else "submission"
+            self._log.write(stamp(now()), round_.round_id, step, "unread", words)
         return sketch
 
     def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:

@@ -13,11 +13,11 @@ import numpy as np
 
 from hushtable import files
 from hushtable.errors import HushTableError, RoundError
+from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys, stream
 from hushtable_federation.masks import (
     NONCE_BYTES,
-    ONLINE,
     SHARE_BYTES,
     Bytes,
     Secret,
@@ -69,12 +69,22 @@ def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     own_mask = bytes.fromhex(site.kept("shares")["own_mask"])
     reply = site.reply()
     n_cells = site.round.layout.n_cells
-    masks = pairwise_mask(site.me, roster_keys(site.round, site.keys, ONLINE), n_cells)
+    masks = pairwise_mask(site.me, roster_keys(site.round, site.keys), n_cells)
     masks += stream(own_mask, n_cells)
     rows = site.rows()
     new = site.statement.new_people
     reply.answer(rows.counts, masks, rows=rows.digests, persons=rows.persons, new_people=new)
     return b"", {}  # what is sent lies with the contribution in the book, once
+
+
+def answer_submission(site: SiteState) -> bytes:
+    """Count the rows and add noise: all that a round without masks asks for."""
+    reply = site.reply()
+    sketch = site.count(reply.plan)
+    counts = reply.counted(sketch, outside_too=site.statement.outside_too)
+    rows, persons = site.recognise(), PersonsSeen.of(sketch.persons)
+    new = site.statement.new_people
+    return reply.answer(counts, None, rows=rows, persons=persons, new_people=new).content
 
 
 def read_masked(round_: Round, name: str, content: bytes) -> Submission:
@@ -144,10 +154,10 @@ def _check_signed(site: SiteState, asked: Message, sites: shares.Sites) -> None:
             if message.body.get("sites") != sites:
                 raise RoundError(f"{name!r} signed another list of sites than this one did")
             signed += name in sites
-    if signed < site.round.terms.least:
+    if signed < site.round.needed:
         raise Refused(
             Refusal.SITES,
-            f"{signed} sites signed who is in, and {site.round.terms.least} are needed: no share "
+            f"{signed} sites signed who is in, and {site.round.needed} are needed: no share "
             "is given",
         )
 

@@ -217,7 +217,7 @@ class Tally:
 
     def go_on(self) -> None:
         """Decide what follows from the answers to the list, as far as there are enough."""
-        least = self.round.terms.least
+        least = self.round.needed
         signed = self.answers["survivors"]
         if self.listed and not self.whole and not self.decided.signers and len(signed) >= least:
             self.decided.signers = sorted(signed)[:least]
@@ -236,13 +236,15 @@ class Tally:
 
     def check_enough(self, n: int, step: Step) -> None:
         """Raise `RoundError` unless so many sites are enough to go on."""
-        least = self.round.terms.least
+        least = self.round.needed
         if n < least:
             lost = "; ".join(f"{name}: {why}" for name, why in sorted(self.lost.items()))
+            stream = self.round.period is not None
+            remedy = "the period again (hushtable round next --again)" if stream else "a new round"
             raise RoundError(
                 f"no sum: {n} sites are left in step {step!r}, and {least} are needed "
-                f"({lost or 'nobody is lost'}). Nothing can be read from what was sent; open a new "
-                "round"
+                f"({lost or 'nobody is lost'}). Nothing can be read from what was sent; open "
+                f"{remedy}"
             )
 
     @property

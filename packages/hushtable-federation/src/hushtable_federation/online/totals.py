@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Keys, stream
-from hushtable_federation.masks import ONLINE, pairwise_mask, roster_keys
+from hushtable_federation.masks import pairwise_mask, roster_keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.shares import enough
 from hushtable_federation.round import Round
@@ -40,7 +40,7 @@ def of_masks(round_: Round, keys: Keys, names: list[str]) -> Words:
 
     Of itself zeros.
     """
-    pairs = roster_keys(round_, keys, ONLINE)
+    pairs = roster_keys(round_, keys)
     found = np.zeros((len(names), len(round_.layout.cells)), np.uint64)
     for i, name in enumerate(names):
         if name in pairs:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import hushtable
-from hushtable.cli.errors import INTERRUPTED, escaping, notes, written
+from hushtable.cli.errors import INTERRUPTED, escaping, written
 from hushtable.errors import PluginError
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
@@ -71,29 +71,49 @@ class _Entry(TyperCommand):
 
 
 def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with an option for each field of a dataclass that ``body`` takes."""
-    taken, groups = inspect.signature(body).parameters, dict[str, Any]()
+    """Return a function with an option for each field of a dataclass that ``body`` takes.
+
+    One that returns a `CommandResult` gets ``--json``, and its result is written.
+    """
+    from hushtable.cli.options import Json  # not for --help
+    from hushtable.cli.result import CommandResult, machine_output
+    from hushtable.data.options import notes
+
+    signature, groups = inspect.signature(body), dict[str, Any]()
     parameters = []
-    for name, one in taken.items():
-        if not is_dataclass(one.annotation):
+    for name, one in signature.parameters.items():
+        # The options of a class that knows no command line stand beside it: see `Reads`.
+        group, *options = get_args(one.annotation) or [one.annotation]
+        if not is_dataclass(group):
             parameters.append(one.replace(kind=one.KEYWORD_ONLY))
             continue
-        groups[name] = one.annotation
-        parameters += [
-            inspect.Parameter(f.name, one.KEYWORD_ONLY, default=f.default, annotation=f.type)
-            for f in fields(one.annotation)
-        ]
+        groups[name] = group
+        kinds = options[0] if options else {f.name: f.type for f in fields(group)}
+        parameters += [_option(f.name, kinds[f.name], f.default) for f in fields(group)]
+    if _returns(signature, CommandResult):
+        parameters.append(_option("json", Json, False))
 
     def command(**given: Any) -> Any:
+        notes.clear()
         for name, group in groups.items():
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
-        with escaping():
-            return body(**given)
+        with escaping(), machine_output(given.pop("json", False)):
+            result = body(**given)
+            return result.write() if isinstance(result, CommandResult) else result
 
     shown: Any = command  # Typer reads the options off it
     shown.__doc__, shown.__signature__ = body.__doc__, inspect.Signature(parameters)
     shown.__annotations__ = {one.name: one.annotation for one in parameters}
     return command
+
+
+def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _returns(signature: inspect.Signature, kind: type) -> bool:
+    returned = signature.return_annotation
+    return returned is kind or kind in get_args(returned)
 
 
 class _Group(TyperGroup):
@@ -186,7 +206,6 @@ def app() -> Any:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; failures are raised."""
     written.clear()  # what an earlier command in this process wrote
-    notes.clear()
     for stream in (sys.stdout, sys.stderr):  # no character may fail to print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -129,8 +129,3 @@ def save_learned(model: Path, verdicts: Counts, target: Target) -> None:
     if verdicts.ledger is not None or verdicts.n_rows:
         detector.learn_from(verdicts)
     target.save(detector)
-
-
-def count(n: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,5 +1,6 @@
 """``hushtable demo``: three hospitals that find outliers together and pool no row."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -8,9 +9,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from hushtable.cli.options import Json, option
-from hushtable.cli.output import finish, print_table
+from hushtable.cli.options import option
 from hushtable.cli.report import check_page, write_page
+from hushtable.cli.result import Block, CommandResult, TextTable
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
@@ -78,7 +79,7 @@ _Report = Annotated[
 ]
 
 
-def demo(report: _Report = None, as_json: Json = False) -> None:
+def demo(report: _Report = None) -> CommandResult:
     """Show three hospitals that find outliers together and pool no row.
 
     The data come with scikit-learn; nothing is downloaded, and no file is written but the report.
@@ -89,7 +90,7 @@ def demo(report: _Report = None, as_json: Json = False) -> None:
     if report is not None:
         check_page(report)
     facts = _compare(report)
-    finish(as_json, facts, lambda: _print(facts))
+    return CommandResult(facts, _blocks(facts))
 
 
 def _compare(report: Path | None) -> dict[str, Any]:
@@ -195,27 +196,27 @@ def _auc(scorer: Scorer, hospital: _Hospital) -> float:
     return float(roc_auc_score(hospital.malignant, -scorer.score(hospital.X)))
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
     lines = [*facts["hospitals"], facts["all"]]
     total = facts["all"]
     benign, outliers = total["rows"] - total["outliers"], total["outliers"]
-    print("Three hospitals look for outliers together, and no row leaves a hospital.\n")
-    print("Data: breast-cancer biopsies (Wisconsin, in scikit-learn), 30 measurements each.")
-    print(f"Malignant is the outlier. Only {outliers} of the 212 malignant rows are kept, so that")
-    print(f"they are rare, as outliers are: about one for ten of the {benign} benign rows.\n")
+    yield "Three hospitals look for outliers together, and no row leaves a hospital.\n"
+    yield "Data: breast-cancer biopsies (Wisconsin, in scikit-learn), 30 measurements each."
+    yield f"Malignant is the outlier. Only {outliers} of the 212 malignant rows are kept, so that"
+    yield f"they are rare, as outliers are: about one for ten of the {benign} benign rows.\n"
     rows = []
     for line in lines:
         aucs = [line[f"auc_{which}"] for which in ("alone", "merged", "pooled")]
         numbers = ["-" if auc is None else f"{auc:.3f}" for auc in aucs]
         rows.append([line["hospital"], str(line["rows"]), str(line["outliers"]), *numbers])
-    print("ROC-AUC of each hospital's rows (1 is perfect, 0.5 is chance), scored by\n")
+    yield "ROC-AUC of each hospital's rows (1 is perfect, 0.5 is chance), scored by\n"
     headers = ["", "rows", "outliers", "its own counts", "merged counts", "all data in one place"]
-    print_table(headers, rows)
-    print("\nMerged counts equal the counts of all data in one place, to the bit, in each of the")
-    print(f"{facts['cells']:,} cells: no accuracy is lost by not pooling.")
-    print(f"The {_SPLIT[-1][0]} alone takes its many outliers for the rule. The others' counts")
-    print("show it what is common, and merging changes little for them.")
-    print("(What the hospitals share are exact counts: no row, but not private either.)")
+    yield TextTable(headers, rows)
+    yield "\nMerged counts equal the counts of all data in one place, to the bit, in each of the"
+    yield f"{facts['cells']:,} cells: no accuracy is lost by not pooling."
+    yield f"The {_SPLIT[-1][0]} alone takes its many outliers for the rule. The others' counts"
+    yield "show it what is common, and merging changes little for them."
+    yield "(What the hospitals share are exact counts: no row, but not private either.)"
     if facts["report"] is not None:
-        print(f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns of its rows.")
-    print(_NEXT)
+        yield f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns of its rows."
+    yield _NEXT

@@ -1,21 +1,23 @@
 """``hushtable drift``: how far new rows lie from old ones, and what chance makes of it."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from hushtable import files
-from hushtable.cli.options import Json, Threads, argument, option
-from hushtable.cli.output import finish, listed, print_sentences, print_table, shown
+from hushtable.cli.options import Threads, argument, number, option
+from hushtable.cli.output import listed, shown
 from hushtable.cli.progress import watched
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
+from hushtable.data.options import RowOptions
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
@@ -91,8 +93,7 @@ def drift(
     fail_above: _FailAbove = None,
     threads: Threads = -1,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Compare two sets of rows, and say what chance explains.
 
     Each is a file of counts (.hush), or rows, which are then counted under the plan of the other,
@@ -104,7 +105,7 @@ def drift(
       hushtable drift october.sketch.hush november.sketch.hush
     """
     limit = _limit(fail_above)
-    before, after = _sides([old, new], model, reads, threads, as_json)
+    before, after = _sides([old, new], model, reads, threads)
     found = _compared(old, before, new, after)
     above = limit is not None and found.overall > (found.level if limit == "chance" else limit)
     features = {
@@ -118,26 +119,21 @@ def drift(
         "features": features,
         "above": above,
     }
-    finish(as_json, facts, lambda: _print(found, before, after, above, fail_above))
-    if above:
-        raise typer.Exit(ABOVE)
+    return CommandResult(
+        facts, _blocks(found, before, after, above, fail_above), ABOVE if above else 0
+    )
 
 
 def _limit(text: str | None) -> Any:
     if text is None or text == "chance":
         return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
+    value = number(text)
     if not 0.0 <= value <= 1.0:
         raise UsageError(f"--fail-above {text}: needs a number from 0 to 1, or chance")
     return value
 
 
-def _sides(
-    names: list[str], model: Path | None, reads: Reads, threads: int, quiet: bool
-) -> list[_Side]:
+def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
     """Read counts, and count rows under the plan that is at hand."""
     contents = [files.read(name).expect(*_COUNTS) if _is_counts(name) else None for name in names]
     counted = [None if one is None else one.build(counts_from_file) for one in contents]
@@ -160,9 +156,7 @@ def _sides(
                 "pass"
             )
     return [
-        _counted(name, plan, reading, reads, threads, quiet)
-        if one is None
-        else _Side(of_all_rows(one))
+        _counted(name, plan, reading, reads, threads) if one is None else _Side(of_all_rows(one))
         for name, one in zip(names, counted, strict=True)
     ]
 
@@ -171,11 +165,9 @@ def _is_counts(name: str) -> bool:
     return name.endswith(".hush")
 
 
-def _counted(
-    data: str, plan: Plan, reading: Reading, reads: Reads, threads: int, quiet: bool
-) -> _Side:
+def _counted(data: str, plan: Plan, reading: Reading, reads: RowOptions, threads: int) -> _Side:
     reader = reads.open_as(data, plan.schema, reading).repeatable()
-    with watched(reader, quiet=quiet) as watch:
+    with watched(reader) as watch:
         return _Side(Sketch.from_data(plan, watch.reader, n_jobs=threads), reader)
 
 
@@ -200,17 +192,19 @@ def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:
     return found
 
 
-def _print(found: Drift, before: _Side, after: _Side, above: bool, limit: str | None) -> None:
-    print(f"Compared {after.counts.n_rows:,} new rows with {before.counts.n_rows:,} old ones.")
-    print_sentences([drift_words(found)])
+def _blocks(
+    found: Drift, before: _Side, after: _Side, above: bool, limit: str | None
+) -> Iterator[Block]:
+    yield f"Compared {after.counts.n_rows:,} new rows with {before.counts.n_rows:,} old ones."
+    yield Paragraph([drift_words(found)])
     if found.features:
         far = sorted(found.features, key=lambda n: found.feature_levels[n] - found.features[n])
-        print()
-        print_table(
+        yield ""
+        yield TextTable(
             ["column", "drift", "by chance up to"],
             [[shown(n), f"{found.features[n]:.4f}", f"{found.feature_levels[n]:.4f}"] for n in far],
         )
     if above:
-        print(f"\nAbove --fail-above {limit}: exit code {ABOVE}.")
+        yield f"\nAbove --fail-above {limit}: exit code {ABOVE}."
     if not (before.counts.may_leave and after.counts.may_leave):
-        print("\nThis describes rows: keep it where they are.")
+        yield "\nThis describes rows: keep it where they are."

@@ -1,7 +1,6 @@
 """Escapes for characters that a terminal obeys, from whatever file they come."""
 
 import contextlib
-import errno
 import json
 import os
 import signal
@@ -12,7 +11,7 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
-from hushtable.errors import HushTableError, UsageError
+from hushtable.errors import HushTableError, UsageError, explain
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
@@ -94,25 +93,6 @@ NEEDS_PERSON = 3
 
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []
-#: What somebody should know of the rows; said once the command has done its work.
-notes: list[str] = []
-
-_ADVICE = {
-    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "check the path"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for the permission, or use another folder"),
-    errno.EISDIR: "name a file, not a folder",
-    errno.EROFS: "use another folder",
-    **dict.fromkeys(
-        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use another disk"
-    ),
-}
-
-
-def explain(error: OSError) -> str:
-    """Say in words what the system refused, and what to do about it."""
-    what = (os.strerror(error.errno) if error.errno else "") or str(error)
-    advice = _ADVICE.get(error.errno or 0)
-    return what + (f": {advice}" if advice else "")
 
 
 def _failure(error: BaseException) -> tuple[str, str, int]:

@@ -1,6 +1,7 @@
 """``hushtable fit``: rows to a model."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -8,20 +9,20 @@ import typer
 
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector
-from hushtable.cli.errors import notes
-from hushtable.cli.options import flag, option
-from hushtable.cli.output import Target, finish, listed, print_sentences, print_tally, shown, tally
+from hushtable.cli.options import flag, number, option
+from hushtable.cli.output import Target, shown, tally, tally_blocks
 from hushtable.cli.progress import watched
+from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
 from hushtable.cli.rows import (
     READS,
     Reads,
-    names_in,
     note_doubts,
     person_facts,
-    print_persons,
-    print_understanding,
+    persons_blocks,
+    understanding_blocks,
     understanding_facts,
 )
+from hushtable.data.options import first_names, names_in, notes
 from hushtable.data.readers import Reader
 from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
@@ -74,8 +75,7 @@ def fit(
     person: options.Person = None,
     rows_per_person: _Most = None,
     table: options.Table = False,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Fit a detector to rows and write it as a model.
 
     Ranges and categories are read off the rows, and are in the model. Texts of files are read as
@@ -96,19 +96,19 @@ def fit(
     persons = _persons(person, rows_per_person)
     target = Target(output, [data])
     reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
-    if table:  # before anything is refused
+    if table and not for_machines():  # before anything is refused
         reader = reader.repeatable()
-        print_understanding(understood(reader, None, threads)[0])
+        show(*understanding_blocks(understood(reader, None, threads)[0]))
     known = {} if reads.schema is None else {"schema": reads.schema}
     if reads.recipe is not None:
         notes.extend(f"{reader.source}: {words}" for words in reads.recipe.doubts(reader))
-    model, n_rows = _fitted(detector, settings, reader, persons | known, as_json)
+    model, n_rows = _fitted(detector, settings, reader, persons | known)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
-    finish(as_json, facts, lambda: _print(model, facts, target))
+    return CommandResult(facts, _blocks(model, facts, target))
 
 
 def _settings(
@@ -149,7 +149,6 @@ def _fitted(
     settings: dict[str, Any],
     reader: Reader,
     given: dict[str, Any],
-    quiet: bool,
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
     # scikit-learn takes a second to import: only once the files are known to be there.
@@ -164,7 +163,7 @@ def _fitted(
         passes += 1 if once else READINGS
     elif "max_samples" in model.get_params() and reader.n_rows is None:
         passes += 1  # to sample rows, it must know their number
-    with watched(reader, passes=passes, quiet=quiet) as watch, warnings.catch_warnings():
+    with watched(reader, passes=passes) as watch, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
         model.fit(watch.reader, **given)
     return model, model.sketch_.first_pass().n_rows if persons else watch.rows
@@ -187,21 +186,21 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
     }
 
 
-def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
+def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block]:
     schema = model.plan_.schema
     n_texts = len(schema.categorical_names)
-    print(
+    yield (
         f"Fitted {facts['detector']} to {facts['rows']:,} rows: {facts['tables']:,} tables, "
         f"{facts['cells']:,} cells."
     )
-    print_persons(model.persons_)
-    print(f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical.")
+    yield from persons_blocks(model.persons_)
+    yield f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical."
     if model.plan_.context:
-        print(f"Rows are compared within their context: {listed(model.plan_.context)}.")
-    print(f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers.")
-    print_tally(schema, model.sketch_.tally, facts["rows"])
-    print(f"Wrote {target}.")
-    print_sentences([
+        yield f"Rows are compared within their context: {first_names(model.plan_.context)}."
+    yield f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers."
+    yield from tally_blocks(schema, model.sketch_.tally, facts["rows"])
+    yield f"Wrote {target}."
+    yield Paragraph([
         shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts.")
         if values_of_rows(schema)
         else "Its ranges are public. It holds exact counts of your rows.",
@@ -213,10 +212,7 @@ def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
 def _contamination(value: str) -> str | float:
     if value == "auto":
         return value
-    try:
-        share = float(value)
-    except ValueError:
-        share = -1.0
+    share = number(value)
     if not 0.0 < share <= 0.5:
         raise UsageError(f"--contamination {value}: needs auto, or a share above 0 and at most 0.5")
     return share

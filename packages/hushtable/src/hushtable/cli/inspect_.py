@@ -1,6 +1,7 @@
 """``hushtable inspect``: show what a .hush file holds."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -8,8 +9,16 @@ import typer
 
 from hushtable import files, plugins
 from hushtable.cli.counts import signed_by, signed_lines
-from hushtable.cli.options import Json, flag, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown, size
+from hushtable.cli.options import flag, option
+from hushtable.cli.output import Target, shown, size
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    LabelledValues,
+    Paragraph,
+    TextTable,
+    for_machines,
+)
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
@@ -48,8 +57,7 @@ def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
     with_values: _Values = False,
     registry: _Registry = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult | None:
     """Show what a .hush file or a card holds, if it is intact.
 
     Example:
@@ -57,8 +65,8 @@ def inspect(
     """
     target = None if registry is None else Target(registry, [file])
     if target is None and file.suffix == ".card":
-        plugins.extension("inspect_card", "a card", "federation")(file, as_json)
-        return
+        plugins.extension("inspect_card", "a card", "federation")(file, for_machines())
+        return None
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
@@ -67,8 +75,8 @@ def inspect(
         )
     known = files.kind_of(content.kind)
     if known is not None and known.inspect is not None:
-        known.inspect(file, content, as_json)
-        return
+        known.inspect(file, content, for_machines())
+        return None
     plan = content.build(Plan.from_file)
     kept = content.build(Periods.from_file) if content.kind == "periods" else None
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)
@@ -78,12 +86,12 @@ def inspect(
     if target is not None and isinstance(counts, Release):
         facts |= _write_entry(target, counts)
 
-    def text() -> None:
-        _print(file, facts, plan, kept or counts, full)
+    def blocks() -> Iterator[Block]:
+        yield from _blocks(file, facts, plan, kept or counts, full)
         if target is not None:
-            _print_left_open(target, facts["registry_left_open"])
+            yield from _left_open_blocks(target, facts["registry_left_open"])
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _write_entry(target: Target, release: Release) -> dict[str, Any]:
@@ -96,10 +104,10 @@ def _write_entry(target: Target, release: Release) -> dict[str, Any]:
     return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
 
 
-def _print_left_open(target: Target, places: list[str]) -> None:
+def _left_open_blocks(target: Target, places: list[str]) -> Iterator[Block]:
     names = ", ".join(place.rpartition(".")[2] for place in places)
-    print(f"\nWrote {target}, a draft of an entry. Search it for {TO_FILL_IN.strip()!r}:")
-    print_sentences([f"{names}."], indent="  ")
+    yield f"\nWrote {target}, a draft of an entry. Search it for {TO_FILL_IN.strip()!r}:"
+    yield Paragraph([f"{names}."], indent="  ")
 
 
 #: Facts in the order in which they are printed; who signed follows.
@@ -186,31 +194,29 @@ def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _print(
+def _blocks(
     file: Path, facts: dict[str, Any], plan: Plan, given: Counts | Periods | None, full: bool
-) -> None:
+) -> Iterator[Block]:
     lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, full)
     counts = given if isinstance(given, Counts) else None
     if counts is not None:
         lines |= _lines_of_counts(facts, plan, counts)
     elif isinstance(given, Periods):
         lines |= words.periods_lines(given) | {"May leave": "no: it holds exact counts"}
-    for label, value in lines.items():
-        if value:
-            print(f"{label:<17}{value}")
+    yield LabelledValues(lines)
     if counts is not None and counts.ledger is not None:
-        _print_ledger(counts, counts.ledger)
+        yield from _ledger_blocks(counts, counts.ledger)
     elif isinstance(given, Periods):
-        print("\nWhat all periods cost a person\n")
-        print_sentences(describe_ledger(given.ledger(max(1, len(given))))[:2], indent="  ")
+        yield "\nWhat all periods cost a person\n"
+        yield Paragraph(describe_ledger(given.ledger(max(1, len(given))))[:2], indent="  ")
     headers = ["feature", "kind", "range or categories"]
     rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
     if counts is not None and counts.tally is not None:
         headers += ["missing", "outside"]
         for row, tally in zip(rows, counts.tally.tolist(), strict=True):
             row += [f"{count:,}" for count in tally]
-    print()
-    print_table(headers, rows, left=3)
+    yield ""
+    yield TextTable(headers, rows, left=3)
 
 
 def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) -> dict[str, str]:
@@ -267,16 +273,15 @@ def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[
     return lines
 
 
-def _print_ledger(counts: Counts, ledger: Ledger) -> None:
+def _ledger_blocks(counts: Counts, ledger: Ledger) -> Iterator[Block]:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
-    print("\nWhat this costs a person\n")
-    print_sentences(describe_ledger(ledger), indent="  ")
+    yield "\nWhat this costs a person\n"
+    yield Paragraph(describe_ledger(ledger), indent="  ")
     lines = ledger_lines(ledger, counts.noise_sd)
     if not counts.mixed:
         lines["Rows, estimated"] = f"{counts.n_rows:,}"
-    print()
-    for label, value in lines.items():
-        print(f"  {label:<17}{value}")
-    print()
+    yield ""
+    yield LabelledValues(lines, indent="  ")
+    yield ""
     rows = [[shown(cell) for cell in row] for row in ledger_rows(ledger)]
-    print_table(LEDGER_HEADERS, rows, left=2)
+    yield TextTable(LEDGER_HEADERS, rows, left=2)

@@ -1,6 +1,6 @@
 """``hushtable learn``: verdicts of files to a model that has learned them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.counts import count, save_learned
-from hushtable.cli.options import Json, Output, argument, flag, option
-from hushtable.cli.output import Target, finish, listed, print_sentences
+from hushtable.cli.counts import save_learned
+from hushtable.cli.options import Output, argument, flag, option
+from hushtable.cli.output import Target, count, listed
+from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.review import answers_in, is_log
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.score import open_model
@@ -236,8 +237,7 @@ def learn(
     forget: _Forget = False,
     only: _Only = False,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Learn verdicts, outlier or fine, of a file.
 
     Rows like confirmed outliers then score lower, and rows like those that are fine higher. The
@@ -256,10 +256,9 @@ def learn(
     if (shared := _released(verdicts)) is not None:
         if len(verdicts) > 1 or forget or only or rows is not None:
             raise UsageError(_ALONE)
-        _learn_shared(model, shared, target, output, as_json)
-        return
-    own = Rows("", reads, reading, 1, as_json)
-    named = None if rows is None else Rows(rows, reads, reading, 1, as_json)
+        return _learn_shared(model, shared, target, output)
+    own = Rows("", reads, reading, 1)
+    named = None if rows is None else Rows(rows, reads, reading, 1)
     reader = VerdictReader(scorer, model, named, own, id_)
     given = sum((reader.read(path) for path in verdicts), start=Verdicts.zero(scorer.plan))
     before = apart(scorer.sketch)[1]
@@ -276,7 +275,7 @@ def learn(
         "total": {"outliers": after.n_outliers, "fine": after.n_fine},
         "plan_id": given.plan_id,
     }
-    finish(as_json, facts, lambda: _print(facts, given, target, only=only))
+    return CommandResult(facts, _blocks(facts, given, target, only=only))
 
 
 def _released(paths: list[Path]) -> Any:
@@ -289,18 +288,18 @@ def _released(paths: list[Path]) -> Any:
     return None
 
 
-def _learn_shared(model: Path, shared: Any, target: Target, output: Path, as_json: bool) -> None:
+def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> CommandResult:
     """Write the model that learned from a release of all sites' verdicts."""
     save_learned(model, shared, target)
     facts = {"command": "learn", "model": str(output), **learned(shared)}
     facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
 
-    def text() -> None:
-        print(f"Learned {verdicts_words(shared)}, of all sites.\n")
-        print_sentences(describe_ledger(shared.ledger))
-        print(f"\nWrote {target}. Keep it where the model may be.")
+    def blocks() -> Iterator[Block]:
+        yield f"Learned {verdicts_words(shared)}, of all sites.\n"
+        yield Paragraph(describe_ledger(shared.ledger))
+        yield f"\nWrote {target}. Keep it where the model may be."
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
@@ -313,15 +312,17 @@ def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: boo
         raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
-def _print(facts: dict[str, Any], given: Verdicts, target: Target, *, only: bool) -> None:
+def _blocks(
+    facts: dict[str, Any], given: Verdicts, target: Target, *, only: bool
+) -> Iterator[Block]:
     did = "Forgot" if facts["forgotten"] else "Counted" if only else "Learned"
-    print(f"{did} {count(given.n_outliers, 'outlier')} and {given.n_fine:,} fine.")
+    yield f"{did} {count(given.n_outliers, 'outlier')} and {given.n_fine:,} fine."
     if n := facts["contradictory"]:
-        print_sentences([
+        yield Paragraph([
             f"Up to {count(n, 'pair')} of rows alike in every table have both verdicts, which "
             "cancel each other.",
         ])  # fmt: skip
     total = facts["total"]
     if not only and total != {"outliers": given.n_outliers, "fine": given.n_fine}:
-        print(f"All together the model has {total['outliers']:,} and {total['fine']:,}.")
-    print(f"Wrote {target}. It holds verdicts on rows: keep it where the rows are.")
+        yield f"All together the model has {total['outliers']:,} and {total['fine']:,}."
+    yield f"Wrote {target}. It holds verdicts on rows: keep it where the rows are."

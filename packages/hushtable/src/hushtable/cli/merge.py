@@ -1,6 +1,7 @@
 """``hushtable merge``: add up sketches, or releases."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +9,9 @@ import typer
 
 from hushtable import files
 from hushtable.cli.counts import cost, read_counts, refuse_repeated, signed_by, standing
-from hushtable.cli.options import Json, Output, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli.options import Output, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.counts.periods import Increment, decoded
 from hushtable.describe import describe_ledger
@@ -24,13 +26,12 @@ def merge(
         typer.Argument(metavar="FILE", help="Sketches, releases, or increments, to add up."),
     ],
     output: Output,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Add up sketches, or releases, of the same plan.
 
     The sum of sketches is, to the bit, the sketch of all rows in one place. The sum of releases
     is a release: noise and ledgers add up too. No sum is signed: whoever gets one takes it on
-    trust. A round ends in a result that its coordinator signs (hushtable round collect). Increments
+    trust. A round ends in a result that its coordinator signs (hushtable round sync). Increments
     add up if they are of one period; of several, see hushtable decode.
 
     Example:
@@ -56,18 +57,18 @@ def merge(
         facts |= {**cost(total), "words": describe_ledger(total.ledger)}
         facts |= {"signed_by": signed_by(total)}
 
-    def text() -> None:
-        print_table(*_table(inputs, total))
+    def blocks() -> Iterator[Block]:
+        yield TextTable(*_table(inputs, total))
         for twin, path in alike:
-            print(f"\n{path} holds the same counts as {twin}: are they the same rows?")
+            yield f"\n{path} holds the same counts as {twin}: are they the same rows?"
         if private:
-            print()
-            print_sentences([*describe_ledger(total.ledger), standing(total, "The sum")])
-            print(f"\nWrote {target}.")
+            yield ""
+            yield Paragraph([*describe_ledger(total.ledger), standing(total, "The sum")])
+            yield f"\nWrote {target}."
         else:
-            print(f"\nWrote {target}. It holds exact counts and is not private.")
+            yield f"\nWrote {target}. It holds exact counts and is not private."
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]]]:
@@ -174,8 +175,7 @@ def decode(
     output: Output,
     window: _Window = None,
     period: _Period = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Decode the increments of all periods so far: the sum is a model.
 
     Those of several sites are added up. The sum of all periods, or of the last ones (--window),
@@ -200,15 +200,15 @@ def decode(
         "words": describe_ledger(ledger),
     }  # fmt: skip
 
-    def text() -> None:
-        print_sentences([
+    def blocks() -> Iterator[Block]:
+        yield Paragraph([
             f"Wrote {target}: {in_file(ledger)}. It has about {total.n_rows:,} rows, and noise of "
             f"{total.noise_sd:,.1f} on each count (standard deviation)."
         ])  # fmt: skip
-        print()
-        print_sentences(describe_ledger(ledger))
+        yield ""
+        yield Paragraph(describe_ledger(ledger))
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _of_periods(paths: list[Path], last: int | None) -> list[Increment]:

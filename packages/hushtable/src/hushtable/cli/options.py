@@ -1,10 +1,12 @@
 """Arguments and options that several commands share."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from hushtable.errors import UsageError
 from hushtable.privacy.mechanisms import Adjacency
 
 
@@ -12,6 +14,20 @@ def _threads(value: int) -> int:
     if value < -1 or value == 0:
         raise typer.BadParameter(f"{value}: needs 1 or more, or -1 for every core")
     return value
+
+
+def number(text: str) -> float:
+    """Return the number that a text says; NaN if it says none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def check_contamination(share: float | None) -> None:
+    """Refuse a share of --contamination that is none."""
+    if share is not None and not 0.0 < share <= 0.5:
+        raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
 
 
 def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:

@@ -1,28 +1,20 @@
-"""Printing results, and writing files safely."""
+"""Writing files safely, and what several commands say of them."""
 
 import contextlib
 import glob
 import json
 import os
-import sys
-import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from hushtable.cli.errors import escaped, explain, notes, plain_stream, written
+from hushtable.cli.errors import escaped, written
+from hushtable.cli.result import Block, Paragraph, TextTable, show, writing
+from hushtable.data.options import first_names
 from hushtable.data.schema import Schema
-from hushtable.errors import FileError, UsageError
+from hushtable.errors import FileError, UsageError, explain
 from hushtable.files import remove_leftovers
-
-#: Lines of a list at most; JSON has them all.
-MOST_LINES = 40
 
 
 class Target:
@@ -92,8 +84,7 @@ class OutputFolder:
             written[:] = [str(self)]
 
     def __str__(self) -> str:
-        files = "1 file" if self._files == 1 else f"{self._files:,} files"
-        return f"{files} in {self.path}"
+        return f"{count(self._files, 'file')} in {self.path}"
 
 
 def _check_folder(folder: Path, what: str) -> None:
@@ -126,18 +117,12 @@ def size(path: str | Path) -> str:
 
 
 def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> None:
-    """Print the outcome, for machines or for people, and notes to stderr."""
-    for words in notes:
-        print(f"hushtable: {shown(words)}", file=sys.stderr)
-    try:
+    """Print the outcome of a command that returns no `CommandResult`."""
+    with writing():
         if as_json:
             print(json.dumps(facts, allow_nan=False))
         else:
             text()
-        sys.stdout.flush()
-    except OSError as error:
-        error.filename = error.filename or "standard output"
-        raise
 
 
 def shown(name: str) -> str:
@@ -145,33 +130,24 @@ def shown(name: str) -> str:
     return escaped(name, kept="")
 
 
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names for a sentence, the first few of many."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(shown(name) for name in names[:most]) + more
+    return shown(first_names(names, most))
 
 
 def print_sentences(sentences: Iterable[str], indent: str = "") -> None:
-    """Print sentences, each folded to lines that a terminal and a printout hold."""
-    for sentence in sentences:
-        print(textwrap.fill(sentence, 88, initial_indent=indent, subsequent_indent=indent))
+    """Print sentences at once."""
+    show(Paragraph(sentences, indent))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
-    """Print a table; the first ``left`` columns hold text, the others numbers."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for j, header in enumerate(headers):
-        table.add_column(
-            Text(escaped(header)), justify="left" if j < left else "right", overflow="fold"
-        )
-    for row in rows[:MOST_LINES]:
-        table.add_row(*(Text(escaped(cell)) for cell in row))
-    # Rich styles the table by characters that a terminal obeys, and so needs the stream itself.
-    # A pipe has no width of its own; 80 columns would fold what a file can hold.
-    width = None if sys.stdout.isatty() else 120
-    Console(file=plain_stream(), width=width, highlight=False).print(table)
-    if len(rows) > MOST_LINES:
-        print(f"... and {len(rows) - MOST_LINES:,} more (--json lists all)")
+    """Print a table at once."""
+    show(TextTable(headers, rows, left))
 
 
 def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
@@ -183,19 +159,24 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def print_tally(schema: Schema, counts: Any, n_rows: int) -> None:
-    """Print how many values were missing, or outside the plan, feature by feature."""
+def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
+    """Say how many values were missing, or outside the plan, feature by feature."""
     found = [(n, one["missing"], one["outside"]) for n, one in tally(schema, counts).items()]
     if not found:
-        print("No value is missing or outside the plan.\n")
+        yield "No value is missing or outside the plan.\n"
         return
-    print()
+    yield ""
     rows = [(shown(name), f"{missing:,}", f"{outside:,}") for name, missing, outside in found]
-    print_table(["feature", "missing", "outside"], rows)
-    print()
+    yield TextTable(["feature", "missing", "outside"], rows)
+    yield ""
     if any(outside for _, _, outside in found):
-        print("Outside: numbers beyond the range, categories not listed.\n")
+        yield "Outside: numbers beyond the range, categories not listed.\n"
     doubtful = [name for name, _, outside in found if 2 * outside > n_rows]
     if doubtful:
-        print(f"Most rows lie outside in {listed(doubtful)}: does the data have another unit")
-        print("than the plan, or other names for the categories?\n")
+        yield f"Most rows lie outside in {listed(doubtful)}: does the data have another unit"
+        yield "than the plan, or other names for the categories?\n"
+
+
+def print_tally(schema: Schema, counts: Any, n_rows: int) -> None:
+    """Print how many values were missing, or outside the plan, at once."""
+    show(*tally_blocks(schema, counts, n_rows))

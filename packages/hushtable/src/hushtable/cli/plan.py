@@ -1,7 +1,7 @@
 """``hushtable plan``: a schema with public ranges to the plan that several sites share."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -12,10 +12,11 @@ from hushtable import files, plugins
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector, read_counts, read_release
 from hushtable.cli.options import argument, flag, option
-from hushtable.cli.output import Target, finish, print_sentences
-from hushtable.cli.rows import names_in
+from hushtable.cli.output import Target
+from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.schema import read_schema
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.options import names_in
 from hushtable.data.schema import Schema
 from hushtable.describe.plan import n_tables
 from hushtable.errors import FileError, PlanError, UsageError
@@ -46,10 +47,9 @@ def save_plan(
     plan: Plan,
     target: Target,
     command: str,
-    as_json: bool,
     notes: Sequence[str] = (),
     more: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
+) -> CommandResult:
     """Write a plan, and say what it is, with further notes, or ``more`` for machines."""
     # Before it is written: it says whether anything can be released under it.
     about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
@@ -73,7 +73,7 @@ def save_plan(
         "novelty": plan.score == NOVELTY,
         **more,
     }
-    finish(as_json, facts, lambda: _print(plan, target, notes, about_periods))
+    return CommandResult(facts, _blocks(plan, target, notes, about_periods))
 
 
 def _expectation(design: Design) -> dict[str, Any]:
@@ -85,35 +85,36 @@ def _expectation(design: Design) -> dict[str, Any]:
     }
 
 
-def _print(plan: Plan, target: Target, notes: Sequence[str], periods: Sequence[str]) -> None:
-    print(
+def _blocks(
+    plan: Plan, target: Target, notes: Sequence[str], periods: Sequence[str]
+) -> Iterator[Block]:
+    yield (
         f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
         f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
     )
     if plan.behind:
         what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)
-        print_sentences([
+        yield Paragraph([
             f"It depends on data through private releases only ({what}), whose cost counts in "
             "every release under it."
         ])  # fmt: skip
     elif not plan.data_dependent:
-        print("It depends on no data, only on the schema, the seed and public numbers.")
+        yield "It depends on no data, only on the schema, the seed and public numbers."
     design = plan.design
     if design is not None and plan.purpose.scores_rows:
-        print_sentences([design.words()])
-    print_sentences(periods)
+        yield Paragraph([design.words()])
+    yield Paragraph(periods)
     if said := _second_round(plan):
-        print_sentences(said)
-    for line in notes:
-        print(line)
+        yield Paragraph(said)
+    yield from notes
     if plan.hidden:
-        print("Its hash functions are hidden: it is for the sites only. What the coordinator")
-        print("gets is made of it by hushtable plan hide.")
-    print(f"Wrote {target}. At each site:")
-    print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
+        yield "Its hash functions are hidden: it is for the sites only. What the coordinator"
+        yield "gets is made of it by hushtable plan hide."
+    yield f"Wrote {target}. At each site:"
+    yield f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush"
     if design is not None:
         which = "" if plan.horizon is None else " --periods site.periods.hush"
-        print(
+        yield (
             f"  hushtable release site.sketch.hush{which} --epsilon {design.epsilon:g} -o site.hush"
         )
 
@@ -231,8 +232,7 @@ def draw(
     secret: _Secret = None,
     key: _Key = None,
     trust: _Trust = None,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Draw the hash functions that all sites share.
 
     Without --marginals, the plan depends on the schema, the seed and the other options only, not
@@ -257,7 +257,7 @@ def draw(
     if tables is not None or epsilon is None:
         terms["n_tables"] = 100 if tables is None else tables
     plan, lines, more = _drawn(features, terms, seed, secret, key, trust)
-    save_plan(plan, target, "plan draw", as_json, [*_notes(plan, counts), *lines], more)
+    return save_plan(plan, target, "plan draw", [*_notes(plan, counts), *lines], more)
 
 
 def _drawn(
@@ -330,8 +330,7 @@ def marginals(
     expected_rows: options.ExpectedRows = None,
     sites: options.Sites = 1,
     passes: options.PlanPasses = 1,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Make the plan of a first round: one histogram for each column.
 
     The round is optional. Sketch at each site, merge, give the sum to "hushtable plan draw
@@ -345,7 +344,7 @@ def marginals(
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     terms["passes"] = passes
     plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
-    save_plan(plan, target, "plan marginals", as_json)
+    return save_plan(plan, target, "plan marginals")
 
 
 def ranges(
@@ -355,8 +354,7 @@ def ranges(
     expected_rows: _Rows,
     delta: options.Delta = 1e-6,
     sites: options.Sites = 1,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Make the plan of a round that narrows ranges that are too wide.
 
     Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
@@ -368,10 +366,10 @@ def ranges(
     target = Target(output, [schema])
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
-    save_plan(plan, target, "plan ranges", as_json)
+    return save_plan(plan, target, "plan ranges")
 
 
-def gate(first: _First, output: options.Output, as_json: options.Json = False) -> None:
+def gate(first: _First, output: options.Output) -> CommandResult:
     """Make the plan between two passes, which finds the dense rows.
 
     The second round is optional. Sketch under this plan at each site, merge, and give the sum to
@@ -383,12 +381,10 @@ def gate(first: _First, output: options.Output, as_json: options.Json = False) -
     """
     target = Target(output, [first])
     plan = Plan.gate(read_counts(first))
-    save_plan(plan, target, "plan gate", as_json, _exact_counts(plan))
+    return save_plan(plan, target, "plan gate", _exact_counts(plan))
 
 
-def second(
-    first: _First, gate: _Gate, output: options.Output, as_json: options.Json = False
-) -> None:
+def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
     """Make the plan that counts again the rows that lie dense.
 
     Sketch under it at each site and merge: the sum is the model. For a private plan, release each
@@ -400,7 +396,7 @@ def second(
     target = Target(output, [first, gate])
     counts = read_counts(first)
     plan = counts.plan.second_pass(counts, read_counts(gate))
-    save_plan(plan, target, "plan second", as_json, _exact_counts(plan))
+    return save_plan(plan, target, "plan second", _exact_counts(plan))
 
 
 def _exact_counts(plan: Plan) -> Sequence[str]:
@@ -413,7 +409,7 @@ def _exact_counts(plan: Plan) -> Sequence[str]:
     )
 
 
-def ranks(model: _Model, output: options.Output, as_json: options.Json = False) -> None:
+def ranks(model: _Model, output: options.Output) -> CommandResult:
     """Make the plan of a last round: one histogram of a model's scores.
 
     Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
@@ -435,7 +431,7 @@ def ranks(model: _Model, output: options.Output, as_json: options.Json = False) 
             "It holds the model's exact scores: keep it where the model may be. No sketch",
             "under it can be released privately.",
         ]
-    save_plan(plan, target, "plan ranks", as_json, notes)
+    return save_plan(plan, target, "plan ranks", notes)
 
 
 def verdicts(
@@ -444,8 +440,7 @@ def verdicts(
         int, option("NUMBER", "Public guess of the verdicts of all sites together: 100 or more.")
     ],
     output: options.Output,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Make the plan of a round in which sites learn from each other.
 
     Each site sketches its rows with verdicts under it: a table with the model's columns and
@@ -461,7 +456,7 @@ def verdicts(
     notes = []
     if plan.data_dependent:
         notes = ["It depends on rows: no sketch under it can be released privately."]
-    save_plan(plan, target, "plan verdicts", as_json, notes)
+    return save_plan(plan, target, "plan verdicts", notes)
 
 
 def _schema(path: Path, ranges: Path | None) -> Schema:

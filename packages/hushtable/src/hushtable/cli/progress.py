@@ -19,9 +19,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from hushtable.cli.errors import explain
+from hushtable.cli.result import for_machines
 from hushtable.data.readers import Batch, Reader
-from hushtable.errors import DataError
+from hushtable.errors import DataError, explain
 from hushtable.progress import compile_notice
 
 T = TypeVar("T")
@@ -86,6 +86,11 @@ class Watch:
             raise DataError(f"cannot read {source}: {explain(error)}") from error
 
 
+def _wanted(quiet: bool) -> bool:
+    """Return whether a bar is shown: on a terminal, where no machine reads."""
+    return not (quiet or for_machines()) and sys.stderr.isatty()
+
+
 @contextlib.contextmanager
 def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
     """Watch a reader while the body reads it so often.
@@ -94,7 +99,7 @@ def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator
     """
     with contextlib.ExitStack() as stack:
         bar = None
-        if not quiet and sys.stderr.isatty():
+        if _wanted(quiet):
             bar = stack.enter_context(_bar(_rows_and_bytes))
             stack.enter_context(compile_notice(bar.console.print))
         yield Watch(reader, passes, bar)
@@ -103,7 +108,7 @@ def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator
 @contextlib.contextmanager
 def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
     """Show how many cells have their noise; yield a function that adds to them, or None."""
-    if quiet or not sys.stderr.isatty():
+    if not _wanted(quiet):
         yield None
         return
     with _bar(lambda task: f"{int(task.completed):,} of {task.total:,} cells") as bar:
@@ -137,7 +142,7 @@ def _bar(done: Callable[[Any], str]) -> Any:
 
 def bar_of_steps(steps: Iterable[T], total: int, label: str, quiet: bool) -> Iterator[T]:
     """Yield the steps of a benchmark, with progress on a terminal."""
-    if quiet or not sys.stderr.isatty():
+    if not _wanted(quiet):
         yield from steps
         return
 

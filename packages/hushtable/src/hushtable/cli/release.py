@@ -1,5 +1,6 @@
 """``hushtable release``: a sketch to what may leave the site."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,14 +11,16 @@ from hushtable import files
 from hushtable.cli import options
 from hushtable.cli.counts import cost, read_release, read_sketch
 from hushtable.cli.errors import written
-from hushtable.cli.options import Data, Json, Output, Person, Threads, argument, option
-from hushtable.cli.output import Target, finish, print_sentences, print_tally, tally
+from hushtable.cli.options import Data, Output, Person, Threads, argument, option
+from hushtable.cli.output import Target, tally, tally_blocks
 from hushtable.cli.progress import cells_bar, watched
-from hushtable.cli.rows import READS, Reads, person_columns, person_facts, print_persons
+from hushtable.cli.result import Block, CommandResult, Paragraph
+from hushtable.cli.rows import READS, Reads, person_facts, persons_blocks
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import release_period
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
+from hushtable.data.options import person_columns
 from hushtable.describe import describe_ledger
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
@@ -38,8 +41,7 @@ def sketch(
     rows_per_person: _RowsPerPerson = None,
     threads: Threads = -1,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Count rows under a plan and write the counts as a sketch.
 
     A sketch holds exact counts. It is not private: keep it, and send its release.
@@ -53,7 +55,7 @@ def sketch(
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = reads.open_as(data, drawn.schema, keep=person_columns(person, drawn.schema))
     most: Any = {} if rows_per_person is None else {"rows_per_person": rows_per_person}
-    with watched(reader, quiet=as_json) as watch:
+    with watched(reader) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads, person=person, **most)
     target.save(counted)
     facts = {
@@ -65,17 +67,19 @@ def sketch(
         **person_facts(counted.persons),
     }
 
-    def text() -> None:
-        print(f"Counted {counted.n_rows:,} rows under plan {drawn.plan_id[:12]}.")
-        print_persons(counted.persons)
-        print_tally(drawn.schema, counted.tally, counted.n_rows if person else watch.rows)
-        print(f"Wrote {target}. It holds exact counts and is not private: keep it here.")
+    def blocks() -> Iterator[Block]:
+        yield f"Counted {counted.n_rows:,} rows under plan {drawn.plan_id[:12]}."
+        yield from persons_blocks(counted.persons)
+        yield from tally_blocks(
+            drawn.schema, counted.tally, counted.n_rows if person else watch.rows
+        )
+        yield f"Wrote {target}. It holds exact counts and is not private: keep it here."
         if not drawn.data_dependent:
-            print("What may leave is its release:")
+            yield "What may leave is its release:"
             which = "" if drawn.horizon is None else " --periods site.periods.hush"
-            print(f"  hushtable release {output}{which} --epsilon 1 -o site.hush")
+            yield f"  hushtable release {output}{which} --epsilon 1 -o site.hush"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
@@ -162,8 +166,7 @@ def release(
     share: _Budget = None,
     *,
     among: InPeriods,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Add noise to a sketch: the result may leave the site.
 
     The ledger in the file says what it costs a person. Send the release, never the sketch. Under a
@@ -185,20 +188,21 @@ def release(
     if among.periods is not None:
         if share is not None or mechanism != DEFAULT:
             raise UsageError("--share and --mechanism do not go with --periods")
-        _release_period(sketch, counted, terms, among, earlier, target, as_json)
-        return
+        return _release_period(sketch, counted, terms, among, earlier, target)
     terms = _checked(terms, counted.plan, among)
-    with cells_bar(len(counted.counts), quiet=as_json) as advance:
+    with cells_bar(len(counted.counts)) as advance:
         noised = counted.release(terms, after=earlier, progress=advance)
     target.save(noised)
 
-    def text() -> None:
-        print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")
-        print("counts (standard deviation).\n")
-        print_sentences(describe_ledger(noised.ledger))
-        print(f"\nWrote {target}: this file may leave the site. {sketch} may not.")
+    def blocks() -> Iterator[Block]:
+        yield f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}"
+        yield "counts (standard deviation).\n"
+        yield Paragraph(describe_ledger(noised.ledger))
+        yield f"\nWrote {target}: this file may leave the site. {sketch} may not."
 
-    finish(as_json, {"command": "release", "release": str(output)} | _facts(noised, counted), text)
+    return CommandResult(
+        {"command": "release", "release": str(output)} | _facts(noised, counted), blocks()
+    )
 
 
 def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
@@ -222,8 +226,7 @@ def _release_period(
     among: InPeriods,
     earlier: list[Release],
     target: Target,
-    as_json: bool,
-) -> None:
+) -> CommandResult:
     """Release a period: first into the file of all, then by itself."""
     kept = among.periods
     assert kept is not None
@@ -239,19 +242,19 @@ def _release_period(
         "period": increment.period, "horizon": horizon.periods, **_facts(increment, counted),
     }  # fmt: skip
 
-    def text() -> None:
-        print_sentences([
+    def blocks() -> Iterator[Block]:
+        yield Paragraph([
             f"Period {increment.period} of {horizon.periods}: its counts"
             f"{', mixed with those of the periods before,' if increment.period > 1 else ''} plus "
             f"noise of {increment.noise_sd:,.1f} (standard deviation) on each of "
             f"{len(increment.counts):,} cells."
         ])  # fmt: skip
-        print()
-        print_sentences(describe_ledger(increment.ledger))
-        print(f"\nWrote {target}: this file may leave the site. {path} and")
-        print(f"{kept} may not; the next period needs {kept}.")
+        yield ""
+        yield Paragraph(describe_ledger(increment.ledger))
+        yield f"\nWrote {target}: this file may leave the site. {path} and"
+        yield f"{kept} may not; the next period needs {kept}."
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:

@@ -2,15 +2,17 @@
 
 import glob
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
-from hushtable.cli.options import Json, Threads, argument, flag, option
-from hushtable.cli.output import Target, finish, listed, size
+from hushtable.cli.options import Threads, argument, check_contamination, flag, option
+from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
-from hushtable.cli.rows import READS, Reads, Rows, names_in
+from hushtable.cli.result import Block, CommandResult
+from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
@@ -69,8 +71,7 @@ def report(
     values: _Values = False,
     threads: Threads = -1,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
     It holds what MODEL shows; with DATA, the distribution of scores, missing values and drift;
@@ -84,8 +85,8 @@ def report(
     """
     check_page(output)
     _check_rows(data is not None, rows, contamination, ranks)
-    id_ = reads.id_or(id_) if rows else id_
-    names = _kept(rows, id_, keep)
+    id_, names = (reads if rows else READS).beside(id_, keep)
+    _check_kept(names, rows)
     if round_ is not None and parts is None:
         raise UsageError("--round needs what the sites sent: give --parts")
     others = [path for path in (model, ranks, round_) if path is not None]
@@ -97,14 +98,14 @@ def report(
         if opened is None:
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
-        given = Rows(data, reads, opened.reading, threads, as_json)
+        given = Rows(data, reads, opened.reading, threads)
         shown = RowsToShow(rows, values, tuple(names), id_)
         scores = _scores(opened, given, contamination, shown, ranked)
     offset = None if opened is None else opened.threshold
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
     facts = {"command": "report", "report": str(output), **_facts(made, scores)}
-    finish(as_json, facts, lambda: _print(made, target, subject.name))
+    return CommandResult(facts, _blocks(made, target, subject.name))
 
 
 def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
@@ -113,18 +114,15 @@ def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | No
         raise UsageError(
             "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
         )
-    if share is not None and not 0.0 < share <= 0.5:
-        raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
+    check_contamination(share)
 
 
-def _kept(n_shown: int, id_: str | None, keep: str | None) -> list[str]:
-    """Return the columns that --id and --keep name."""
-    names = [*([] if id_ is None else [id_]), *([] if keep is None else names_in(keep))]
+def _check_kept(names: list[str], n_shown: int) -> None:
+    """Refuse columns of --id and --keep without rows, and those that are named twice."""
     if names and not n_shown:
         raise UsageError("--id and --keep are about single rows: give --rows with them")
     if len(set(names)) < len(names):
         raise UsageError("--id and --keep name a column twice: name each once")
-    return names
 
 
 def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
@@ -152,7 +150,7 @@ def _scores(
 ) -> Scores:
     scorer = opened.scorer
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
-    with watched(reader, passes=passes(scorer.sketch), quiet=rows.quiet) as watch:
+    with watched(reader, passes=passes(scorer.sketch)) as watch:
         return score_rows(
             scorer,
             opened.threshold,
@@ -165,14 +163,14 @@ def _scores(
         )
 
 
-def _print(made: Report, target: Target, model: str) -> None:
-    print(f"Wrote {target}: {listed(made.sections, most=9)}.")
+def _blocks(made: Report, target: Target, model: str) -> Iterator[Block]:
+    yield f"Wrote {target}: {listed(made.sections, most=9)}."
     if not made.reasons_to_stay:
-        print(f"It may go wherever {model} may go.")
+        yield f"It may go wherever {model} may go."
         return
-    print("Keep it where the rows are:")
+    yield "Keep it where the rows are:"
     for reason in made.reasons_to_stay:
-        print(f"  {reason}")
+        yield f"  {reason}"
 
 
 def check_page(output: Path) -> None:

@@ -14,16 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
-from hushtable.cli.counts import count, save_learned
-from hushtable.cli.errors import explain, notes, written
-from hushtable.cli.options import Data, Json, ModelFile, Threads, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli.counts import save_learned
+from hushtable.cli.errors import written
+from hushtable.cli.options import Data, ModelFile, Threads, option
+from hushtable.cli.output import Target, count, print_sentences, print_table, shown
 from hushtable.cli.progress import watched
-from hushtable.cli.rows import READS, Reads, names_in
+from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines
+from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
 from hushtable.cli.tables import harmless
+from hushtable.data.options import notes
 from hushtable.data.readers import paths
-from hushtable.errors import DataError, FileError, UsageError
+from hushtable.errors import DataError, FileError, UsageError, explain
 from hushtable.scores.review import ANSWERS, FINE, OUTLIER, SKIP, Answer, Review, ReviewRow
 
 #: Columns; ``check`` stands for the row's values under the plan.
@@ -330,8 +332,7 @@ def review(
     n: _N = 60,
     threads: Threads = -1,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Look at the lowest rows in turn; each verdict moves the rest.
 
     Shows the row with the lowest score, with values, reasons, and what is usual, and takes an
@@ -343,8 +344,8 @@ def review(
     Example:
       hushtable review patients.csv --model model.hush --id "Patient ID" -o learned.hush
     """
-    id_ = reads.id_or(id_)
-    kept = list(dict.fromkeys([*([] if id_ is None else [id_]), *names_in(keep or "")]))
+    id_, kept = reads.beside(id_, keep)
+    kept = list(dict.fromkeys(kept))
     path = _log_of(data, log)
     target = None if output is None else Target(output, [data, model, path])
     scorer, _, reading, usual = open_model(model, id_)
@@ -352,19 +353,19 @@ def review(
     asked = Log(path, scorer.plan.first_pass().plan_id, who or _account())
     with asked.held():
         written.append(str(path))
-        with watched(reader, quiet=as_json) as watch:
+        with watched(reader) as watch:
             found = Review(
                 scorer, watch.reader, keep=kept, usual=usual, answers=asked.answers, n_jobs=threads
             )
         try:
-            _talk(found, asked, id_, n, aside=as_json)
+            _talk(found, asked, id_, n)
         finally:
             if target is not None:
                 save_learned(model, found.verdicts, target)
     facts: dict[str, Any] = {"command": "review", "log": str(path)}
     facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
     facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
-    finish(as_json, facts, lambda: _print(facts, path, target))
+    return CommandResult(facts, _blocks(facts, path, target))
 
 
 def _log_of(data: str, log: Path | None) -> Path:
@@ -390,9 +391,9 @@ def _account() -> str:
         return ""
 
 
-def _talk(found: Review, log: Log, id_: str | None, n: int, *, aside: bool) -> None:
-    """Take answers; with ``aside``, all that is said goes to stderr: machines read stdout."""
-    with contextlib.redirect_stdout(sys.stderr) if aside else contextlib.nullcontext():
+def _talk(found: Review, log: Log, id_: str | None, n: int) -> None:
+    """Take answers; where machines read stdout, all that is said goes to stderr."""
+    with contextlib.redirect_stdout(sys.stderr) if for_machines() else contextlib.nullcontext():
         if last := len(found.last()):
             again = f" {found.n_known} of them are in the model." if found.n_known else ""
             print(f"Going on from {log.path}: {count(last, 'answer')}.{again}")
@@ -400,19 +401,19 @@ def _talk(found: Review, log: Log, id_: str | None, n: int, *, aside: bool) -> N
         Session(found, log, id_, n).run()
 
 
-def _print(facts: dict[str, Any], path: Path, target: Target | None) -> None:
+def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterator[Block]:
     looked, outliers = facts["looked_at"], facts["outliers"]
-    print(
+    yield (
         f"\nLooked at {count(looked, 'row')}: {count(outliers, 'outlier')}, {facts['fine']:,} fine."
     )
     if outliers:
         alone = facts["by_score_alone"]
         lowest = "lowest row" if looked == 1 else f"{looked:,} lowest rows"
-        print_sentences([
+        yield Paragraph([
             f"By score alone, the {lowest} would have held {alone:,} of these outliers.",
         ])  # fmt: skip
-    print(f"All answers are in {path}.")
+    yield f"All answers are in {path}."
     if target is None:
-        print("No model was written: -o FILE writes one, also from this log.")
+        yield "No model was written: -o FILE writes one, also from this log."
     else:
-        print(f"Wrote {target}. It holds verdicts on rows: keep it where the rows are.")
+        yield f"Wrote {target}. It holds verdicts on rows: keep it where the rows are."

@@ -2,26 +2,27 @@
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli.errors import escaped
-from hushtable.cli.options import Data, Json, Table, Threads, argument, flag, option
-from hushtable.cli.output import MOST_LINES, Target, finish, print_sentences, print_table, shown
+from hushtable.cli.options import Data, Table, Threads, argument, flag, option
+from hushtable.cli.output import Target, shown
 from hushtable.cli.progress import watched
+from hushtable.cli.result import MOST_LINES, Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import (
     READS,
     Reads,
     note_doubts,
-    print_understanding,
-    under,
+    understanding_blocks,
     understanding_facts,
 )
 from hushtable.data.check import FeatureCheck, check_rows
 from hushtable.data.known_columns import known_column
+from hushtable.data.options import RowOptions, under
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
@@ -73,8 +74,7 @@ def draft(
     force: _Force = False,
     reads: Reads = READS,
     table: Table = False,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Draft a schema from the names and types of the columns.
 
     Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
@@ -103,19 +103,19 @@ def draft(
         "toml": text,
     }
 
-    def say() -> None:
+    def blocks() -> Iterator[Block]:
         if table:
-            print_understanding(columns)
+            yield from understanding_blocks(columns)
         if target is None:
-            print(text, end="")
+            yield text.removesuffix("\n")
         else:
-            _print_written(target, features, complete=reads.schema is not None)
+            yield from _written_blocks(target, features, complete=reads.schema is not None)
 
-    finish(as_json, facts, say)
+    return CommandResult(facts, blocks())
 
 
 def _drafted(
-    reader: Reader, reads: Reads
+    reader: Reader, reads: RowOptions
 ) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
     """Return the columns as they were understood, those of the draft, and its text."""
     if reads.schema is not None:
@@ -128,16 +128,18 @@ def _drafted(
     return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
 
 
-def _print_written(target: Target, features: Sequence[_Column], *, complete: bool) -> None:
-    print(f"Wrote {target}: {len(features):,} columns.")
+def _written_blocks(
+    target: Target, features: Sequence[_Column], *, complete: bool
+) -> Iterator[Block]:
+    yield f"Wrote {target}: {len(features):,} columns."
     if complete:
-        print("All ranges are public, and say where they are published. Go on with")
-        print(f"  hushtable plan draw {target.path} -o plan.hush")
+        yield "All ranges are public, and say where they are published. Go on with"
+        yield f"  hushtable plan draw {target.path} -o plan.hush"
         return
     if known := sum(1 for feature in features if feature.proposals):
-        print(f"{known:,} have a well-known name: confirm what is proposed for them.")
-    print("Fill in the other ranges and categories, then")
-    print(f"  hushtable plan draw {target.path} -o plan.hush")
+        yield f"{known:,} have a well-known name: confirm what is proposed for them."
+    yield "Fill in the other ranges and categories, then"
+    yield f"  hushtable plan draw {target.path} -o plan.hush"
 
 
 def _public(feature: Feature, source: str) -> str:
@@ -237,8 +239,7 @@ def check(
     threads: Threads = -1,
     reads: Reads = READS,
     table: Table = False,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Check rows against a schema or plan, before they are counted.
 
     Says which columns have values that are missing or outside, are constant, or use so little of
@@ -253,7 +254,7 @@ def check(
     columns, _, _ = understood(raw, None, threads)
     note_doubts([one for one in columns if one.name in wanted.names])
     reader = under(raw, wanted, reading)
-    with watched(reader, quiet=as_json) as watch:
+    with watched(reader) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
     facts = {
         "command": "plan check",
@@ -262,12 +263,12 @@ def check(
         "columns": understanding_facts(columns),
     }
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         if table:
-            print_understanding(columns)
-        _print(checks, reader.source, schema, wanted.public)
+            yield from understanding_blocks(columns)
+        yield from _blocks(checks, reader.source, schema, wanted.public)
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _schema(path: Path) -> tuple[Schema, Reading]:
@@ -288,28 +289,28 @@ def _facts(result: FeatureCheck) -> dict[str, Any]:
     return feature | {key: getattr(result, key) for key in keys}
 
 
-def _print(checks: list[FeatureCheck], source: str, schema: Path, public: bool) -> None:
+def _blocks(checks: list[FeatureCheck], source: str, schema: Path, public: bool) -> Iterator[Block]:
     found = [one for one in checks if one.outside or one.missing or one.finding]
-    print(
+    yield (
         f"Checked {checks[0].rows:,} rows of {source} against {schema}: {len(checks):,} features."
     )
     if found:
-        print("Share of the rows whose value is\n")
+        yield "Share of the rows whose value is\n"
         # The worst first: a long list is cut.
         found.sort(key=lambda one: (one.finding is None, -one.outside, -one.missing))
         headers = ["feature", "missing", "below", "above", "not listed"]
-        print_table(headers, [_row(one) for one in found])
+        yield TextTable(headers, [_row(one) for one in found])
     if len(found) < len(checks):
         others = f"the other {len(checks) - len(found):,}" if found else "all"
-        print(f"\nIn {others}, every value is there and inside.")
+        yield f"\nIn {others}, every value is there and inside."
     sentences = [_sentence(one, public) for one in found if one.finding is not None]
     if sentences:
-        print("\nTo look at:\n")
-        print_sentences(sentences[:MOST_LINES], indent="  ")
+        yield "\nTo look at:\n"
+        yield Paragraph(sentences[:MOST_LINES], indent="  ")
         if len(sentences) > MOST_LINES:
-            print(f"  ... and {len(sentences) - MOST_LINES:,} more (--json lists all)")
-    print()
-    print_sentences([
+            yield f"  ... and {len(sentences) - MOST_LINES:,} more (--json lists all)"
+    yield ""
+    yield Paragraph([
         "This describes your rows: keep it here. Values outside count as the nearest end, or as "
         "unseen. Mend a wrong unit, spelling or column; do not make ranges of these rows."
     ])  # fmt: skip

@@ -12,26 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.cli.counts import read_counts, signed_by, standing
-from hushtable.cli.options import Data, Json, ModelFile, Threads, flag, option
-from hushtable.cli.output import (
-    OutputFolder,
-    Target,
-    finish,
-    print_sentences,
-    print_table,
-    print_tally,
-    shown,
-    tally,
-)
+from hushtable.cli.options import Data, ModelFile, Threads, check_contamination, flag, option
+from hushtable.cli.output import OutputFolder, Target, shown, tally, tally_blocks
 from hushtable.cli.progress import watched
-from hushtable.cli.rows import READS, Reads, Rows, names_in
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.tables import (
     LISTS,
     SCORES,
     check_names,
     check_top,
     endings,
-    print_top,
+    top_blocks,
     top_facts,
     write_scores,
     write_top,
@@ -67,8 +59,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if sum(way is not None for way in (self.share, self.count, self.score)) > 1:
             raise UsageError("--contamination, --count and --threshold exclude each other")
-        if self.share is not None and not 0.0 < self.share <= 0.5:
-            raise UsageError(f"--contamination {self.share}: needs a share above 0, at most 0.5")
+        check_contamination(self.share)
         if self.count is not None and self.count < 1:
             raise UsageError(f"--count {self.count}: needs 1 or more")
 
@@ -165,9 +156,9 @@ class ScoreColumns:
         return columns
 
 
-def print_lowest(lowest: list[LowRow]) -> None:
-    """Print the rows with the lowest scores, their ranks and reasons."""
-    print("The lowest scores (rows are numbered from 0):\n")
+def lowest_blocks(lowest: list[LowRow]) -> Iterator[Block]:
+    """Describe the rows with the lowest scores, their ranks and reasons."""
+    yield "The lowest scores (rows are numbered from 0):\n"
     headers, left = ["row", "score"], 0
     lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
     if lowest[0].file:
@@ -177,10 +168,10 @@ def print_lowest(lowest: list[LowRow]) -> None:
         headers += ["rank among all", "between"]
         for one, line in zip(lowest, lines, strict=True):
             line += one.detail.rank_words
-    print_table(headers, lines, left=left)
+    yield TextTable(headers, lines, left=left)
     if lowest[0].detail.reasons is not None:
-        print("\nWhy (features, and how many bits each takes off a typical score):\n")
-        print_sentences(_sentence(one, one.detail.reasons or []) for one in lowest)
+        yield "\nWhy (features, and how many bits each takes off a typical score):\n"
+        yield Paragraph(_sentence(one, one.detail.reasons or []) for one in lowest)
 
 
 def _sentence(row: LowRow, reasons: list[Reason]) -> str:
@@ -258,7 +249,7 @@ def score_files(
             total.merge(summary)
 
     source = one_after_other(readers, rows.data)
-    with watched(source, quiet=rows.quiet) as watch:
+    with watched(source) as watch:
         items = list(zip(waiting, watch.reader.parts, strict=True))
         for_each(score_one, [items], n_threads(rows.threads), stopped.set)
     return total, len(pairs) - len(waiting)
@@ -335,8 +326,7 @@ def score(
     id_: _Id = None,
     keep: _Keep = None,
     top: _Top = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Score rows and write the scores.
 
     The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
@@ -352,8 +342,7 @@ def score(
       hushtable score lake/ --model model.hush -o scores
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
-    id_ = reads.id_or(id_)
-    kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
+    id_, kept = reads.beside(id_, keep)
     line = Threshold(contamination, count, threshold, ranked=ranks is not None)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
@@ -361,12 +350,11 @@ def score(
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
     details = ScoreColumns(scorer, ranks, explain, marginals, kept)
-    rows = Rows(data, reads, reading, threads, as_json)
+    rows = Rows(data, reads, reading, threads)
     if top is not None and isinstance(target, Target):
         found, source = _find_top(scorer, details, usual, rows, top)
         write_top(target, found, model, source, scorer.plan.score.unit)
-        finish(as_json, top_facts(found, output) | signed, lambda: print_top(found, target))
-        return
+        return CommandResult(top_facts(found, output) | signed, top_blocks(found, target))
     done = {}
     if isinstance(target, OutputFolder):
         offset = line.offset(offset, details.ranks)
@@ -374,7 +362,7 @@ def score(
     else:
         summary = _score_file(scorer, details, offset, line, rows, target)
     facts = _facts(scorer, summary, output) | signed | done
-    finish(as_json, facts, lambda: _print(scorer, details, summary, target, **done))
+    return CommandResult(facts, _blocks(scorer, details, summary, target, **done))
 
 
 def _target(
@@ -409,7 +397,7 @@ def _find_top(
 ) -> tuple[Outliers, str]:
     """Find the lowest rows; return with them where they are from, without a URL's password."""
     reader = rows.open(scorer.plan.schema, details.keep)
-    with watched(reader, quiet=rows.quiet) as watch:
+    with watched(reader) as watch:
         found = find_outliers(
             scorer,
             watch.reader,
@@ -436,7 +424,7 @@ def _score_file(
     reader, passes = rows.open(schema, details.keep), 1
     if line.reads_all_rows:
         reader, passes = reader.repeatable(), 2
-    with watched(reader, passes=passes, quiet=rows.quiet) as watch, target.writing():
+    with watched(reader, passes=passes) as watch, target.writing():
         if line.reads_all_rows:
             offset = line.offset_of_rows(scorer, watch.reader, rows.threads)
         else:
@@ -460,36 +448,36 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
     }
 
 
-def _print(
+def _blocks(
     scorer: Scorer,
     details: ScoreColumns,
     summary: Summary,
     target: Target | OutputFolder,
     files_kept: int = 0,
-) -> None:
+) -> Iterator[Block]:
     if files_kept:
-        print(f"Scored before, and left as they are: {files_kept:,} files.")
+        yield f"Scored before, and left as they are: {files_kept:,} files."
     if summary.n_rows == 0:
-        print(f"No other row is to be scored. {target.path} holds all scores.")
+        yield f"No other row is to be scored. {target.path} holds all scores."
         return
     if math.isnan(summary.offset):
-        print(f"Scored {summary.n_rows:,} rows. The released counts are too noisy to derive a")
-        print("threshold, and the column outlier is empty: --contamination 0.05 would flag the")
-        print("lowest 5% of these rows.")
+        yield f"Scored {summary.n_rows:,} rows. The released counts are too noisy to derive a"
+        yield "threshold, and the column outlier is empty: --contamination 0.05 would flag the"
+        yield "lowest 5% of these rows."
     else:
         share = summary.n_outliers / summary.n_rows
-        print(
+        yield (
             f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
             f"those below {summary.offset:.4g} {scorer.plan.score.unit}."
         )
-    print_tally(scorer.plan.schema, summary.tally, summary.n_rows)
-    print_lowest(summary.lowest)
+    yield from tally_blocks(scorer.plan.schema, summary.tally, summary.n_rows)
+    yield from lowest_blocks(summary.lowest)
     names = [name for name, _ in details.fields]
-    print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}.")
+    yield f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}."
     if scorer.sketch.may_leave:
-        print_sentences([standing(scorer.sketch, "The model")])
+        yield Paragraph([standing(scorer.sketch, "The model")])
     if scorer.sketch.ledger is not None:
-        print("Scores describe your rows: the model's privacy does not cover them. Keep them here.")
+        yield "Scores describe your rows: the model's privacy does not cover them. Keep them here."
 
 
 def _is_folder(output: Path) -> bool:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from hushtable.cli.output import Target, print_sentences, print_table, shown
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, Paragraph, TextTable
 from hushtable.data.columns import as_column
 from hushtable.errors import UsageError
 from hushtable.files import replacing
@@ -237,12 +238,12 @@ def _json(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def print_top(found: Outliers, target: Target) -> None:
-    """Print the first rows, and what the file holds."""
+def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
+    """Describe the first rows, and what the file holds."""
     rows = found.rows[:_SHOWN]
     table = found.table()
     among = table.schema.metadata[AMONG].decode()
-    print(f"The {len(found.rows):,} lowest of {found.n_rows:,} scores:\n")
+    yield f"The {len(found.rows):,} lowest of {found.n_rows:,} scores:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     lines = [
         [f"{k + 1}", *_kept(row), f"{row.row:,}", found.severity(k), _score(row)]
@@ -253,15 +254,15 @@ def print_top(found: Outliers, target: Target) -> None:
         for line, row in zip(lines, rows, strict=True):
             line.insert(left, shown(row.file))
         left += 1
-    print_table(headers, lines, left=left)
+    yield TextTable(headers, lines, left=left)
     if found.explained:
-        print("\nWhy:\n")
-        print_sentences(shown(f"{k + 1}. {found.sentence(row)}.") for k, row in enumerate(rows))
+        yield "\nWhy:\n"
+        yield Paragraph(shown(f"{k + 1}. {found.sentence(row)}.") for k, row in enumerate(rows))
     if len(found.rows) > len(rows):
-        print(f"\n... and {len(found.rows) - len(rows):,} more in the file.")
-    print()
-    print_sentences([f"Severity: 100 times one minus the share of rows as rare, among {among}."])
-    print(f"Wrote {target}. It describes rows and holds their values: keep it where they are.")
+        yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
+    yield ""
+    yield Paragraph([f"Severity: 100 times one minus the share of rows as rare, among {among}."])
+    yield f"Wrote {target}. It describes rows and holds their values: keep it where they are."
 
 
 def _kept(row: LowRow) -> list[str]:

@@ -1,10 +1,8 @@
 """``hushtable watch``: score what is new since the last call, and say whether it is unusual."""
 
 import contextlib
-import io
 import json
 import math
-import sys
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
@@ -17,14 +15,16 @@ import typer
 
 from hushtable.cli.drift import drift_facts, drift_words, measured
 from hushtable.cli.errors import written
-from hushtable.cli.options import Json, ModelFile, Threads, argument, option
-from hushtable.cli.output import OutputFolder, Target, finish, print_sentences, print_table, shown
+from hushtable.cli.options import ModelFile, Threads, argument, number, option
+from hushtable.cli.output import OutputFolder, Target, count, shown
 from hushtable.cli.progress import watched
-from hushtable.cli.rows import READS, Reads, names_in
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable, as_text
+from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
 from hushtable.cli.tables import LISTS, check_top, endings, write_top
 from hushtable.cli.watch_state import Files, NewRows, WatchPlace
 from hushtable.counts.sketch import Sketch
+from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
@@ -49,10 +49,7 @@ class Limits:
             if one.strip() == "drift":
                 drift = True
                 continue
-            try:
-                share = float(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
-            except ValueError:
-                share = math.nan
+            share = number(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
             if not 0.0 <= share <= 1.0:
                 raise UsageError(f"--fail-above {text}: needs a share such as 2%, or drift")
         return cls(share, drift)
@@ -86,13 +83,12 @@ class WatchRun:
     """
 
     model: Path
-    reads: Reads
+    reads: RowOptions
     id_: str | None
     keep: list[str]  # with the id, if there is one
     top: int
     threshold: float | None
     threads: int
-    quiet: bool
     parts: dict[str, NewPart] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
@@ -166,7 +162,7 @@ class WatchRun:
                 part.outliers += int((batch.scores < self._offset).sum())
 
         plan, counted = self._before.plan, None
-        with watched(reader, passes=1 if self.no_drift else 2, quiet=self.quiet) as watch:
+        with watched(reader, passes=1 if self.no_drift else 2) as watch:
             search.add(watch.reader, name, n_jobs=self.threads, see=see)
             if not self.no_drift:
                 counted = Sketch.from_data(
@@ -286,8 +282,7 @@ def watch(
     settle: _Settle = 5.0,
     threads: Threads = -1,
     reads: Reads = READS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Score what is new since the last call: for cron and systemd.
 
     New are files that came or changed; of a query, rows with an --id that the last call did not
@@ -299,11 +294,10 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
-    id_ = reads.id_or(id_)
-    kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
+    id_, kept = reads.beside(id_, keep)
     check_top(output / f"top.{format}", kept)
     limits, folder = Limits.of(fail_above), OutputFolder(output)
-    run = WatchRun(model, reads, id_, kept, top, threshold, threads, as_json)
+    run = WatchRun(model, reads, id_, kept, top, threshold, threads)
     run.check(limits)
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
@@ -311,7 +305,7 @@ def watch(
     with _whole() as made, place.running():
         run.score(source, place)
         facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{format}")
-        text = _text(run, facts, folder.path)
+        blocks = list(_blocks(run, facts, folder.path))
         if facts["top"]:
             made.append(folder.path / facts["top"])
             found, unit = run.search.found(), run.scorer.plan.score.unit
@@ -320,18 +314,16 @@ def watch(
         if facts["top"] or facts["failed"]:
             summary = Target(folder.path / "summary.txt")
             with summary.writing():
-                write_bytes(summary.path, text.encode())
-    finish(as_json, facts, lambda: print(text, end=""))
-    raise typer.Exit(_code(facts))
+                write_bytes(summary.path, as_text(blocks).encode())
+    return CommandResult(facts, blocks, _code(facts))
 
 
 def _code(facts: dict[str, Any]) -> int:
-    """Return the exit code; on stderr, say what failed."""
+    """Return the exit code; note what failed."""
     if not facts["failed"]:
         return _ABOVE if facts["above"] else 0
-    n, first = len(facts["failed"]), facts["failed"][0]["error"]
-    files = "1 file" if n == 1 else f"{n:,} files"
-    print(f"hushtable: error: {files} could not be read: {shown(first)}", file=sys.stderr)
+    files, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
+    notes.append(f"error: {files} could not be read: {first}")
     return _FAILED
 
 
@@ -359,35 +351,27 @@ def _whole() -> Iterator[list[Path]]:
         raise
 
 
-def _text(run: WatchRun, facts: dict[str, Any], folder: Path) -> str:
-    """Return the run in words."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        _print(run, facts, folder)
-    return out.getvalue()
-
-
-def _print(run: WatchRun, facts: dict[str, Any], folder: Path) -> None:
+def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Block]:
     begin, parts = f"Run {facts['run']} at {facts['at']}:", facts["files"]
     if not facts["rows"]:
-        print(f"{begin} no new row.")
+        yield f"{begin} no new row."
     else:
         files = shown(parts[0]["file"]) if len(parts) == 1 else f"{len(parts):,} files"
-        print(f"{begin} {facts['rows']:,} new rows in {files}.\n")
+        yield f"{begin} {facts['rows']:,} new rows in {files}.\n"
         lines = [_line(shown(one["file"]), one) for one in parts]
         lines += [_line("all", facts)] if len(parts) > 1 else []
-        print_table(["file", "rows", "outliers", "share", "drift", "by chance up to"], lines)
-        print()
+        yield TextTable(["file", "rows", "outliers", "share", "drift", "by chance up to"], lines)
+        yield ""
         drift = run.total.drift
         words = f"No drift is measured: {run.no_drift or 'too few rows, or too much noise'}."
-        print_sentences([words if drift is None else drift_words(drift)])
-    print_sentences(file_lines(facts))
+        yield Paragraph([words if drift is None else drift_words(drift)])
+    yield Paragraph(file_lines(facts))
     for above in facts["above"]:
         what = "the share of outliers" if above == "share" else "the drift"
-        print(f"Above --fail-above: {what}.")
+        yield f"Above --fail-above: {what}."
     if facts["top"]:
         where = folder / facts["top"]
-        print(f"\nWrote {where}: the lowest of these rows, with their values. Keep it here.")
+        yield f"\nWrote {where}: the lowest of these rows, with their values. Keep it here."
 
 
 def _line(name: str, one: dict[str, Any]) -> list[str]:

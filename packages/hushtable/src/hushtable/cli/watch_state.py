@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hushtable.cli.errors import explain
 from hushtable.data.readers import Batch, Reader, paths, taken
-from hushtable.errors import DataError, FileError, UsageError
+from hushtable.errors import DataError, FileError, UsageError, explain
 
 _TABLES = (
     "create table place (watched text, runs integer, bytes integer)",

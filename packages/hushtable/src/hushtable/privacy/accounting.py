@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries, whole
+from hushtable.arguments import entries, translate_errors, whole
 from hushtable.errors import PlanError, UsageError
 
 #: What adding up in floating point can make of a cost; caps allow for as much.
@@ -341,7 +341,5 @@ class Horizon:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         optional = {"participations": int, "apart": int}
         said = dict(entries(content, "a horizon", {"factor": list[int]}, optional))
-        try:
+        with translate_errors(PlanError, "horizon"):
             return cls(tuple(said.pop("factor")), **said)
-        except UsageError as error:
-            raise PlanError(f"horizon: {error}") from None

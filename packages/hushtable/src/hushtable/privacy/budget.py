@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushtable.arguments import entries, is_text
+from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import (
     Horizon,
@@ -181,10 +181,8 @@ class Spent:
         if pool == "" or not all(map(is_text, [*parts, pool or "-"])):
             raise PlanError("an earlier release: pool needs an id, and parts a list of ids")
         rows, adjacency = content["rows_per_person"], content["adjacency"]
-        try:
+        with translate_errors(PlanError, "an earlier release"):
             tables = Sensitivity(content.get("tables", 1), adjacency, rows).tables
-        except UsageError as error:
-            raise PlanError(f"an earlier release: {error}") from None
         cost = Cost(float(content["rho"]), float(pure))
         release, what = content["release"], content["what"]
         horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import entries, whole
+from hushtable.arguments import entries, translate_errors, whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import Horizon, epsilon_from_rho, rho_from_epsilon, rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_epsilon, check_public_delta
@@ -412,11 +412,9 @@ class Design:
         kinds = dict.fromkeys(("epsilon", "delta", "expected_rows", "sites"), object)
         entries(content, "a private plan's design", kinds, {"passes": int, "horizon": dict})
         horizon = content.get("horizon")
-        try:
+        with translate_errors(PlanError, "design"):
             horizon = None if horizon is None else Horizon.from_dict(horizon)
             return cls(**content | {"horizon": horizon})
-        except (UsageError, PrivacyError) as error:
-            raise PlanError(f"design: {error}") from None
 
 
 def _check_exact(expected_rows: int | None, passes: int, horizon: object) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from hushtable.arguments import entries
+from hushtable.arguments import entries, translate_errors
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
@@ -418,7 +418,7 @@ class Ledger(Displayed):
         What it adds up to is worked out again, and has to be what it says.
         """
         entries(content, "a ledger", _KINDS, _OPTIONAL)
-        try:
+        with translate_errors(PlanError, "ledger"):
             names = ("tables", "adjacency", "rows_per_person", "sampled")
             unit = {name: content[name] for name in names}
             horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
@@ -436,8 +436,6 @@ class Ledger(Displayed):
                 content.get("period"),
                 content.get("window"),
             )
-        except (UsageError, PrivacyError) as error:
-            raise PlanError(f"ledger: {error}") from None
         for key, value in ledger.to_dict().items():
             stated = content[key]
             number = isinstance(value, float) and isinstance(stated, int | float)

@@ -1,116 +1,23 @@
-"""``hushtable round collect`` and ``verify``: submissions to a result, and whether it is theirs."""
+"""``hushtable round verify``: whose a result is, and whether it is the sum."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.counts import signed_by, standing
-from hushtable.cli.options import Json, Output, argument, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
-from hushtable.describe import describe_ledger
+from hushtable.cli.counts import signed_by
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import finish, print_sentences, shown
 from hushtable.errors import RoundError, UsageError
 from hushtable.signatures import grouped
 from hushtable_federation.book.book import Book
-from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._common import period_facts, present, read_round
 from hushtable_federation.clock import now
-from hushtable_federation.describe import next_lines
-from hushtable_federation.keys import Keys
-from hushtable_federation.result import Collection, Result
+from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 
-_Key = Annotated[Path | None, option("FILE", "The coordinator's keys, to sign the result with.")]
-
-
-def collect(
-    round_: common.RoundFile,
-    submissions: common.Submissions,
-    output: Output,
-    key: _Key = None,
-    as_json: Json = False,
-) -> None:
-    """Check what the sites sent, add it up, and write the result.
-
-    The sum takes the masks off. A submission that is damaged, forged or meant for another round is
-    refused with its reason, and the others go on. A masked round needs all sites; any other makes a
-    result of those that are in, if they are enough. Signed with --key, the result names its round
-    and the submissions in it, and every site can check it (hushtable round verify).
-
-    Example:
-      hushtable round collect round.hush *.submission.hush --key lead.key -o result.hush
-    """
-    target = Target(output, [round_, *submissions])
-    asked = common.read_round(round_)
-    keys = None if key is None else common.coordinators_keys(key, asked)
-    collection = common.collected(asked, submissions)
-    result = result_of(collection, keys)
-    target.save(result)
-    facts: dict[str, Any] = {
-        "command": "round collect",
-        "result": str(output),
-        **_facts(asked, collection, result),
-    }
-
-    def text() -> None:
-        print_roster(asked, collection)
-        if collection.missing:
-            _print_partial(asked, collection)
-        print()
-        print_sentences(describe_ledger(result.ledger))
-        print()
-        print_sentences([standing(result)])
-        print(f"\nWrote {target}: for every site.")
-        print("\n".join(next_lines(asked, output)))
-
-    finish(as_json, facts, text)
-
-
-def _facts(asked: Round, collection: Collection, result: Any) -> dict[str, Any]:
-    ledger = result.ledger
-    return {
-        "round_id": asked.round_id,
-        **common.period_facts(asked),
-        **common.state(collection),
-        "signed_by": signed_by(result),
-        "digest": None if result.seal is None else result.seal.digest,
-        "epsilon": ledger.epsilon,
-        "delta": ledger.delta,
-        "noise_sd": ledger.noise_sd,
-        "words": describe_ledger(ledger),
-    }
-
-
-def _print_partial(asked: Round, collection: Collection) -> None:
-    print(f"\nA partial result, of {len(collection.accepted)} sites.")
-    if asked.period is not None:
-        print_sentences([
-            "If a site that is missing answered periods before, no sum can be decoded with this "
-            "one: ask it, and collect again (after the deadline: hushtable round next --again)."
-        ])  # fmt: skip
-
-
-def result_of(collection: Collection, keys: Keys | None) -> Any:
-    """Return the result; where there is none, the reason with those of what was refused."""
-    try:
-        return collection.result(keys)
-    except RoundError as error:
-        reasons = "".join(f"\n  {name}: {why}" for name, why in collection.refused)
-        raise RoundError(f"{error}." + (f" Refused:{reasons}" if reasons else "")) from None
-
-
-def print_roster(asked: Round, collection: Collection) -> None:
-    """Print whose submission is in; what does not count, and why."""
-    rows = [[one.name, one.fingerprint, collection.standing(one.name)] for one in asked.sites]
-    print_table(["site", "fingerprint", "submission"], rows, left=3)
-    if collection.refused:
-        print("\nRefused:")
-        print_sentences((f"{name}: {why}" for name, why in collection.refused), indent="  ")
-    for name, site in collection.repeated:
-        print(f"\n{name} repeats the submission of {site}, and counts once.")
-
-
-_Result = Annotated[Path, argument("RESULT", "Of hushtable round collect.")]
+_Result = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
 _Submissions = Annotated[
-    list[Path] | None, argument("SUBMISSION...", "What the sites sent: add it up again.")
+    list[Path] | None,
+    argument("SUBMISSION...", "What the sites sent: without masks, it is added up again."),
 ]
 _Round = Annotated[Path | None, option("ROUND", "The round, where no book holds it.", "--round")]
 _Book = Annotated[
@@ -133,8 +40,8 @@ def verify(
 
     Checks the signature; with --book or --round, that the coordinator of the round made it under
     the round's terms; with --book, that this site's own answer is in it; with all submissions,
-    that they add up to it. Prints its digest, which has to be the same at all sites. What was
-    refused must not be followed (exit code 1).
+    that it names them, and, of a round without masks, that they add up to it. Prints its digest,
+    which has to be the same at all sites. What was refused must not be followed (exit code 1).
 
     Example:
       hushtable round verify result.hush --book north.book
@@ -250,6 +157,6 @@ class _Checks:
             self.done.append("They add up to its counts, to the bit.")
         else:
             self.left.append(
-                "Whether the submissions add up to it: the round goes on without lost sites, and "
-                "the masks of that form come off in the last step only, not in the submissions."
+                "Whether the submissions add up to it: their masks come off in the last step of "
+                "the round only."
             )

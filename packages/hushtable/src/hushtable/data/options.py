@@ -1,0 +1,198 @@
+"""How rows are read, as options of a command or entries of a site's file say: a value.
+
+What somebody should know of the rows that were opened is added to `notes`. Tested by
+``tests/cli/test_reads.py``.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from hushtable import plugins
+from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
+from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import left_out, open_rows
+from hushtable.data.understanding import chosen
+from hushtable.errors import DataError, UsageError, explain
+
+#: What somebody should know of the rows; a command prints it when it has done its work.
+notes: list[str] = []
+
+
+def names_in(option: str) -> list[str]:
+    """Split at commas; a name that holds one stands in double quotes, as in a CSV file."""
+    return [name.strip() for name in next(csv.reader([option], skipinitialspace=True), [])]
+
+
+def first_names(names: Sequence[str], most: int = 3) -> str:
+    """Return names for a sentence, the first few of many."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _recipe(omop: Any, concepts: Path | None, cdm: str | None, listed_units: bool) -> Any:
+    """Return the recipe that options ask for, with what it reads; None without one."""
+    if omop is None:
+        given = {"--concepts": concepts, "--cdm": cdm, "--listed-units": listed_units or None}
+        if alone := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")
+        return None
+    return plugins.extension("omop", "--omop", "connect")(omop, concepts, cdm, listed_units)
+
+
+def person_columns(person: str | None, schema: Schema) -> list[str]:
+    """Return the columns to keep beside the features; a feature is refused where it is counted."""
+    return [] if person is None or person in schema.names else [person]
+
+
+#: Nothing is known of how rows are read.
+_NONE = Reading()
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Which columns of rows are used, and how they are read, as options or a site's file say."""
+
+    columns: str | None = None
+    drop: str | None = None
+    missing: str | None = None
+    decimal: str | None = None
+    dates: str | None = None
+    as_: list[str] | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    no_header: bool = False
+    skip_lines: int | None = None
+    sheet: str | None = None
+    query: str | None = None
+    omop: Literal["person", "visit"] | None = None
+    concepts: Path | None = None
+    cdm: str | None = None
+    listed_units: bool = False
+
+    @cached_property
+    def recipe(self) -> Any:
+        """How OMOP tables become rows, as far as options say."""
+        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The public schema of OMOP rows; None of others, whose ranges nobody knows."""
+        if self.recipe is None:
+            return None
+        columns = None if self.columns is None else names_in(self.columns)
+        schema: Schema = self.recipe.schema_of(columns, names_in(self.drop or ""))
+        return schema
+
+    @property
+    def sources(self) -> list[str]:
+        """Where the ranges of OMOP rows are from, a text a feature of the schema."""
+        if self.recipe is None or self.schema is None:
+            return []
+        sources: list[str] = self.recipe.sources_of(self.schema)
+        return sources
+
+    def beside(self, id_: str | None, keep: str | None) -> tuple[str | None, list[str]]:
+        """Return the column that tells rows, and all that are kept beside the features.
+
+        Of OMOP rows that column is their key, unless another is named.
+        """
+        if id_ is None and self.recipe is not None:
+            id_ = self.recipe.key
+        return id_, [*([] if id_ is None else [id_]), *names_in(keep or "")]
+
+    @property
+    def reading(self) -> Reading:
+        """How texts are read, as far as options say."""
+        kinds: dict[str, str] = {}
+        for one in [pair for said in self.as_ or [] for pair in names_in(said)]:
+            name, equals, kind = one.rpartition("=")
+            if not equals:
+                raise UsageError(f"--as {one}: needs a column and a kind, such as --as tsh=number")
+            kinds[name] = kind
+        missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
+        said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
+        return replace(said, layout=self.layout.kept)
+
+    @property
+    def layout(self) -> FileLayout:
+        """How files are laid out, as far as options say."""
+        header = False if self.no_header else None
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        return FileLayout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
+
+    def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
+        """Open all columns as they are.
+
+        ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
+        """
+        recipe = self.recipe
+        if recipe is not None:
+            self.layout.check_used((), "--omop")
+            rows: Reader = recipe.open(data)
+            return rows
+        try:
+            layout = replace(self.layout, unasked=unasked)
+            return as_reader(data, layout=layout, kept=model.layout)
+        except OSError as error:
+            scheme, address, _ = data.partition("://")
+            name = f"{scheme}://..." if address else data  # which may hold a password
+            raise DataError(f"cannot read {name}: {explain(error)}") from error
+
+    def open(
+        self,
+        data: str,
+        keep: Sequence[str] = (),
+        model: Reading = _NONE,
+        unasked: Unasked | None = None,
+    ) -> Reader:
+        """Open rows with the columns that are used, to be understood, and those to keep."""
+        if self.columns is not None and self.drop is not None:
+            raise UsageError("--columns and --drop exclude each other: give one of them")
+        reading, reader = self.reading, self.opened(data, model, unasked)
+        notes.extend(f"{reader.source}: {words}" for words in reader.found)
+        columns = None if self.columns is None else names_in(self.columns)
+        if columns is not None and len(set(columns)) < len(columns):
+            raise UsageError("--columns names a column twice: name each once")
+        if columns is None and self.recipe is not None:
+            columns = [name for name in reader.names or () if name not in self.recipe.identifiers]
+        if reader.names and not keep and reading.dropped.issuperset(columns or reader.names):
+            raise UsageError(f"{reader.source}: no column is left: leave fewer out")
+        try:
+            return chosen(reader, reading, columns, keep)
+        except DataError as error:
+            raise DataError(f"{error} (--columns, --drop, --as, --id, --keep, --person)") from None
+
+    def open_as(
+        self,
+        data: str,
+        schema: Schema,
+        reading: Reading | None = None,
+        keep: Sequence[str] = (),
+        *,
+        attended: bool = True,
+    ) -> Reader:
+        """Open rows under a schema, and say which columns are left out."""
+        unasked = None if attended else Unasked([*schema.names, *keep] if schema.named else ())
+        rows = self.open(data, keep, reading or _NONE, unasked)
+        # Of a database, which has no layout to be found.
+        return under(replace(rows, unasked=unasked), schema, reading, keep)
+
+
+def under(
+    reader: Reader,
+    schema: Schema,
+    reading: Reading | None = None,
+    keep: Sequence[str] = (),
+) -> Reader:
+    """Return rows under a schema; which columns are left out is noted."""
+    known = () if reading is None else reading.dropped
+    further = [name for name in left_out(reader, schema, keep) if name not in known]
+    if further:
+        are = "it is no feature" if len(further) == 1 else "they are no features"
+        notes.append(f"{reader.source}: left out, as {are}: {first_names(further, 5)}")
+    return open_rows(reader, schema, reading, keep)
