@@ -5,11 +5,11 @@ Building needs a builder and a base image; ``.ci/check_image.py`` uses what was 
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from places import ROOT
+
 if not (ROOT / "Containerfile").exists():
     pytest.skip("a source distribution has no Containerfile", allow_module_level=True)
 TEXT = re.sub(r"^#.*\n", "", (ROOT / "Containerfile").read_text(), flags=re.MULTILINE)

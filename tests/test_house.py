@@ -1,13 +1,12 @@
 """The script of `make lint` that checks the house: on a small one, red for each of its rules."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 
+from places import ROOT, script
+
 pytest.importorskip("grimp", reason="make lint brings import-linter, and with it grimp")
-SCRIPT = Path(__file__).parents[1] / ".ci" / "check_house.py"
 CONTRACT = """
 [tool.importlinter]
 root_package = "toy"
@@ -27,12 +26,8 @@ HOUSE = {
 
 
 @pytest.fixture
-def house(monkeypatch):
-    spec = importlib.util.spec_from_file_location("check_house", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "check_house", module)
-    spec.loader.exec_module(module)
-    return module
+def house():
+    return script(ROOT / ".ci" / "check_house.py")
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
 """Colours that the report, docs, figures and terminal share, and the look at all pages."""
 
-import importlib.util
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from hushtable.cli import progress
 from hushtable_bench import figures
+from places import ROOT, script
 
-ROOT = Path(__file__).parents[1]
 STATIC = ROOT / "docs" / "_static"
 
 
@@ -109,11 +107,9 @@ FAULTS = {
 def seen(tmp_path_factory):
     """Return what is said of each page of a site of faults."""
     pytest.importorskip("axe_core_python")
-    spec = importlib.util.spec_from_file_location("check_pages", ROOT / ".ci" / "check_pages.py")
-    check_pages = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path])
-        spec.loader.exec_module(check_pages)
+        check_pages = script(ROOT / ".ci" / "check_pages.py")
     if check_pages.found() is None:
         pytest.skip("no Chromium here: apt-get install chromium")
     site = tmp_path_factory.mktemp("site")

@@ -4,13 +4,12 @@ import doctest
 import importlib
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
 from hushtable.data.readers import registry
+from places import ROOT
 
-ROOT = Path(__file__).parents[1]
 #: Every name of the API page of 0.1, where it is now. A name may be added; none may go.
 FROZEN = (ROOT / "tests/public_names.txt").read_text().split()
 

@@ -1,13 +1,12 @@
 """What is published with the package: workflows, citation, conduct, the list of contents."""
 
-import importlib.util
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from places import ROOT, script
+
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 if not WORKFLOWS:
     pytest.skip("a source distribution has no workflows", allow_module_level=True)
@@ -59,10 +58,7 @@ def test_the_code_of_conduct_says_whom_to_tell():
 
 @pytest.fixture
 def check_sbom():
-    spec = importlib.util.spec_from_file_location("check_sbom", ROOT / ".ci" / "check_sbom.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script(ROOT / ".ci" / "check_sbom.py")
 
 
 def test_a_list_of_contents_is_held_against_what_is_installed(check_sbom):

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hushtable.cli import main
+from places import ROOT
 
-ROOT = Path(__file__).parents[2]
 SAME = doctest.OutputChecker().check_output
 #: ``...`` on a page stands for anything; spaces and ends of lines may differ.
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -55,19 +55,6 @@ def test_wrong_usage(refused, site, tmp_path, monkeypatch, options, code, words)
     refused("export", site / "model.hush", *options, code=code, says=words)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("no.hush", "check the path"),
-        ("rows.csv", "not a .hush file"),
-        ("plan.hush", "holds a plan: give a model of hushtable fit"),
-        ("marginals.sketch.hush", "holds marginals, which do not score"),
-    ],
-)
-def test_what_does_not_score(refused, site, tmp_path, name, words):
-    refused("export", site / name, "-o", tmp_path / "m.json", says=words)
-
-
 def test_what_cannot_be_written(refused, site, tmp_path, monkeypatch):
     model = tmp_path / "model.json"
     model.write_bytes((site / "model.hush").read_bytes())

@@ -122,15 +122,6 @@ def test_the_guilty_feature_is_on_top(make):
     assert np.array_equal(shares[:10].argmax(axis=1), guilty)
 
 
-def test_merged_sites_explain_as_one_place_does():
-    X, _ = planted()
-    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(6)), named=False)
-    plan = Plan.draw(schema, random_state=0)
-    halves = Sketch.from_data(plan, X[::2]) + Sketch.from_data(plan, X[1::2])
-    whole = HushTable.from_counts(Sketch.from_data(plan, X)).explain(X)
-    assert np.array_equal(HushTable.from_counts(halves).explain(X), whole)
-
-
 def test_a_release_finds_the_guilty_feature():
     pytest.importorskip("opendp")
     X, guilty = planted(n=10_000)

@@ -1,16 +1,12 @@
 """A saved model is read for ever, and scores as on the day when it was saved."""
 
-import importlib.util
 import json
 
 import pytest
 
 import places
 
-SCRIPT = places.GOLDEN / "make_models.py"
-_spec = importlib.util.spec_from_file_location("make_models", SCRIPT)
-models = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(models)
+models = places.script(places.GOLDEN / "make_models.py")
 EXPECTED = json.loads(models.EXPECTED.read_text())
 
 pytestmark = pytest.mark.usefixtures("each_build")

@@ -218,16 +218,6 @@ def test_sets_of_categories_have_two_sides():
     assert at == len(family.subsets)
 
 
-def test_draws_are_reproducible_and_differ_by_seed():
-    schema = unit_schema(3)
-    for detector in ("hushtable", "lsh_itables"):
-        a = Plan.draw(schema, detector=detector, random_state=5)
-        assert a.plan_id == Plan.draw(schema, detector=detector, random_state=5).plan_id
-        assert a.plan_id != Plan.draw(schema, detector=detector, random_state=6).plan_id
-        fresh = Plan.draw(schema, detector=detector).plan_id
-        assert fresh != Plan.draw(schema, detector=detector).plan_id
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -240,6 +230,11 @@ def test_draws_are_reproducible_and_differ_by_seed():
         ({"detector": "lsh_itables", "max_samples": 0}, "max_samples=0"),
         ({"detector": "lsh_itables", "max_samples": 65_537}, "max_samples=65537"),
         ({"detector": "lsh_itables", "n_cells": 64}, "n_cells"),
+        ({"detector": "ace", "n_bits": 0}, "n_bits=0"),
+        ({"detector": "ace", "n_bits": 17}, "n_bits=17"),
+        ({"detector": "ace", "max_samples": 10}, "max_samples"),
+        ({"detector": "rs_hash", "max_samples": 65_537}, "max_samples=65537"),
+        ({"detector": "rotated_rs_hash", "n_tables": 0}, "n_tables=0"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):

@@ -49,12 +49,18 @@ SCORES = {
 }
 
 
-@pytest.mark.parametrize("draw", DRAWS)
+def drawn(draw, schema, seed):
+    if draw == "marginals":
+        return Plan.marginals(schema)
+    return Plan.draw(schema, random_state=seed, **DRAWS[draw])
+
+
+@pytest.mark.parametrize("draw", [*DRAWS, "marginals"])
 @few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_counts_equal_the_oracles(draw, data, seed):
     schema, rows = data
-    plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    plan = drawn(draw, schema, seed)
     sketch = Sketch.from_data(plan, as_table(schema, rows))
     assert sketch.counts.tolist() == naive.count(plan, rows)
 
@@ -65,22 +71,9 @@ def test_counts_equal_the_oracles(draw, data, seed):
 def test_samples_of_all_rows_count_all_rows(draw, data, seed):
     """Samples go through a kernel of their own."""
     schema, rows = data
-    plan = (
-        Plan.marginals(schema)
-        if draw == "marginals"
-        else Plan.draw(schema, random_state=seed, **DRAWS[draw])
-    )
-    table = as_table(schema, rows)
+    plan, table = drawn(draw, schema, seed), as_table(schema, rows)
     sampled = Sketch.from_data(plan, table, max_samples=1000, random_state=0)
     assert sampled.counts.tolist() == Sketch.from_data(plan, table).counts.tolist()
-
-
-@given(data=schemas_and_rows())
-def test_marginal_counts_equal_the_oracles(data):
-    schema, rows = data
-    plan = Plan.marginals(schema)
-    sketch = Sketch.from_data(plan, as_table(schema, rows))
-    assert sketch.counts.tolist() == naive.count(plan, rows)
 
 
 @pytest.mark.parametrize("draw", DRAWS)
@@ -116,17 +109,6 @@ def test_second_pass_counts_the_denser_rows(data, seed):
     dense = [row for row, u in zip(rows, units, strict=True) if u * len(rows) >= sum(units)]
     assert second.counts.tolist() == naive.count(plan, dense)
     assert 0 < second.n_rows <= len(rows)
-
-
-def test_threshold_of_the_second_pass_needs_counts_only():
-    # The rows' mean of S1 is the cells' mean of log2(c + 1), weighted by the counts.
-    X = np.random.default_rng(0).normal(size=(300, 3))
-    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(3)))
-    plan = Plan.draw(schema, n_tables=10, random_state=0)
-    counts = Sketch.from_data(plan, X).counts
-    each = naive.scores(plan, counts.tolist(), X.tolist(), lambda c: np.log2(c + 1))
-    from_counts = (counts * np.log2(counts + 1)).sum() / (10 * len(X))
-    assert np.mean(each) == pytest.approx(from_counts, rel=1e-12)
 
 
 @pytest.mark.parametrize(

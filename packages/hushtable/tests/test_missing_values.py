@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, Schema
-from hushtable.data import read, understand
+from hushtable.data import read
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import schema_from_data
@@ -106,12 +106,6 @@ def test_it_makes_no_difference_whether_somebody_can_be_asked(tmp_path, attended
     expected = [[np.nan, 1], [9.99, 2], [99.9, 3], [np.nan, 4]]
     np.testing.assert_array_equal(rows(str(tmp_path / "rows.csv")), expected)
     np.testing.assert_array_equal(rows(np.nan_to_num(np.array(expected), nan=999.0)), expected)
-
-
-def test_what_is_proposed_for_a_missing_value_names_it():
-    texts = [f"{x:.2f}" for x in np.random.default_rng(0).normal(5, 1, 60)]
-    [one] = understand(pa.table({"x": [*texts, "9999999"]}))
-    assert one.option == "--missing 9999999"
 
 
 # --- any table, any options -----------------------------------------------------------------------

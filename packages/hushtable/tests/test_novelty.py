@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
-from hushtable.errors import DataError, UsageError
+from hushtable.errors import UsageError
 from hushtable.plans.draws import NOVELTY
 from hushtable.scores.scorer import Scorer
 
@@ -131,11 +131,6 @@ def test_a_model_of_one_kind_does_not_go_on_as_the_other(X, detector):
     with pytest.raises(UsageError, match="was fitted with novelty=True"):
         detector.set_params(novelty=False).partial_fit(X)
     assert detector.sketch_ == before
-
-
-def test_one_clean_row_is_not_enough(X):
-    with pytest.raises(DataError, match="1 sample"):
-        HushTable(novelty=True).fit(X[:1])
 
 
 @pytest.mark.parametrize(("n", "d"), [(214, 5), (214, 30), (3000, 30)])

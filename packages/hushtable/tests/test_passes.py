@@ -139,14 +139,6 @@ def test_rows_that_all_score_alike_are_all_counted():
     assert len(np.unique(detector.score_samples(X))) == 1
 
 
-def test_without_a_gate_the_mean_is_the_threshold(X):
-    first = HushTable(passes=1, random_state=0).fit(X).sketch_
-    second = first.plan.second_pass(first)
-    assert second.gate_cell is None
-    _, means = _means(first, X)
-    assert Sketch.from_data(second, X).n_rows == (means >= means.mean()).sum()
-
-
 # --- adding rows ------------------------------------------------------------------------------
 
 

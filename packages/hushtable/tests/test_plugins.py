@@ -4,6 +4,8 @@ import importlib
 import json
 import sys
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from hushtable import files, load, plugins
@@ -157,3 +159,11 @@ def test_what_needs_a_package_that_is_not_there(monkeypatch):
         PluginError, match=r"--omop needs the package hushtable-connect.*pip install"
     ):
         plugins.extension("omop", "--omop", "connect")
+
+
+@pytest.mark.usefixtures("install")
+def test_what_is_built_in_needs_no_other_reader(tmp_path):
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for rows in (tmp_path / "a.csv", np.ones((2, 2)), pa.table({"a": [1.0]})):
+        as_reader(rows)
+    assert registry._plugins_loaded == []

@@ -105,6 +105,9 @@ def test_fit_predict_returns_the_labels(X):
     assert (labels == ours.labels_).all()
     assert labels[0] == 1
     assert ours.classes_.tolist() == [0, 1]
+    plain = HushTable(n_tables=20, random_state=0).fit(X)
+    np.testing.assert_array_equal(ours.decision_scores_, -plain.score_samples(X))
+    np.testing.assert_array_equal(ours.decision_function(X), ours.decision_scores_)
 
 
 def test_an_adapter_is_a_base_detector_and_stays_an_estimator(X):

@@ -16,7 +16,6 @@ from hushtable import (
     RSHash,
     Schema,
     Sketch,
-    load,
 )
 from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, PrivacyError, UsageError
@@ -110,19 +109,6 @@ def test_weights_threads_and_batches_leave_counts_alone(tmp_path):
     np.testing.assert_array_equal(read.counts, once.counts)
     sampled = Sketch.from_data(plan, X, max_samples=100, random_state=0)
     assert sampled.counts.sum() == 100
-
-
-def test_plans_and_counts_survive_files(tmp_path, merged):
-    _, (north, south) = merged
-    for model in (HushTable(random_state=0).fit(rows(200)).sketch_, north + south):
-        plan = Plan.ranks(model)
-        plan.save(tmp_path / "ranks.hush")
-        again = load(tmp_path / "ranks.hush")
-        assert again.plan_id == plan.plan_id
-        counts = Sketch.from_data(again, rows(100))
-        counts.save(tmp_path / "counts.hush")
-        np.testing.assert_array_equal(load(tmp_path / "counts.hush").counts, counts.counts)
-        assert Ranks(load(tmp_path / "counts.hush"), Scorer(model)).shares[-1] == 1.0
 
 
 @pytest.mark.parametrize(

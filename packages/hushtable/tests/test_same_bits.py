@@ -1,6 +1,5 @@
 """Plans, counts, scores, thresholds and explanations are the same bits everywhere."""
 
-import importlib.util
 import json
 import os
 import platform
@@ -14,9 +13,7 @@ from hushtable import Plan, Sketch
 from hushtable.data.readers import reader
 
 BITS = places.GOLDEN / "bits.py"
-_spec = importlib.util.spec_from_file_location("bits", BITS)
-bits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(bits)
+bits = places.script(BITS)
 EXPECTED = json.loads(bits.EXPECTED.read_text())
 
 pytestmark = pytest.mark.usefixtures("each_build")

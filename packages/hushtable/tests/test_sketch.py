@@ -120,16 +120,6 @@ def test_the_largest_weight_stays_with_the_counts(tmp_path, rng):
         assert load(tmp_path / "s.hush").largest_weight == weight
 
 
-@given(data=schemas_and_rows(), seed=st.integers(0, 99))
-def test_a_row_falls_into_exactly_one_cell_of_each_table(data, seed):
-    schema, rows = data
-    plan = Plan.draw(schema, n_tables=6, random_state=seed)
-    one = Sketch.from_data(plan, as_table(schema, rows[:1]))
-    per_table = np.add.reduceat(one.counts, plan.family.offsets[:-1])
-    assert per_table.tolist() == [1] * 6
-    assert one.counts.max() == 1
-
-
 def test_a_sample_counts_each_table_alike_and_is_marked(rng):
     X = rng.normal(size=(40_000, 2))
     schema = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(2)))

@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import zipfile
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import fsspec
@@ -24,10 +23,10 @@ import scipy.sparse
 import xlsxwriter
 from pyarrow import feather, ipc, parquet
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch, plugins
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.cli import main
-from hushtable.data import read, register_format, register_source
-from hushtable.data.readers import FileLayout, as_reader, json_lines, registry
+from hushtable.data import read
+from hushtable.data.readers import FileLayout, as_reader, json_lines
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
 ROWS = {"age": [30.5, 40.0, None, 51.25], "ward": ["north", "south", "é", None]}
@@ -708,58 +707,7 @@ def test_half_a_character_in_a_frame_is_a_question_or_an_unlisted_category():
         assert (sketch.n_rows, sketch.outside()) == (3, {"a": 1})
 
 
-# Readers of other packages
-
-
-class Odd:
-    rows = TABLE
-
-
-def plugin():
-    register_format("odd", [".odd"], lambda path, texts: TABLE)
-    register_source(lambda data: isinstance(data, Odd), lambda data: data.rows)
-    register_source(
-        lambda data: isinstance(data, str) and data.startswith("odd://"), lambda data: TABLE
-    )
-
-
-@pytest.fixture
-def entry_point(monkeypatch):
-    """Install a package, as far as its entry point tells; return how often one was looked for."""
-    asked = []
-
-    def entry_points(group):
-        asked.append(group)
-        return [EntryPoint("odd", f"{__name__}:plugin", group)]
-
-    monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
-    monkeypatch.setattr(plugins, "entry_points", entry_points)
-    plugins.points.cache_clear()
-    monkeypatch.setattr(registry, "URLS", [])
-    monkeypatch.setattr(registry, "FAILED", [])
-    monkeypatch.setattr(registry, "_plugins_loaded", [])
-    monkeypatch.setattr(registry, "FORMATS", registry.FORMATS.copy())
-    monkeypatch.setattr(registry, "SOURCES", registry.SOURCES.copy())
-    yield asked
-    plugins.points.cache_clear()
-
-
-@pytest.mark.parametrize("data", ["file", Odd(), "odd://x"])
-def test_readers_of_other_packages(entry_point, tmp_path, data):
-    as_reader(TABLE), as_reader(np.ones((2, 2))), as_reader(saved(tmp_path / "a.csv", CSV))
-    assert not entry_point  # what is built in needs no other
-    if data == "file":
-        data = saved(tmp_path / "a.odd", "x")
-    for _ in range(2):
-        assert next(as_reader(data).read()).to_pylist() == TABLE.to_pylist()
-    assert entry_point == ["hushtable.readers"]
-
-
-@pytest.mark.usefixtures("entry_point")
-def test_a_reader_of_another_package_that_fails(monkeypatch):
-    monkeypatch.setitem(globals(), "plugin", lambda: 1 / 0)
-    with pytest.raises(DataError, match=r"the reader 'odd' \(.*plugin\) failed: division"):
-        as_reader(object())
+# Options
 
 
 @pytest.mark.parametrize(

@@ -143,14 +143,6 @@ def test_times_of_day_are_seconds():
     np.testing.assert_array_equal(found, [0, 38100, 25510, 600, 47100, np.nan, np.nan, np.nan])
 
 
-def test_missing_words_and_numbers_are_missing_however_they_are_written():
-    reading = Reading(missing=("ERR", "-9999"))
-    texts = reading.without_missing(pa.array([" ERR", "-9999.00", "-9.999,0", "9999", "err", None]))
-    assert texts.to_pylist() == [None, None, None, "9999", "err", None]
-    typed = reading.without_missing(pa.array([-9999.0, 9999.0, None]))
-    assert typed.to_pylist() == [None, 9999.0, None]
-
-
 def test_a_reading_comes_back_from_json():
     reading = Reading(
         ("ERR",),

@@ -130,7 +130,7 @@ def test_words_beside_merged_rows_have_the_same_limits():
         one = reasons._reason(0, 1.0, pa.record_batch({"age": [float(x)]}), 0)
         far = re.search(r"is (above|below) ([\d.]+)% of the merged rows", one.words)
         assert {"": None, "low": "below", "high": "above"}[one.phrase.direction] == (far and far[1])
-        assert far is None or float(far[2]) >= 90.0
+        assert far is None or 90.0 <= float(far[2]) <= 99.9
 
 
 def test_what_is_missing_is_said_with_its_share():

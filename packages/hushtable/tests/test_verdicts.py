@@ -7,6 +7,7 @@ import math
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -85,6 +86,14 @@ def test_counts_are_those_of_the_rows_of_each_verdict(fitted):
     for counts, verdict in ((found.outliers, 1), (found.fine, 0)):
         np.testing.assert_array_equal(counts, Sketch.from_data(plan, X[y == verdict]).counts)
     assert (found.n_outliers, found.n_fine, found.n_rows) == (y.sum(), (1 - y).sum(), len(y))
+
+
+def test_counts_below_zero_are_refused(fitted):
+    verdicts = Verdicts.from_data(fitted.plan_, *some())
+    counts = verdicts.outliers.copy()
+    counts[0], counts[1] = -1, counts[:2].sum() + 1  # as many rows in each table as before
+    with pytest.raises(PlanError, match="outliers needs the same rows in each table"):
+        replace(verdicts, outliers=counts)
 
 
 def test_rows_with_both_verdicts_are_told(fitted):
@@ -281,14 +290,6 @@ def test_a_detector_is_saved_with_its_verdicts(tmp_path, detector):
     np.testing.assert_array_equal(
         load(tmp_path / "n.hush").score_samples(rows()), detector.forget().score_samples(rows())
     )
-
-
-def test_verdicts_are_saved_by_themselves(tmp_path, fitted):
-    X, y = some()
-    verdicts = Verdicts.from_data(fitted.plan_, X, y)
-    verdicts.save(tmp_path / "v.hush")
-    assert (tmp_path / "v.hush").stat().st_mode & 0o777 == 0o600
-    assert load(tmp_path / "v.hush") == verdicts
 
 
 def test_a_pickle_scores_the_same(detector):

@@ -64,6 +64,17 @@ def golden(*kinds: str) -> list[bytes]:
     return [content for content in found if files.unpack(content, "golden").kind in kinds]
 
 
+def saved(*things: Any) -> list[bytes]:
+    """Return the files of what can be saved."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        for thing in things:
+            thing.save(path)
+            found.append(path.read_bytes())
+    return found
+
+
 @cache
 def registered() -> list[bytes]:
     """Return files of the draws that are registered and have no golden file."""
@@ -72,10 +83,7 @@ def registered() -> list[bytes]:
     for name in sorted(set(detectors()) - {plan["detector"] for plan in plans}):
         plan = Plan.draw(_schema(), detector=name, n_tables=3, random_state=0)
         sketch = Sketch.from_data(plan, _rows())
-        with tempfile.TemporaryDirectory() as folder:
-            for thing in (plan, sketch, sketch.release(1.0)):
-                thing.save(f"{folder}/a.hush")
-                found.append(Path(folder, "a.hush").read_bytes())
+        found += saved(plan, sketch, sketch.release(1.0))
     return found
 
 
@@ -128,13 +136,8 @@ def of_rounds() -> list[bytes]:
     parts = [Submission.from_bytes(submission(n), n, open_, NOW) for n in NAMES[:2]]
     ledger = parts[0].ledger + parts[1].ledger
     counts = (parts[0].words + parts[1].words).view(np.int64)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x"
-        Sealed(layout, counts, ledger).save(path)
-        sealed = path.read_bytes()
-        layout.save(path)
-        sent = [sealed, submission("north"), sealed_secret()]
-        return [round_().content, open_.content, path.read_bytes(), *sent]
+    laid, sealed = saved(layout, Sealed(layout, counts, ledger))
+    return [round_().content, open_.content, laid, sealed, submission("north"), sealed_secret()]
 
 
 @cache
@@ -150,31 +153,19 @@ def signed() -> bytes:
     counts = (parts[0].words + parts[1].words).view(np.int64)
     result = Release(asked.plan, counts, parts[0].ledger + parts[1].ledger)
     digests = {part.site: part.digest for part in parts}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x"
-        with_seal(asked, result, digests, keys("lead")).save(path)
-        return path.read_bytes()
+    return saved(with_seal(asked, result, digests, keys("lead")))[0]
 
 
 @cache
 def detector() -> bytes:
     """Return the file of a fitted detector."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x"
-        HushTable(n_tables=3, random_state=0).fit(_rows()).save(path)
-        return path.read_bytes()
+    return saved(HushTable(n_tables=3, random_state=0).fit(_rows()))[0]
 
 
 def private_files() -> list[bytes]:
     """Return a file of keys, a card, an officer's approval, and a secret."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "north"
-        keys("north").save(path)
-        secret = path.read_bytes()
-        keys("north").card.save(path)
-        card = path.read_bytes()
-        Approval.sign(round_(), keys("north")).save(path)
-        return [secret, card, path.read_bytes(), b"0f" * 32 + b"\n"]
+    own = keys("north")
+    return [*saved(own, own.card, Approval.sign(round_(), own)), b"0f" * 32 + b"\n"]
 
 
 def policy() -> str:

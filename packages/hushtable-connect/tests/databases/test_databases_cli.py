@@ -1,7 +1,6 @@
 """Databases from the command line."""
 
 import pytest
-from test_databases import Store
 
 from hushtable.cli import main
 
@@ -37,9 +36,3 @@ def test_a_password_is_never_printed(tmp_path, monkeypatch, capsys, made, comman
     assert "127.0.0.1:1/d" in said.err
     assert "Hush99" not in said.out + said.err
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_a_query_is_asked_for(tmp_path, capsys):
-    url = Store("sqlite", tmp_path).url
-    assert main(["fit", url, "-o", str(tmp_path / "m.hush")]) == 2
-    assert "a database needs a query: --query 'SELECT ... FROM ...'" in capsys.readouterr().err

@@ -57,16 +57,13 @@ def test_scores_of_numbers_and_categories_are_the_same_bits(detector):
 
 
 @pytest.mark.parametrize("detector", scored.DETECTORS)
-@pytest.mark.parametrize("name", scored.SETS[:2])
-def test_scores_of_labelled_sets_are_the_same_bits(data_dir, name, detector):
-    check_same(scored.of_set(data_dir, name, detector, 500))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("detector", scored.DETECTORS)
-@pytest.mark.parametrize("name", scored.SETS)
-def test_scores_of_all_labelled_sets_are_the_same_bits(data_dir, name, detector):
-    check_same(scored.of_set(data_dir, name, detector))
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [(name, 500) for name in scored.SETS[:2]]
+    + [pytest.param(name, 5_000, marks=pytest.mark.slow) for name in scored.SETS],
+)
+def test_scores_of_labelled_sets_are_the_same_bits(data_dir, name, most, detector):
+    check_same(scored.of_set(data_dir, name, detector, most))
 
 
 def test_a_file_holds_one_matrix_where_columns_have_no_names(rng, tmp_path):

@@ -78,11 +78,6 @@ def test_counts_and_their_files_are_models_alike(name):
     assert there.threshold == here.threshold or np.isnan([there.threshold, here.threshold]).all()
 
 
-def test_a_release_says_that_it_holds_no_exact_counts():
-    content = json.loads(portable.written(Model.of(GOLDEN / "hushtable.release.hush")))
-    assert content["exact_counts"] is False
-
-
 # --- what is refused ------------------------------------------------------------------------------
 
 

@@ -1,7 +1,6 @@
 """The example service: the library's answers, its words for bad rows, and many at once."""
 
 import asyncio
-import importlib.util
 import json
 from importlib.util import find_spec
 
@@ -41,10 +40,7 @@ def model(tmp_path_factory):
 def app(model):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HUSHTABLE_MODEL", str(model[0]))
-        spec = importlib.util.spec_from_file_location("service", EXAMPLE)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return module.app
+        return places.script(EXAMPLE).app
 
 
 def ask(app, *requests):
@@ -84,14 +80,10 @@ def test_true_is_the_category_true_and_no_number(app, model):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([{"age": 41}], "row 0 has no value ['pulse', 'ward', 'dead']"),
         ([{**ROW, "pulse": "fast"}], "column 'pulse': 'fast' in row 0 is no number"),
-        ([ROW, {**ROW, "pulse": "fast"}], "mixes types"),
         ([{**ROW, "pulse": float("inf")}], "contains infinity: feature 'pulse'"),
-        ([{**ROW, "age": 2**53 + 1}], "column 'age' holds the integer 9007199254740993: "),
         ([{**ROW, "age": 10**400}], "column 'age' holds the integer of 1,329 bits: "),
         ([{**ROW, "ward": "\ud800"}], "column 'ward' holds '\\ud800' in row 0: half a character"),
-        ([], "no rows"),
         ([ROW] * 1_001, "at most 1000"),
         ([{**ROW, "pulse": [70]}], "valid number"),
         ({"rows": [ROW]}, "valid list"),

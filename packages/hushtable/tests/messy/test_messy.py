@@ -10,26 +10,6 @@ from messy_judge import command_line, judge
 from messy_tables import N_ODD, labelled, sensors
 
 from hushtable import data
-from hushtable.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process."""
-
-    def run(*arguments):
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        return Ran(code, *capsys.readouterr())
-
-    return run
-
-
-class Ran:
-    """What a command did."""
-
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
 
 
 def some(names):

@@ -12,7 +12,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.audit import bounds
 from hushtable.audit.audit import audit_canaries, audit_neighbours, audit_noise, audit_replay
 from hushtable.audit.bounds import Finding
-from hushtable.errors import PrivacyError, UsageError
+from hushtable.errors import UsageError
 from hushtable.privacy.accounting import rho_from_epsilon
 from hushtable.privacy.budget import calibrated_scale
 from hushtable.privacy.mechanisms import Sensitivity, add_noise
@@ -374,11 +374,3 @@ def test_words_say_the_verdict():
     assert finding.words() == (
         "attack: epsilon is at least 3.46 (95% confidence, 100 trials); the claim of 1 is rejected"
     )
-
-
-def test_planted_mistakes_cannot_be_had_from_the_package(X):
-    """What the planted range does, a release refuses."""
-    from hushtable import HushTable
-
-    with pytest.raises(PrivacyError, match="read off the data"):
-        HushTable().fit(X).sketch_.release(1.0)

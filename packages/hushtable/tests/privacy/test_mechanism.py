@@ -122,13 +122,6 @@ def test_counts_stay_as_they_were():
     assert np.array_equal(counts, np.arange(10))
 
 
-def test_progress_adds_up():
-    done = []
-    add_noise(np.zeros(10_001, np.int64), GAUSSIAN, 5.0, progress=done.append)
-    assert sum(done) == 10_001
-    assert len(done) > 1
-
-
 @pytest.mark.parametrize("tables", [1, 7, 100, 1555])
 @pytest.mark.parametrize("scale", [2.0, 45.3088, 1234.5])
 def test_opendps_own_map_agrees_with_the_cost(tables, scale):

@@ -91,11 +91,6 @@ def test_projection_is_the_closest_point_of_the_simplex(noisy, total):
     assert (noisy[found == 0] <= shift.mean() + slack).all()
 
 
-def test_projection_leaves_exact_counts_alone():
-    counts = np.array([5.0, 0.0, 3.0, 2.0])
-    assert np.allclose(onto_simplex(counts, 10.0), counts)
-
-
 def test_span_finds_the_rows_and_joins_bins_where_it_must():
     narrow = np.zeros(128)
     narrow[40:44] = 1000.0

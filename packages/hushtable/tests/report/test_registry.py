@@ -118,6 +118,8 @@ def test_sites_and_earlier_releases_are_told():
     two, later = (entry(MERGED[kind]()) for kind in ("two sites", "with an earlier one"))
     assert two["deployment"]["deployment_model"]["model_name"] == "Federated"
     assert "for a person at all 2 of them" in two["deployment"]["accounting"]["composition"]
+    alone = two["deployment"]["deployment_model"]["release_type_details"]
+    assert "names no earlier release" in alone
     model = later["deployment"]["deployment_model"]
     assert (model["model_name"], model["release_type"]) == ("Central", "Many releases")
     assert "earlier releases on the same rows: hushtable" in model["release_type_details"]
