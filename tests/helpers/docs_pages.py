@@ -312,6 +312,7 @@ PAGES = {
     "docs/concepts/score.md": Page(),
     "docs/concepts/sketch.md": Page(),
     "docs/consortium.md": Page(needs=ROUNDS, slow=True),
+    "docs/context.md": Page(needs=("opendp",)),
     "docs/databases.md": Page(needs=("duckdb",)),
     "docs/explanations.md": Page(
         slow=True,

@@ -6,6 +6,7 @@ only the drawn arrays of a plan.
 
 import itertools
 import math
+from types import SimpleNamespace
 
 LEVELS = 65_280
 
@@ -66,6 +67,31 @@ def random_feature_cells(plan, row):
         found.append(offset + (code if size == 2 ** int(depth) else fmix32(code) % size))
         offset += size
     return found
+
+
+def contextual_cells(plan, row):
+    """The cell of a row in each table of a Contextual plan, counted from the first of all."""
+    family = plan.family
+
+    def parts(prefix, most):
+        names = ("depth", "feature", "cut", "missing", "subsets")
+        arrays = {name: getattr(family, prefix + name) for name in names}
+        part = SimpleNamespace(**arrays, max_cells=most)
+        found = random_feature_cells(SimpleNamespace(family=part, schema=plan.schema), row)
+        sizes = [min(2 ** int(depth), most) for depth in part.depth]
+        return [cell - sum(sizes[:t]) for t, cell in enumerate(found)]
+
+    behaviours = parts("", family.cells)
+    if family.own:
+        contexts = [code(plan.schema.features[family.own - 1], row[family.own - 1])]
+        contexts *= len(behaviours)
+    else:
+        contexts = parts("context_", family.contexts)
+    size = family.contexts * family.cells
+    return [
+        t * size + context * family.cells + behaviour
+        for t, (context, behaviour) in enumerate(zip(contexts, behaviours, strict=True))
+    ]
 
 
 def marginal_cells(plan, row):
@@ -178,6 +204,7 @@ def sim_hash_cells(plan, row):
 
 
 FIND = {
+    "Contextual": contextual_cells,
     "EquiWidth": marginal_cells,
     "RandomFeature": random_feature_cells,
     "RandomProjection": projection_cells,
@@ -192,11 +219,16 @@ def cells(plan, row):
 
 
 def gains(plan, values, limits, row):
-    """What the row's cells would gain, over all tables, by another value of each feature."""
+    """What the row's cells would gain, over all tables, by another value of each feature.
+
+    By a column of the context, a row gains nothing: the context stays.
+    """
     family, features = plan.family, plan.schema.features
-    own = random_feature_cells(plan, row)
+    own = cells(plan, row)
     found = [0.0] * len(features)
     for j, feature in enumerate(features):
+        if j not in family.feature:
+            continue
         if feature.kind == "categorical":
             others = feature.categories
         else:
@@ -204,7 +236,7 @@ def gains(plan, values, limits, row):
             cuts = [int(c) for c, f in zip(family.cut, family.feature, strict=True) if f == j]
             levels = [0, *(c - 1 for c in cuts)] if feature.high > feature.low else [0]
             others = [Level(level) for level in levels]
-        reached = [random_feature_cells(plan, [*row[:j], other, *row[j + 1 :]]) for other in others]
+        reached = [cells(plan, [*row[:j], other, *row[j + 1 :]]) for other in others]
         for t, cell in enumerate(own):
             if values[cell] < limits[t]:
                 best = max([values[cell], *(values[cells[t]] for cells in reached)])

@@ -192,7 +192,7 @@ def test_too_little_memory_is_an_error_as_anywhere():
     gains = np.empty((0, 2**44))  # columns: each is to have a row of sums
     functions, reached = family._apart.functions[False], family.reachable
     with pytest.raises(MemoryError, match="gain_random_feature"):
-        kernel(codes, functions, reached, nothing, nothing, gains, nothing)
+        kernel(codes, functions, None, None, reached, nothing, nothing, gains, nothing)
 
 
 @built_here

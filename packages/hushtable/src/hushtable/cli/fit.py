@@ -22,7 +22,7 @@ from hushtable.cli.rows import (
     understanding_blocks,
     understanding_facts,
 )
-from hushtable.data.options import names_in, notes
+from hushtable.data.options import first_names, names_in, notes
 from hushtable.data.readers import Reader
 from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
@@ -34,7 +34,7 @@ _Passes = Annotated[
     option(
         "auto|1|2",
         "2 counts the denser rows once more (hushtable): slower, more accurate; auto does, except "
-        "with --novelty.",
+        "with --novelty and --context.",
     ),
 ]
 _Novelty = Annotated[
@@ -66,6 +66,7 @@ def fit(
     tables: options.Tables = 100,
     passes: _Passes = "auto",
     novelty: _Novelty = False,
+    context: options.Context = None,
     contamination: _Contamination = "auto",
     seed: options.Seed = None,
     threads: options.Threads = -1,
@@ -85,7 +86,7 @@ def fit(
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
     """
-    settings = _settings(detector, passes, novelty)
+    settings = _settings(detector, passes, novelty, context)
     settings |= {
         "n_tables": tables,
         "contamination": _contamination(contamination),
@@ -110,14 +111,20 @@ def fit(
     return CommandResult(facts, _blocks(model, facts, target))
 
 
-def _settings(detector: Detector, passes: str, novelty: bool) -> dict[str, Any]:
+def _settings(
+    detector: Detector, passes: str, novelty: bool, context: str | None
+) -> dict[str, Any]:
     """Return the settings that one detector has."""
     if passes not in ("auto", "1", "2"):
         raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
     if detector is HUSHTABLE:
-        return {"passes": passes if passes == "auto" else int(passes), "novelty": novelty}
-    if passes == "2" or novelty:
-        raise UsageError(f"{'--novelty' if novelty else '--passes 2'} needs --detector hushtable")
+        times = passes if passes == "auto" else int(passes)
+        names = None if context is None else names_in(context)
+        return {"passes": times, "novelty": novelty, "context": names}
+    given = {"--novelty": novelty, "--context": context is not None, "--passes 2": passes == "2"}
+    if any(given.values()):
+        one = next(name for name, there in given.items() if there)
+        raise UsageError(f"{one} needs --detector hushtable")
     return {}
 
 
@@ -152,7 +159,7 @@ def _fitted(
     persons, ranges = "person" in given, "schema" in given
     passes = 2 + persons - ranges + (settings["contamination"] != "auto")
     if "passes" in settings:
-        once = settings["passes"] == 1 or settings["novelty"]
+        once = settings["passes"] == 1 or settings["novelty"] or settings["context"] is not None
         passes += 1 if once else READINGS
     elif "max_samples" in model.get_params() and reader.n_rows is None:
         passes += 1  # to sample rows, it must know their number
@@ -188,6 +195,8 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
     )
     yield from persons_blocks(model.persons_)
     yield f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical."
+    if model.plan_.context:
+        yield f"Rows are compared within their context: {first_names(model.plan_.context)}."
     yield f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers."
     yield from tally_blocks(schema, model.sketch_.tally, facts["rows"])
     yield f"Wrote {target}."

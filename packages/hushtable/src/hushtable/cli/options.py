@@ -106,6 +106,14 @@ Person: TypeAlias = Annotated[
         "Column that tells persons, and is no feature: of each, so many rows at most are counted.",
     ),
 ]
+Context: TypeAlias = Annotated[
+    str | None,
+    option(
+        "A,B,...",
+        "Columns that say what a row is compared with, such as ward,month (hushtable): the others "
+        "are unusual for these, or not.",
+    ),
+]
 Values: TypeAlias = Annotated[
     bool,
     flag("--values", "Also show ranges and categories read off rows; public ones always are."),

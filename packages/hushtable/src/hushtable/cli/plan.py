@@ -16,6 +16,7 @@ from hushtable.cli.output import Target
 from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.schema import read_schema
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.options import names_in
 from hushtable.data.schema import Schema
 from hushtable.describe.plan import n_tables
 from hushtable.errors import FileError, PlanError, UsageError
@@ -227,6 +228,7 @@ def draw(
     participations: _Participations = 1,
     apart: _Apart = 1,
     novelty: _Novelty = False,
+    context: options.Context = None,
     secret: _Secret = None,
     key: _Key = None,
     trust: _Trust = None,
@@ -250,6 +252,8 @@ def draw(
     }  # fmt: skip
     if novelty:
         terms["novelty"] = True
+    if context is not None:
+        terms["context"] = names_in(context)
     if tables is not None or epsilon is None:
         terms["n_tables"] = 100 if tables is None else tables
     plan, lines, more = _drawn(features, terms, seed, secret, key, trust)
@@ -291,7 +295,13 @@ def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | 
 
 
 def _notes(plan: Plan, counts: Any) -> Sequence[str]:
-    """Say what follows from the marginals, or from their absence."""
+    """Say what follows from the marginals, or from their absence, and from a context."""
+    if plan.context and plan.design is not None:
+        return ("The accuracy above was measured without a context.", *_of_marginals(plan, counts))
+    return _of_marginals(plan, counts)
+
+
+def _of_marginals(plan: Plan, counts: Any) -> Sequence[str]:
     if counts is None:
         if (
             plan.design is None

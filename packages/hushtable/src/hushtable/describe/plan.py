@@ -53,6 +53,8 @@ def kind_of_plan(plan: Plan) -> str:
         return ", second pass" + ("" if plan.gate_cell is None else " behind a gate")
     if plan.score == NOVELTY:
         return ", for novelty detection"
+    if plan.context:
+        return f", within the context {', '.join(plan.context)}"
     return " of a second pass" if plan.purpose is Purpose.GATE else ""
 
 

@@ -1,5 +1,6 @@
 """The detectors: HushTable, and those of other papers: LSH iTables, RS-Hash and ACE."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -53,6 +54,13 @@ class HushTable(TableDetector):
         functions, 1,024 cells), features weigh alike, and an empty cell is far below a row. Where
         3% of the rows or more are outliers, the default detects better; a `contamination` above
         0.1 is refused.
+    context : str or sequence of str, optional
+        Columns that say what a row is compared with, such as a ward or a month; the other columns
+        are its behaviour. A row then scores low if its behaviour is unusual for its context, and
+        half as low if it is unusual everywhere. Each table counts pairs of both (see
+        `hushtable.plans.families.Contextual`), in one pass. A context of which few rows were
+        counted is compared with all rows. Of arrays, columns are named by their numbers, as in
+        ``plan_.schema.names``.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
@@ -80,6 +88,7 @@ class HushTable(TableDetector):
         n_tables: int = 100,
         passes: str | int = "auto",
         novelty: bool = False,
+        context: str | Sequence[str] | None = None,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -87,6 +96,7 @@ class HushTable(TableDetector):
         self.n_tables = n_tables
         self.passes = passes
         self.novelty = novelty
+        self.context = context
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -97,6 +107,12 @@ class HushTable(TableDetector):
         if not isinstance(self.novelty, bool | np.bool_):
             raise UsageError(f"novelty={self.novelty!r}: needs True or False")
         super()._check_parameters()
+        if self.context is not None and (self.passes == 2 or self.novelty):
+            other = "novelty=True" if self.novelty else "passes=2"
+            raise UsageError(
+                f"context={self.context!r} with {other}: rows are compared within their context in "
+                "one pass over all rows: leave one of the two out"
+            )
         if not self.novelty:
             return
         if self.passes == 2:
@@ -129,17 +145,44 @@ class HushTable(TableDetector):
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int
     ) -> dict[str, Any]:
         marginals = self._sketch(Plan.marginals(schema), reader, weights)
-        return {"marginals": marginals, "novelty": bool(self.novelty)}
+        drawn_by = {"marginals": marginals, "novelty": bool(self.novelty)}
+        if self.context is None:
+            return drawn_by
+        names = [self.context] if isinstance(self.context, str) else list(self.context)
+        _check_contexts(schema, names, n_rows)
+        return drawn_by | {"context": names}
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        if self.passes == 1 or self.novelty:
+        if self.passes == 1 or self.novelty or self.context is not None:
             return self._sketch(plan, reader, weights)
         return both_passes(plan, reader, weights, self.n_jobs)
 
     @classmethod
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
         passes = 1 if plan.first_counts is None else 2
-        return {**super()._parameters_of(plan), "passes": passes, "novelty": plan.score == NOVELTY}
+        context = plan.context or None
+        return {
+            **super()._parameters_of(plan),
+            "passes": passes if context is None else "auto",
+            "novelty": plan.score == NOVELTY,
+            "context": context,
+        }
+
+
+#: Rows of a context that there have to be on average, for a comparison with it to say anything.
+_ROWS_OF_CONTEXT = 2
+
+
+def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int) -> None:
+    """Raise `UsageError` at a context that next to every row has for itself."""
+    for feature in schema.features:
+        n = len(feature.categories) if feature.name in names else 0
+        if n * _ROWS_OF_CONTEXT > n_rows:
+            raise UsageError(
+                f"context={feature.name!r} has {n:,} different values in {n_rows:,} rows: a row is "
+                "compared with the other rows of its context, and most would have none; name a "
+                "column with fewer values"
+            )
 
 
 class SampledDetector(TableDetector):

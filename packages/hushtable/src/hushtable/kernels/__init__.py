@@ -52,6 +52,7 @@ _BUILT = {
     "_random_feature": [
         *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),
         *("join_values", "rank_codes", "sum_few_random_feature"),
+        *("count_contextual", "count_pairs_contextual", "sum_contextual"),
     ],
     "_row_hash": ["finish_hashes", "fold_words"],
     "_subspace_grid": ["count_subspace_grid", "count_pairs_subspace_grid", "sum_subspace_grid"],

@@ -35,6 +35,9 @@ _COMPARED = tuple(f"{_CODES}, {functions}" for functions in _FUNCTIONS) + tuple(
     f"{_RANKS}, Tuple(({_INTS}, {_INTS}, int8[::1], none, none, {folded}, {_INTS}))"
     for folded in _FOLDED
 )
+#: Functions of a behaviour, which are folded as a rule, and of a context, or none.
+_PAIRED = tuple(f"{_FUNCTIONS[1]}, {context}" for context in (_FUNCTIONS[1], "none"))
+_PLACE = "UniTuple(int64, 3)"
 _REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
 _U = "uint32[::1]"
 _GRID = f"Tuple(({_INTS}, {_INTS}, {_U}, {_U}, {_U}, uint8[::1], uint32[:, ::1], int64))"
@@ -60,8 +63,11 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "join_values": (f"{_FLOATS}, {_PARTS}, {_INTS}, {_FLOATS}", ("",)),
     "gain_random_feature": (
         f"{_CODES}, {{}}, {_REACHABLE}, {_FLOATS}, {_FLOATS}, float64[:, ::1], {_FLOATS}",
-        _FUNCTIONS,
+        (*(f"{one}, none, none" for one in _FUNCTIONS), *(f"{one}, {_PLACE}" for one in _PAIRED)),
     ),
+    "count_contextual": (f"{_CODES}, {{}}, int64, int64, int64, {_WEIGHED}", _PAIRED),
+    "count_pairs_contextual": (f"{_CODES}, {{}}, int64, int64, int64, {_PAIRS}", _PAIRED),
+    "sum_contextual": (f"{_CODES}, {{}}, int64, int64, int64, {_FLOATS}, {_FLOATS}", _PAIRED),
     "count_subspace_grid": (f"{_CODES}, {_GRID}, {_WEIGHED}", ("",)),
     "count_pairs_subspace_grid": (f"{_CODES}, {_GRID}, {_PAIRS}", ("",)),
     "sum_subspace_grid": (f"{_CODES}, {_GRID}, {_FLOATS}, {_FLOATS}", ("",)),

@@ -5,7 +5,7 @@ import numpy as np
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import inlined
 from hushtable.kernels._mix import fold
-from hushtable.kernels._random_feature import concatenate
+from hushtable.kernels._random_feature import concatenate, context_cells
 
 #: Rows that one loop runs over: half of a block, since the gains of all features stay at hand.
 ROWS = 2_048
@@ -49,6 +49,57 @@ def _rare_rows(n, table, cells, limit, total, rare_rows):
 
 
 @inlined
+def _first_cell(t, offsets, place):
+    """Return the first cell of a table; with contexts, its first pair."""
+    if place is None:
+        return offsets[t]
+    return t * place[2]
+
+
+@inlined
+def _contexts(t, start, stop, codes, context, place, scratch, begins):
+    """Write where the cells of each row's context begin in the table; nothing without contexts."""
+    if place is not None:
+        upper, planes = scratch
+        context_cells(t, start, stop, codes, context, place[0], upper, planes, begins)
+        for i in range(stop - start):
+            begins[i] = np.uint16(begins[i] * np.uint16(place[1]))
+
+
+@inlined
+def _within(n, place, begins, cells):
+    """Move cells to their context's; nothing without contexts."""
+    if place is not None:
+        for i in range(n):
+            cells[i] = np.uint16(cells[i] + begins[i])
+
+
+@inlined
+def _best_values(n, codes, patterns, moved, table, cells, own, best):
+    """Write the highest value of each row's own cell, and of those by other bits of one feature."""
+    others, folded, size, place, begins = moved
+    for i in range(n):
+        best[i] = own[i]
+    for p in range(len(patterns)):
+        _changed_cells(n, codes, others, patterns[p], folded, size, cells)
+        _within(n, place, begins, cells)
+        for i in range(n):
+            best[i] = max(best[i], table[cells[i]])
+
+
+@inlined
+def _take_rare(rare, rare_rows, of_rows, of_rare):
+    for i in range(rare):
+        of_rare[i] = of_rows[rare_rows[i]]
+
+
+@inlined
+def _take_values(rare, rare_rows, table, cells, own):
+    for i in range(rare):
+        own[i] = table[cells[rare_rows[i]]]
+
+
+@inlined
 def _write(start, stop, gained, total, gains, totals):
     """Write what a block has gained; not by slices, whose shapes' error takes long to compile."""
     for i in range(stop - start):
@@ -60,7 +111,7 @@ def _write(start, stop, gained, total, gains, totals):
 
 
 @kernel
-def gain_random_feature(codes, functions, reachable, values, limits, gains, totals):
+def gain_random_feature(codes, functions, context, place, reachable, values, limits, gains, totals):
     """Write each row's sum of ``values``, and what another value of each feature would gain.
 
     In table t, the gain by a feature is max(0, v' - v): v is the row's value there, v' the
@@ -72,6 +123,9 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
     one for each feature in it; group g is the functions of ``feature[g]``, whose bits in the
     code are ``bits[g]``, and which can be ``patterns[at[g]..at[g + 1]]``, or, where there are
     none, one bit that can be flipped. ``gains`` (n, d) and ``totals`` (n,) float64.
+
+    ``context`` and ``place`` are None; or those of `count_contextual`, ``place`` being (own, width,
+    size): ``functions`` are then those of the behaviour, and the context stays.
     """
     n, d, first, offsets = codes.shape[1], gains.shape[1], functions[0], functions[6]
     groups, feature, bits, at, patterns = reachable
@@ -80,6 +134,8 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
     rare_rows, cells = np.empty(ROWS, np.int32), np.empty(ROWS, np.uint16)
     own, best = np.empty(ROWS, np.float64), np.empty(ROWS, np.float64)
     total, gained = np.empty(ROWS, np.float64), np.empty((d, ROWS), np.float64)
+    begins, rare_begins = np.empty(ROWS, np.uint16), np.empty(ROWS, np.uint16)
+    scratch = np.empty(ROWS, np.uint16), np.empty((2, ROWS), np.uint8)
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
         total[:] = 0.0
@@ -87,27 +143,26 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
         for t in range(len(offsets) - 1):
             begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
             folded, limit = size < np.int64(1) << (end - begin), limits[t]
-            table = values[offsets[t] : offsets[t + 1]]
+            table = values[_first_cell(t, offsets, place) :]
+            _contexts(t, start, stop, codes, context, place, scratch, begins)
             _full_codes(begin, end, start, stop, codes, functions, halves, full)
             _changed_cells(stop - start, full, EVERY_BIT, np.uint32(0), folded, size, cells)
+            _within(stop - start, place, begins, cells)
             rare = _rare_rows(stop - start, table, cells, limit, total, rare_rows)
-            for i in range(rare):
-                rare_codes[i] = full[rare_rows[i]]
-                own[i] = table[cells[rare_rows[i]]]
+            _take_rare(rare, rare_rows, full, rare_codes)
+            _take_rare(rare, rare_rows, begins, rare_begins)
+            _take_values(rare, rare_rows, table, cells, own)
             for g in range(groups[t], groups[t + 1]):
                 gain = gained[feature[g]]
                 if at[g] == at[g + 1]:
                     _changed_cells(rare, rare_codes, EVERY_BIT, bits[g], folded, size, cells)
+                    _within(rare, place, rare_begins, cells)
                     for i in range(rare):
                         gain[rare_rows[i]] += max(0.0, table[cells[i]] - own[i])
                 else:
-                    others = np.uint32(~bits[g])
-                    for i in range(rare):
-                        best[i] = own[i]
-                    for p in range(at[g], at[g + 1]):
-                        _changed_cells(rare, rare_codes, others, patterns[p], folded, size, cells)
-                        for i in range(rare):
-                            best[i] = max(best[i], table[cells[i]])
+                    reached = patterns[at[g] : at[g + 1]]
+                    moved = np.uint32(~bits[g]), folded, size, place, rare_begins
+                    _best_values(rare, rare_codes, reached, moved, table, cells, own, best)
                     for i in range(rare):
                         gain[rare_rows[i]] += best[i] - own[i]
         _write(start, stop, gained, total, gains, totals)

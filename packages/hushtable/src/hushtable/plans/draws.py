@@ -5,7 +5,7 @@ A new draw is a function, and one call of `register`, here or anywhere else.
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -19,17 +19,26 @@ from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans import families
 from hushtable.plans.families import (
+    MAX_CELLS,
+    Contextual,
     HashFamily,
     RandomFeature,
     RandomProjection,
     SimHash,
     SubspaceGrid,
+    context_columns,
     n_dimensions,
 )
 from hushtable.plans.families import register as register_family
 from hushtable.plans.profile import FIRST, FOR_NOVELTY, MARGINAL_BINS, REFINED, Marginals, Profile
 from hushtable.plans.score_rule import ScoreRule
-from hushtable.privacy.layout import FIRST_PASS_SHARE, GATE_SHARE, MARGINAL_SHARE, RANGE_SHARE
+from hushtable.privacy.layout import (
+    FIRST_PASS_SHARE,
+    GATE_SHARE,
+    MARGINAL_SHARE,
+    RANGE_SHARE,
+    Design,
+)
 
 
 class Purpose(Enum):
@@ -82,11 +91,36 @@ class Draw:
     purpose: Purpose = Purpose.SCORES
     #: Score rules in place of ``score``, by the parameter that asks for one.
     variants: Mapping[str, ScoreRule] = field(default_factory=dict)
+    #: Families in place of ``family``, of draws with some parameters.
+    others: tuple[type[HashFamily], ...] = ()
 
     def score_for(self, parameters: Mapping[str, Any]) -> ScoreRule:
         """Return the score rule of a plan that is drawn with these parameters."""
         asked = (rule for name, rule in self.variants.items() if parameters.get(name))
         return next(asked, self.score)
+
+    def laid_out(self, design: Design | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a draw's parameters, with the layout for a private plan's design.
+
+        Raises `UsageError` if this draw cannot be laid out for it.
+        """
+        in_context = parameters.get("context") is not None
+        if design is None:
+            return dict(parameters)
+        if design.passes == 2 and parameters.get("novelty"):
+            raise UsageError(
+                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
+                "would leave some of them out, which loses accuracy: draw it with one pass"
+            )
+        if design.passes == 2 and in_context:
+            raise UsageError(
+                "passes=2 with context=: rows are compared within their context in one pass over "
+                "all rows: leave passes out"
+            )
+        layout = PRIVATE_PAIRS if in_context else design.parameters()
+        if not set(layout) <= set(self.parameters):
+            raise UsageError(f"detector {self.name!r} has one layout: leave epsilon out")
+        return {**layout, **parameters}
 
     @property
     def parameters(self) -> list[str]:
@@ -112,7 +146,8 @@ def register(draw: Draw) -> Draw:
 
     Raises `UsageError` if another kind, or another family, has its name.
     """
-    register_family(draw.family)
+    for family in (draw.family, *draw.others):
+        register_family(family)
     if DRAWS.setdefault(draw.name, draw) is not draw:
         raise UsageError(f"a draw {draw.name!r} is registered already: rename one")
     return draw
@@ -141,7 +176,7 @@ def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
         if family is None:  # of a later version
             return Purpose.SCORES
         raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(DRAWS)}")
-    if family is not None and type(family) is not draw.family:
+    if family is not None and type(family) not in (draw.family, *draw.others):
         raise PlanError(
             f"a plan of {detector!r} needs the hash family {draw.family.name}, and this one has "
             f"{family.name}: get the plan again from whoever drew it"
@@ -222,7 +257,9 @@ def draw_hushtable(
     max_depth: int | None = None,
     novelty: bool = False,
     tails: bool = True,
-) -> RandomFeature:
+    context: Sequence[str] | None = None,
+    n_contexts: int = 256,
+) -> RandomFeature | Contextual:
     """Draw the refined tables: deep codes folded into few cells, and stratified draws.
 
     Depths are uniform on ``min_depth..max_depth``, 8 to 24 by default, and there are 256 cells a
@@ -238,9 +275,15 @@ def draw_hushtable(
 
     Without ``tails``, and under noise, weights are log(1 + kurtosis), a quarter of the cuts follow
     the quantiles, and none the tails.
+
+    With ``context``, names of columns, these hash functions are drawn of the other columns, the
+    behaviour: 3 to 8 a table, folded into 16 cells. The context has functions of its own: 5 to 12 a
+    table, folded into ``n_contexts`` = 256 cells. A single categorical column has a cell for each
+    value instead, if these are no more than a table has room for, or, under noise, than
+    ``n_contexts`` (see `Contextual`).
     """
     m = whole("n_tables", n_tables, 1, 10_000)
-    defaults = (24, 32, 1024) if novelty else (8, 24, 256)
+    defaults = (24, 32, 1024) if novelty else (8, 24, 256) if context is None else (3, 8, 16)
     low, high, cells = (
         default if given is None else given
         for given, default in zip((min_depth, max_depth, n_cells), defaults, strict=True)
@@ -252,11 +295,69 @@ def draw_hushtable(
     noisy = marginals is not None and marginals.noise_sd > 0.0
     by = FOR_NOVELTY if novelty else REFINED if tails and not noisy else FIRST
     profile = Profile(schema, marginals, by)
-    feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
+    margin = round(min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows) * kernels.LEVELS)
+    if context is None:
+        return replace(_refined(schema, rng, depth, profile, profile.weights, cells), margin=margin)
+    if novelty:
+        raise UsageError("context= and novelty=True do not go together: leave one out")
+    inside = context_columns(schema, context)
+    behaviour = _refined(schema, rng, depth, profile, _weights_of(profile, ~inside), cells)
+    most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
+    own = _own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
+    drawn = None if own else _drawn_context(schema, rng, m, profile, inside, most)
+    return Contextual.paired(behaviour, drawn, own, margin)
+
+
+def _refined(
+    schema: Schema,
+    rng: np.random.Generator,
+    depth: NDArray[np.uint8],
+    profile: Profile,
+    weights: Floats,
+    cells: int,
+) -> RandomFeature:
+    """Draw tables of these depths, stratified over features and cuts."""
+    feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    family = random_feature(schema, rng, depth, feature, position, cells, profile.places)
-    margin = min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows)
-    return replace(family, margin=round(margin * kernels.LEVELS))
+    return random_feature(schema, rng, depth, feature, position, cells, profile.places)
+
+
+#: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.
+#: Measured: see docs/context.md.
+CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
+#: Tables for counts of pairs that will have noise, and contexts of each. Measured: see
+#: docs/context.md.
+PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
+
+
+def _weights_of(profile: Profile, columns: NDArray[np.bool_]) -> Floats:
+    """Return the weights of some of the columns; all of these alike if they are constant."""
+    weights = np.where(columns, profile.weights, 0.0)
+    return weights if weights.any() else columns.astype(np.float64)
+
+
+def _own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
+    """Return the number, from 1, of the column whose values each have a cell; 0 if none has."""
+    [first, *others] = np.flatnonzero(inside).tolist()
+    feature = schema.features[first]
+    fits = len(feature.categories) + 2 <= most
+    return first + 1 if not others and feature.kind == "categorical" and fits else 0
+
+
+def _drawn_context(
+    schema: Schema,
+    rng: np.random.Generator,
+    m: int,
+    profile: Profile,
+    inside: NDArray[np.bool_],
+    contexts: int,
+) -> RandomFeature:
+    bits = math.log2(contexts)
+    if bits % 1.0:
+        raise UsageError(f"n_contexts={contexts}: needs a power of two")
+    low, high = max(1, int(bits) - SHALLOWER), min(32, int(bits) + DEEPER)
+    depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
+    return _refined(schema, rng, depth, profile, _weights_of(profile, inside), contexts)
 
 
 def _stratified(
@@ -446,13 +547,16 @@ def _salt(rng: np.random.Generator, schema: Schema) -> NDArray[np.uint32]:
 
 
 __all__ = [
-    "DRAWS", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose", "detectors", "draw_of",
-    "purpose_of", "register",
+    "DRAWS", "IN_CONTEXT", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose", "detectors",
+    "draw_of", "purpose_of", "register",
 ]  # fmt: skip
 
 #: How counts of clean rows become scores: one row in a cell is far from none. Measured: see the
 #: docs.
 NOVELTY = ScoreRule("pseudocount_log2", 0.05)
+#: How counts of pairs become scores: 1% of a context's rows are far from none. Measured: see
+#: docs/context.md.
+IN_CONTEXT = ScoreRule("context_log2", 0.01)
 _LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 
 for _draw in (
@@ -464,7 +568,8 @@ for _draw in (
         _SMOOTHED,
         draw_hushtable,
         "HushTable",
-        variants={"novelty": NOVELTY},
+        variants={"novelty": NOVELTY, "context": IN_CONTEXT},
+        others=(families.Contextual,),
     ),
     Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
     Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),

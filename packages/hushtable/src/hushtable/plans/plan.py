@@ -17,6 +17,7 @@ from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import (
+    Contextual,
     EquiWidth,
     HashFamily,
     Labelled,
@@ -199,6 +200,13 @@ class Plan(Displayed):
         return None if self.design is None else self.design.horizon
 
     @property
+    def context(self) -> list[str]:
+        """Names of the columns that say what a row is compared with; none as a rule."""
+        if not isinstance(self.family, Contextual):
+            return []
+        return [self.schema.names[j] for j in self.family.context_features]
+
+    @property
     def first_rows(self) -> int:
         """Rows that the first pass counted; of counts with noise the estimate, 1 or more."""
         if self.first_counts is None:
@@ -270,9 +278,10 @@ class Plan(Displayed):
             budget for all (see `hushtable.Periods`). Then ``expected_rows`` are those of all.
         **parameters
             ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
-            ``max_depth``, ``novelty`` and ``tails`` for ``"hushtable"``; ``max_samples``, which
-            sets the depths, for the others. ``novelty=True`` draws deep tables for rows that are
-            known to be clean (see `HushTable`); ``tails=False`` draws as version 0.1 did.
+            ``max_depth``, ``novelty``, ``tails`` and ``context`` for ``"hushtable"``;
+            ``max_samples``, which sets the depths, for the others. ``novelty=True`` draws deep
+            tables for rows that are known to be clean, ``context=["ward"]`` pairs of context and
+            behaviour (see `HushTable`); ``tails=False`` draws as version 0.1 did.
 
         Returns
         -------
@@ -290,15 +299,8 @@ class Plan(Displayed):
         """
         chosen = draw_of(detector)
         design = Design.given(epsilon, delta, expected_rows, sites, passes, horizon)
-        if passes == 2 and parameters.get("novelty"):
-            raise UsageError(
-                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
-                "would leave some of them out, which loses accuracy: draw it with one pass"
-            )
-        laid_out = {} if design is None else design.parameters()
-        if not set(laid_out) <= set(chosen.parameters):
-            raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
-        parameters, behind = laid_out | parameters, {spent.release: spent for spent in schema.paid}
+        parameters = chosen.laid_out(design, parameters)
+        behind = {spent.release: spent for spent in schema.paid}
         if marginals is not None:
             parameters["marginals"] = cls._checked_marginals(chosen, schema, marginals, design)
             behind |= {spent.release: spent for spent in marginals.spent()}
@@ -627,11 +629,13 @@ class Plan(Displayed):
 
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell by one vector of counts."""
+        n_rows = self.rows_counted(counts)
+        if noise_sd == 0.0 and n_rows == 0:
+            raise UsageError("no rows were counted: add sketches of data before scoring")
+        if isinstance(self.family, Contextual):
+            return self.family.cell_scores(self.score, counts, noise_sd)
         if noise_sd > 0.0:
             return self.score.noisy_values(counts, noise_sd)
-        n_rows = self.rows_counted(counts)
-        if n_rows == 0:
-            raise UsageError("no rows were counted: add sketches of data before scoring")
         return self.score.values(counts, n_rows)
 
     # --- content and files ------------------------------------------------------------------------

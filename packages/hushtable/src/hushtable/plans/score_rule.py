@@ -15,7 +15,10 @@ from hushtable.errors import PlanError
 
 _UNIT = 2.0**20
 #: Every rule by its name, and whether it has smoothing.
-_SMOOTHED = {"count": False, "log2": False, "smoothed_log2": True, "pseudocount_log2": True}
+_SMOOTHED = {
+    **{"count": False, "log2": False, "smoothed_log2": True, "pseudocount_log2": True},
+    "context_log2": True,
+}
 
 Counts = NDArray[np.int64]
 
@@ -32,9 +35,10 @@ class ScoreRule:
     ``count``: c itself, in rows instead of bits (ACE). ``log2``: log2(max(c, 1)) (paper,
     Algorithm 2). ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
     ``pseudocount_log2``: log2(c + smoothing), smoothing in rows. The first two have none.
+    ``context_log2`` takes no counts but shares: see `values_in_context`.
     """
 
-    name: Literal["count", "log2", "smoothed_log2", "pseudocount_log2"]
+    name: Literal["count", "log2", "smoothed_log2", "pseudocount_log2", "context_log2"]
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
@@ -54,6 +58,11 @@ class ScoreRule:
 
     def words(self, two_passes: bool) -> str:
         """Say in a sentence what a difference between two scores stands for."""
+        if self.name == "context_log2":
+            return (
+                "Low is unusual for its context. If half as many rows of the context were like a "
+                "row, its score would be lower by at most one bit."
+            )
         if self.unit == "rows":
             return "Low is unusual: it is the mean number of rows in the cells of the row."
         most = "two bits: the model counts rows in two passes" if two_passes else "one bit"
@@ -70,6 +79,19 @@ class ScoreRule:
             return exact(np.log2(np.maximum(counts, 1)))
         rows = n_rows if self.name == "smoothed_log2" else 1
         return exact(np.log2(counts + self.smoothing * rows))
+
+    def values_in_context(
+        self, p: NDArray[np.float64], q: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the score of every cell, given its share p in its context and q in all rows.
+
+        log2(p / s + 1) + log2((1 / s + 1) / (q / s + 1)) / 2, s the smoothing: log2(p + s) less
+        half of log2(q + s), moved such that it is never below 0. The half keeps what is rare
+        everywhere below what is usual: with all of it, the score would be the mutual information
+        of context and behaviour, which says nothing of that.
+        """
+        s = self.smoothing
+        return exact(np.log2(p / s + 1.0) + np.log2((1.0 / s + 1.0) / (q / s + 1.0)) / 2.0)
 
     def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell from counts with noise, for which this rule stands in.

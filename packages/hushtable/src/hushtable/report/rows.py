@@ -487,8 +487,7 @@ def _reasons(scorer: Scorer, shown: RowsToShow, usual: Usual | None) -> tuple[Re
     if not shown.n:
         return None, "nobody asked for single rows"
     try:
-        known = None if usual is None else usual.values
-        return Reasons(scorer, values=shown.values, usual=known), ""
+        return Reasons(scorer, values=shown.values, usual=usual), ""
     except UsageError as error:
         return None, str(error)
 

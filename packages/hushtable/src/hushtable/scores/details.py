@@ -18,7 +18,7 @@ from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
-from hushtable.scores.reasons import Reason, Reasons, Top
+from hushtable.scores.reasons import ContextRows, Reason, Reasons, Top
 from hushtable.scores.scorer import Ranks, Scorer
 
 Floats = NDArray[np.float64]
@@ -42,6 +42,8 @@ class Detail:
     outside: tuple[str, ...] = ()
     #: How many similar rows a typical row has beside this one, in words; empty if not known.
     crowding: str = ""
+    #: That few rows of the row's context were counted, in words; empty if that is not so.
+    context: str = ""
     #: Of each column that is kept, the row's value: an array of one.
     kept: tuple[pa.Array, ...] = ()
     #: Bits that verdicts on rows took off the score; below 0 where they added some, and 0 where it
@@ -116,6 +118,11 @@ class RowDetails:
     keep: Sequence[str] = ()
 
     @cached_property
+    def _contexts(self) -> ContextRows | None:
+        compared = self.scorer.plan.context and not self.scorer.row_noise
+        return ContextRows(self.scorer) if compared else None
+
+    @cached_property
     def _dates(self) -> set[str]:
         """The names of features that are points in time."""
         return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
@@ -169,6 +176,7 @@ class RowDetails:
                 reasons(k),
                 outside_words(one, 0, names),
                 "" if self.reasons is None else self.reasons.crowding(one),
+                "" if self._contexts is None else self._contexts.words(rows, int(lowest[k]), one),
                 tuple(one.slice(k, 1) for one in kept_few),
                 float(self.scorer.moved(one, score)[0]),
             )

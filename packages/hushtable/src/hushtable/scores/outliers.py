@@ -125,7 +125,7 @@ class Outliers:
     def sentence(self, row: LowRow) -> str:
         """Return a row's reasons in words."""
         words = [reason.phrase.words for reason in self.reasons(row) if reason.phrase is not None]
-        words += [row.detail.likeness] if row.detail.likeness else []
+        words += [said for said in (row.detail.likeness, row.detail.context) if said]
         return "; ".join(words) or "no column stands out"
 
     def notes(self, model: str) -> dict[str, str]:
@@ -202,9 +202,8 @@ def reasons_of(
     scorer: Scorer, usual: Usual | None, frequencies: Frequencies | None = None
 ) -> Reasons | None:
     """Return what finds reasons; None of a detector whose tables mix features."""
-    values = None if usual is None else usual.values
     with contextlib.suppress(UsageError):
-        return Reasons(scorer, frequencies=frequencies, usual=values)
+        return Reasons(scorer, frequencies=frequencies, usual=usual)
     return None
 
 

@@ -1,6 +1,6 @@
 """Reasons why rows score low: the features with the largest shares, in words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import value_words
+from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.score_rule import exact
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import (
-    UsualValues,
+    RowPhrases,
+    Usual,
     ValuePhrase,
     cell,
+    describe_cell,
     describe_value,
     plain_type,
     read_value,
@@ -72,6 +75,40 @@ def crowding_words(bits: float) -> str:
     return f"about {round(whole, min(digits, 0)):,} times as many similar rows"
 
 
+#: Rows of a context below which a row is said to be compared with all rows, too: at as many, both
+#: weigh alike.
+FEW_OF_CONTEXT = WEIGHT
+
+
+class ContextRows:
+    """Says of a row how many rows of its context were counted, if these are few.
+
+    Of a context whose hash functions are drawn, that is the mean over the tables of the rows in the
+    same cell, which may be of other contexts, too. The counts must be exact.
+    """
+
+    def __init__(self, scorer: Scorer) -> None:
+        family = scorer.plan.family
+        assert isinstance(family, Contextual)
+        rows = family.rows_of_context(scorer.row_counts).astype(np.float64)
+        self._sum, self._n_tables = family.summing(rows), family.n_tables
+        self._columns = [(j, scorer.plan.schema.features[j]) for j in family.context_features]
+
+    def words(self, rows: Batch, i: int, codes: Codes) -> str:
+        """Return it in words, for row i of some rows, the only one of ``codes``; empty if many."""
+        counted = float(self._sum(codes)[0]) / self._n_tables
+        if counted >= FEW_OF_CONTEXT:
+            return ""
+        names = [
+            f"{feature.name} {describe_cell(feature, cell(rows, j, i), None).text or 'missing'}"
+            for j, feature in self._columns
+        ]
+        if counted < 0.5:
+            return f"{', '.join(names)}: no rows counted, so compared with all rows"
+        about = f"about {counted:.0f} row{'s' if round(counted) > 1 else ''} counted"
+        return f"{', '.join(names)}: {about}, so compared with all rows, too"
+
+
 #: Features named for each row.
 TOP = 3
 #: Share of a row's strongest reason from which another is put into words.
@@ -111,7 +148,7 @@ class Reasons:
     """Finds the features that lower the scores of rows, and puts them in words.
 
     With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie,
-    ``usual`` (of each feature) what they lie beside.
+    ``usual`` what they lie beside.
     Raises `UsageError` if the model's tables do not keep features apart.
     """
 
@@ -121,11 +158,12 @@ class Reasons:
         *,
         values: bool = True,
         frequencies: Frequencies | None = None,
-        usual: Sequence[UsualValues] | None = None,
+        usual: Usual | None = None,
     ) -> None:
         self.explainer = Explainer(scorer)
         self.features = scorer.plan.schema.features
-        self._values, self._frequencies, self._usual = values, frequencies, usual
+        self._values, self._frequencies = values, frequencies
+        self._phrases = RowPhrases(scorer.plan, usual)
         self._crowding = None if scorer.row_noise > 0.0 else Crowding(scorer)
 
     @property
@@ -168,11 +206,9 @@ class Reasons:
         value = read_value(feature, one)
         exact = one[0].as_py() if feature.kind == "numeric" and value is not None else value
         words = f"{feature.name} {'is ' if value is None else ''}{value_words(feature, exact)}"
-        usual = None if self._usual is None else self._usual[j]
+        phrase = self._phrases.of(rows, i, j)
         # What the merged rows have is said of more rows.
         if self._frequencies is not None:
             words += self._frequencies.words(j, value)
-            usual = self._frequencies.usual[j]
-        kind = plain_type(one)
-        phrase = describe_value(feature, value, kind, usual)
-        return Reason(feature.name, share, words, value, phrase, kind)
+            phrase = describe_value(feature, value, plain_type(one), self._frequencies.usual[j])
+        return Reason(feature.name, share, words, value, phrase, plain_type(one))

@@ -21,7 +21,7 @@ from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.details import Detail, RowDetails, lowest_rows
 from hushtable.scores.reasons import Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import Usual, ValuePhrase, cell, describe_cell
+from hushtable.scores.typical import RowPhrases, Usual, ValuePhrase
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -190,8 +190,8 @@ class ReviewRows:
         self._features, self._keep = scorer.plan.schema.features, tuple(keep)
         names = scorer.plan.schema.names
         self._behind = tuple(name for name in keep if name not in names)
-        self._usual = None if usual is None else usual.values
-        reasons = Reasons(scorer, usual=self._usual)
+        self._in_words = RowPhrases(scorer.plan, usual)
+        reasons = Reasons(scorer, usual=usual)
         self._details = RowDetails(scorer, 1, reasons=reasons, keep=self._keep)
 
     def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
@@ -219,10 +219,8 @@ class ReviewRows:
 
     def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
         """Return each feature's value in words, those of the reasons first."""
-        usual = self._usual or [None] * len(self._features)
         values = {
-            feature.name: describe_cell(feature, cell(row, j, 0), usual[j])
-            for j, feature in enumerate(self._features)
+            feature.name: self._in_words.of(row, 0, j) for j, feature in enumerate(self._features)
         }
         first = [one.feature for one in worth_a_word(detail.reasons or [])]
         return {name: values[name] for name in (*first, *values)}

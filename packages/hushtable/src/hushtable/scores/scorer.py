@@ -19,7 +19,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.families import ScoreHistogram, Summing
+from hushtable.plans.families import Contextual, ScoreHistogram, Summing
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
 from hushtable.threads import for_each, map_in_order, n_threads
@@ -295,7 +295,12 @@ class Scorer:
         counts, noise_sd = self.row_counts, self.row_noise
         if noise_sd == 0.0:
             return counts * values
-        return counts * values - noise_sd**2 * self.plan.score.noisy_slopes(counts, noise_sd)
+        rule, family = self.plan.score, self.plan.family
+        if isinstance(family, Contextual):
+            slopes = family.slopes(rule, counts, noise_sd)
+        else:
+            slopes = rule.noisy_slopes(counts, noise_sd)
+        return counts * values - noise_sd**2 * slopes
 
     @property
     def _n_rows(self) -> int:

@@ -24,6 +24,7 @@ from hushtable.data.schema import DATE, Feature, Schema, number_words, value_wor
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
 from hushtable.files import Content
+from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
 #: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
@@ -225,6 +226,32 @@ def describe_value(
     )
 
 
+def describe_within(
+    feature: Feature,
+    column: pa.Array,
+    within: UsualValues,
+    context: str,
+    usual: UsualValues | None,
+) -> ValuePhrase:
+    """Put the one value of a column in words, beside what is usual in its row's context.
+
+    ``context`` names it, such as ``"ward gyn"``. ``within`` is what is usual there, ``usual`` what
+    is usual among all rows; the phrase's own ``usual`` and ``direction`` are those of the context.
+    """
+    everywhere = describe_cell(feature, column, usual)
+    phrase = describe_cell(feature, column, within)
+    if phrase.direction in ("high", "low"):
+        anywhere = f" (anywhere {everywhere.usual})" if everywhere.compared else ""
+        words = (
+            f"{feature.name} {phrase.text}{_unit(feature)}: {phrase.direction} for {context}, "
+            f"where {phrase.usual} is usual{anywhere}"
+        )
+        return replace(phrase, words=words)
+    if phrase.direction == "beyond":
+        return everywhere
+    return replace(phrase, words=f"{phrase.words}, for {context}")
+
+
 def direction(feature: Feature, value: float | str | None, usual: UsualValues | None) -> str:
     """Return high, low, rare, missing or beyond; empty for a value that is none of these."""
     if value is None:
@@ -314,15 +341,22 @@ MOST_VALUES = 1 << 22
 Floats = NDArray[np.float64]
 
 
+#: Sampled rows of a context from which on its usual values are known, and contexts of which they
+#: are kept, the most frequent.
+_ROWS_WITHIN, _CONTEXTS = 10, 100
+
+
 @dataclass(frozen=True)
 class Usual:
     """The scores of counted rows, (n,) rising, and the values of each feature among them.
 
-    Scores are None where the model has learned from verdicts since.
+    Scores are None where the model has learned from verdicts since. ``within`` has the values
+    among the rows of a context, by its value, where the context is one column.
     """
 
     scores: Floats | None
     values: tuple[UsualValues, ...]
+    within: dict[str, tuple[UsualValues, ...]] = field(default_factory=dict)
 
     def without_scores(self) -> "Usual":
         """Return what is left when rows score otherwise."""
@@ -336,22 +370,54 @@ class Usual:
 
     def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file carries: manifest entries and arrays."""
-        values = [one.to_dict() for one in self.values]
-        return {"usual": values}, {} if self.scores is None else {"usual.scores": self.scores}
+        said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values]}
+        if self.within:
+            said["usual_within"] = {
+                context: [one.to_dict() for one in values]
+                for context, values in self.within.items()
+            }
+        return said, {} if self.scores is None else {"usual.scores": self.scores}
 
     @classmethod
     def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
         """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
         if "usual" not in content.manifest:
             return None
-        found = content.said("usual values", {"usual": list})["usual"]
+        said = content.said("usual values", {"usual": list}, {"usual_within": dict})
         scores = content.arrays.get("usual.scores")
         if scores is not None:
             _check_scores(scores)
-        if len(found) != len(schema):
-            raise PlanError(f"what is usual: {len(found)} entries for {len(schema)} features")
-        values = map(UsualValues.from_dict, found, schema.features)
-        return cls(scores, tuple(values))
+        within = {
+            context: _of_features(found, schema)
+            for context, found in said.get("usual_within", {}).items()
+        }
+        return cls(scores, _of_features(said["usual"], schema), within)
+
+
+class RowPhrases:
+    """Puts values of rows in words, beside what is usual: in the row's context, or anywhere."""
+
+    def __init__(self, plan: Plan, usual: Usual | None) -> None:
+        self._features, self._usual = plan.schema.features, usual
+        names = plan.schema.names
+        self._context = names.index(plan.context[0]) if usual and usual.within else None
+
+    def of(self, rows: Batch, i: int, j: int) -> ValuePhrase:
+        """Return the value of column j in row i of some rows, in words."""
+        feature, one = self._features[j], cell(rows, j, i)
+        usual = None if self._usual is None else self._usual.values[j]
+        if self._usual is not None and self._context is not None and j != self._context:
+            column = self._features[self._context]
+            context = str(read_value(column, cell(rows, self._context, i)))
+            if (within := self._usual.within.get(context)) is not None:
+                return describe_within(feature, one, within[j], f"{column.name} {context}", usual)
+        return describe_cell(feature, one, usual)
+
+
+def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
+    if not isinstance(found, list) or len(found) != len(schema):
+        raise PlanError(f"what is usual: needs an entry for each of {len(schema)} features")
+    return tuple(map(UsualValues.from_dict, found, schema.features))
 
 
 def _check_scores(scores: NDArray[Any]) -> None:
@@ -410,14 +476,47 @@ class Sample:
         batches = [self._batches[start] for start in sorted(self._batches)]
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
-        values = (
-            UsualValues.of(
-                feature,
-                [b[:, j] if isinstance(b, np.ndarray) else b.column(j) for b in batches],
-                self._times,
-            )
-            for j, feature in enumerate(scorer.plan.schema.features)
-        )
-        found = Usual(scores, tuple(values))
+        features = scorer.plan.schema.features
+        within = _within(features, scorer.plan.context, batches, self._times)
+        found = Usual(scores, _values(features, batches, self._times), within)
         self._found = scorer, found
         return found
+
+
+def _values(
+    features: Sequence[Feature], batches: Sequence[Batch], times: NDArray[np.int64]
+) -> tuple[UsualValues, ...]:
+    """Return the usual values of each feature in some batches, whose rows stand for ``times``."""
+    return tuple(
+        UsualValues.of(
+            feature,
+            [b[:, j] if isinstance(b, np.ndarray) else b.column(j) for b in batches],
+            times,
+        )
+        for j, feature in enumerate(features)
+    )
+
+
+def _within(
+    features: Sequence[Feature],
+    context: Sequence[str],
+    batches: Sequence[Batch],
+    times: NDArray[np.int64],
+) -> dict[str, tuple[UsualValues, ...]]:
+    """Return the usual values among the rows of each context that has some, if it is one column."""
+    names = [feature.name for feature in features]
+    j = names.index(context[0]) if len(context) == 1 else 0
+    if len(context) != 1 or features[j].kind != "categorical":
+        return {}
+    found: dict[str, tuple[UsualValues, ...]] = {}
+    texts = np.concatenate(
+        [np.array(as_texts(b[j], names[j]).to_pylist(), object) for b in batches]
+    )
+    ends = np.cumsum([len(batch) for batch in batches])[:-1]
+    sizes = {c: int((texts == c).sum()) for c in features[j].categories}
+    for c in sorted(sizes, key=lambda c: -sizes[c])[:_CONTEXTS]:
+        if sizes[c] >= _ROWS_WITHIN:
+            inside = np.split(texts == c, ends)
+            some = [taken(b, np.flatnonzero(i)) for b, i in zip(batches, inside, strict=True)]
+            found[c] = _values(features, some, times[texts == c])
+    return found

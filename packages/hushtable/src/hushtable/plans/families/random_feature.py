@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.data.schema import Feature
+from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError
 from hushtable.plans.families.family import (
     EVERY_ROW_ONCE,
@@ -177,6 +177,12 @@ MAX_DEPTH = 32
 FEW_ROWS = 4
 
 
+def subset_sizes(schema: Schema, feature: NDArray[np.uint16]) -> Ints:
+    """Return how many sides hash functions on these features keep: none on a numeric one."""
+    sizes = [len(f.categories) + 2 if f.kind == "categorical" else 0 for f in schema.features]
+    return np.array(sizes, np.int64)[feature]
+
+
 @register
 @dataclass(frozen=True, eq=False)
 class RandomFeature(Concatenated):
@@ -288,10 +294,7 @@ class RandomFeature(Concatenated):
     @cached_property
     def subset_sizes(self) -> Ints:
         """Sides that each hash function keeps in ``subsets``: none on a numeric feature."""
-        entries = [
-            len(f.categories) + 2 if f.kind == "categorical" else 0 for f in self.schema.features
-        ]
-        return np.array(entries, np.int64)[self.feature]
+        return subset_sizes(self.schema, self.feature)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         if weights is None and codes.n_rows >= JOINED_ROWS:
@@ -307,8 +310,18 @@ class RandomFeature(Concatenated):
     def gaining(self, values: Floats, limits: Floats) -> Gaining:
         return _Gain(self, values, limits)
 
+    def functions(self, codes: Codes) -> Any:
+        """Return the hash functions of each table by itself, for the kernels and these rows."""
+        return self._apart.functions[codes.some_missing]
+
+    @cached_property
+    def can_gain(self) -> NDArray[np.bool_]:
+        """Features (d,) by which a row can gain: they vary, and have hash functions."""
+        found = np.array([not feature.constant for feature in self.schema.features])
+        return found & np.isin(np.arange(len(found)), self.feature)
+
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return (self._apart.functions[codes.some_missing],)
+        return (self.functions(codes),)
 
 
 @dataclass(frozen=True)
@@ -369,18 +382,15 @@ class _Gain:
     values: Floats
     limits: Floats
 
-    @cached_property
+    @property
     def features(self) -> NDArray[np.bool_]:
-        found = np.array([not feature.constant for feature in self.family.schema.features])
-        found &= np.isin(np.arange(len(found)), self.family.feature)
-        return found
+        return self.family.can_gain
 
     def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
-        functions = self.family._apart.functions[codes.some_missing]
-        kernels.gain_random_feature(
-            codes.codes, functions, self.family.reachable, self.values, self.limits, gains, totals
-        )
+        functions = self.family.functions(codes)
+        rest = self.family.reachable, self.values, self.limits, gains, totals
+        kernels.gain_random_feature(codes.codes, functions, None, None, *rest)
         return totals, gains
 
 

@@ -1,0 +1,360 @@
+"""Rows that are unusual for their context: tables of pairs, their scores, words and refusals."""
+
+import itertools
+from contextlib import nullcontext
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+import naive
+from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, load
+from hushtable.data.encoding import Encoder
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans.families import family_from_content
+from hushtable.plans.families.contextual import WEIGHT, Contextual
+from hushtable.scores import Ranks, Scorer
+from strategies import as_table, schemas_and_rows, tampered
+
+few = settings(max_examples=25)
+WARDS = ("gyn", "surgery", "renal")
+#: Layouts of pairs, by the columns of the context: drawn, and a cell for each value.
+LAYOUTS = [{"n_tables": 5}, {"n_tables": 4, "n_contexts": 4, "n_cells": 2, "max_depth": 20}]
+
+
+@st.composite
+def plans(draw):
+    """A plan with a context of some columns, and rows."""
+    schema, rows = draw(schemas_and_rows())
+    varying = [feature.name for feature in schema.features if not feature.constant]
+    assume(varying and len(schema) > 1)
+    names = draw(st.lists(st.sampled_from(varying), min_size=1, unique=True))
+    names = names[: len(schema) - 1]
+    layout, seed = draw(st.sampled_from(LAYOUTS)), draw(st.integers(0, 99))
+    return Plan.draw(schema, random_state=seed, context=names, **layout), rows
+
+
+@pytest.fixture(scope="module")
+def patients():
+    """3,000 patients; the first is a creatinine that is usual in renal, and not in gyn."""
+    rng = np.random.default_rng(0)
+    ward = rng.choice(WARDS, 3000)
+    usual = np.where(ward == "renal", 1.0, -0.15)
+    creatinine = rng.lognormal(usual, 0.2)
+    ward[0], creatinine[0] = "gyn", 2.6
+    table = {"ward": ward, "creatinine": creatinine, "sodium": rng.normal(140, 3, 3000)}
+    return pa.table(table)
+
+
+@pytest.fixture(scope="module")
+def model(patients):
+    return HushTable(context="ward", random_state=0).fit(patients)
+
+
+# --- the family -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("each_build")
+@few
+@given(drawn=plans(), split=st.integers(0, 30), weight=st.integers(1, 3))
+def test_counts_and_sums_equal_the_oracles(drawn, split, weight):
+    plan, rows = drawn
+    table = as_table(plan.schema, rows)
+    sketch = Sketch.from_data(plan, table)
+    assert sketch.counts.tolist() == naive.count(plan, rows)
+    parts = [Sketch.from_data(plan, part) for part in (table[:split], table[split:]) if len(part)]
+    assert sum(parts, start=Sketch.zero(plan)).counts.tolist() == sketch.counts.tolist()
+    weighted = Sketch.from_data(plan, table, sample_weight=np.full(len(table), weight))
+    assert weighted.counts.tolist() == (weight * sketch.counts).tolist()
+    sampled = Sketch.from_data(plan, table, max_samples=1000, random_state=0)
+    assert sampled.counts.tolist() == sketch.counts.tolist()
+    values = np.arange(plan.family.n_cells, dtype=np.float64)
+    codes = Encoder(plan.schema).encode(table.to_batches()[0])
+    expected = [sum(naive.contextual_cells(plan, row)) for row in rows]
+    assert plan.family.sum(codes, values).tolist() == expected
+
+
+@pytest.mark.usefixtures("each_build")
+@few
+@given(drawn=plans(), rare=st.sampled_from([0.3, 1.0]))
+def test_gains_equal_the_oracles_while_the_context_stays(drawn, rare):
+    plan, rows = drawn
+    table = as_table(plan.schema, rows)
+    values, offsets = Scorer(Sketch.from_data(plan, table)).values, plan.family.offsets
+    limits = np.array(
+        [np.quantile(values[a:b], rare) + (rare == 1.0) for a, b in itertools.pairwise(offsets)]
+    )
+    codes = Encoder(plan.schema).encode(table.to_batches()[0])
+    totals, gains = plan.family.gaining(values, limits)(codes)
+    assert gains.tolist() == [naive.gains(plan, values, limits, row) for row in rows]
+    assert totals.tolist() == plan.family.sum(codes, values).tolist()
+
+
+def test_blocks_and_threads_change_nothing(rng, patients, model):
+    many = pa.concat_tables([patients] * 5)
+    one, two = (Sketch.from_data(model.plan_, many, n_jobs=n) for n in (1, 2))
+    assert one.counts.tolist() == two.counts.tolist() == (5 * model.sketch_.counts).tolist()
+    shuffled = patients.take(rng.permutation(len(patients)))
+    assert Sketch.from_data(model.plan_, shuffled).counts.tolist() == model.sketch_.counts.tolist()
+
+
+def test_values_are_shares_within_the_context(model):
+    family, counts = model.plan_.family, model.sketch_.counts
+    pairs = counts.reshape(family.n_tables, family.contexts, family.cells)
+    q = pairs.sum(axis=1, keepdims=True) / 3000
+    p = (pairs + WEIGHT * q) / (pairs.sum(axis=2, keepdims=True) + WEIGHT)
+    expected = np.log2(p + 0.01) - np.log2(q + 0.01) / 2
+    values = Scorer(model.sketch_).values
+    difference = values - expected.ravel()
+    np.testing.assert_allclose(difference, difference[0], atol=1e-5)
+    assert values.min() >= 0.0
+
+
+def test_one_category_has_a_cell_for_each_value_and_others_are_drawn():
+    schema = Schema([
+        Feature.categorical("ward", WARDS), Feature.categorical("sex", ("f", "m")),
+        Feature.numeric("age", low=0, high=120), Feature.numeric("creatinine", low=0, high=9),
+    ])  # fmt: skip
+    own = Plan.draw(schema, context=["ward"], random_state=0).family
+    assert (own.own, own.contexts, own.context) == (1, len(WARDS) + 2, None)
+    assert set(own.feature.tolist()) == {1, 2, 3}
+    for names in (["age"], ["ward", "sex"], ["ward", "age"]):
+        plan = Plan.draw(schema, context=names, random_state=0)
+        assert (plan.family.own, plan.family.contexts) == (0, 256)
+        assert plan.context == names
+    many = Schema([
+        Feature.categorical("id", [f"c{j}" for j in range(5000)]),
+        Feature.numeric("x", low=0, high=1),
+    ])  # fmt: skip
+    assert Plan.draw(many, context=["id"], n_tables=2, random_state=0).family.own == 0
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    schema = Schema([Feature.categorical("ward", WARDS), Feature.numeric("x", low=0, high=1)])
+    for names in (["ward"], ["x"]):
+        family = Plan.draw(schema, context=names, n_tables=3, random_state=0).family
+        parameters, arrays = family.parameters(), family.arrays()
+        again = family_from_content("Contextual", parameters, arrays, schema)
+        assert again.same(family)
+        for name, wrong in tampered(family):
+            if len(wrong) or len(arrays[name]):
+                with pytest.raises(PlanError):
+                    family_from_content("Contextual", parameters, arrays | {name: wrong}, schema)
+        for wrong in ({"own": 2}, {"contexts": 6}, {"contexts": 65_536}, {"cells": 3}):
+            with pytest.raises(PlanError):
+                family_from_content("Contextual", parameters | wrong, arrays, schema)
+    both = Plan.draw(schema, context=["x"], n_tables=3, random_state=0).family
+    shared = {"feature": np.ones_like(both.feature)}
+    with pytest.raises(PlanError):
+        family_from_content("Contextual", both.parameters(), both.arrays() | shared, schema)
+
+
+# --- what it finds --------------------------------------------------------------------------------
+
+
+def wards(seed, sizes=(5,) * 40 + (10,) * 30 + (20,) * 20 + (40,) * 12 + (80,) * 8 + (160,) * 5):
+    """Wards of these sizes, each with means and spreads of its own, and 3% of rows from another."""
+    rng = np.random.default_rng(seed)
+    ward = np.repeat(np.arange(len(sizes)), sizes)
+    mixed, parts = rng.normal(size=(6, 3)), []
+    for size in sizes:
+        rows = rng.normal(size=(size, 3)) @ mixed.T * 0.6 + rng.normal(size=(size, 6)) * 0.5
+        parts.append(rng.normal(size=6) * 1.5 + np.exp(rng.normal(size=6) * 0.4) * rows)
+    X = np.concatenate(parts)
+    odd = rng.choice(len(X), len(X) * 3 // 100, replace=False)
+    source = X.copy()
+    for i in odd:
+        X[i] = source[rng.choice(np.flatnonzero(ward != ward[i]))]
+    y = np.zeros(len(X), int)
+    y[odd] = 1
+    columns = {f"x{j}": X[:, j] for j in range(6)}
+    table = pa.table({"ward": [f"w{i}" for i in ward], **columns})
+    return table, y, np.repeat(sizes, sizes)
+
+
+def test_rows_of_another_ward_are_found_down_to_wards_of_five(capsys):
+    found = []
+    for seed in range(3):
+        table, y, sizes = wards(seed)
+        scores = HushTable(context="ward", random_state=seed).fit(table).score_samples(table)
+        found += [(size, one, -s) for size, one, s in zip(sizes, y, scores, strict=True)]
+    sizes, y, scores = map(np.array, zip(*found, strict=True))
+    aucs = {int(s): roc_auc_score(y[sizes == s], scores[sizes == s]) for s in np.unique(sizes)}
+    with capsys.disabled():
+        print("\nwards of", ", ".join(f"{size}: {auc:.3f}" for size, auc in aucs.items()))
+    assert min(aucs.values()) >= 0.95
+
+
+def test_levels_of_another_group_are_found_among_300_groups_of_33():
+    rng = np.random.default_rng(0)
+    levels, group = rng.normal(size=(300, 6)), np.repeat(np.arange(300), 33)
+    X = levels[group] + 0.15 * rng.normal(size=(len(group), 6))
+    odd = rng.choice(len(X), 99, replace=False)
+    for i in odd:
+        other = (group[i] + rng.integers(1, 300)) % 300
+        for j in rng.choice(6, 2, replace=False):
+            X[i, j] = levels[other, j] + 0.15 * rng.normal()
+    table = pa.table({"g": [f"g{i}" for i in group], **{f"x{j}": X[:, j] for j in range(6)}})
+    y = np.isin(np.arange(len(X)), odd)
+    scores = HushTable(context="g", random_state=0).fit(table).score_samples(table)
+    assert average_precision_score(y, -scores) >= 0.8
+    plain = HushTable(random_state=0).fit(table).score_samples(table)
+    assert average_precision_score(y, -plain) < 0.1
+
+
+def test_a_context_of_few_rows_is_compared_with_all(patients, model):
+    new = pa.table({"ward": ["icu"] * 3, "creatinine": [0.9, 2.7, 60.0], "sodium": [140.0] * 3})
+    scores = model.score_samples(new)
+    assert scores.argmin() == 2
+    listed = model.outliers(new, n=1)
+    assert (
+        listed["words"][0].as_py().endswith("ward icu: no rows counted, so compared with all rows")
+    )
+    icu = pa.table({"ward": ["icu"], "creatinine": [1.0], "sodium": [100.0]})
+    one = pa.concat_tables([patients, icu])
+    listed = HushTable(context="ward", random_state=0).fit(one).outliers(icu, n=1)
+    words = "ward icu: about 1 row counted, so compared with all rows, too"
+    assert listed["words"][0].as_py().endswith(words)
+
+
+# --- reasons and words ----------------------------------------------------------------------------
+
+
+def test_words_say_what_is_usual_for_the_context(patients, model, tmp_path):
+    first = model.outliers(patients, n=1).to_pylist()[0]
+    assert first["row"] == 0
+    assert first["words"].startswith("creatinine 2.6: high for ward gyn, where 0.")
+    assert " is usual (anywhere 0." in first["words"]
+    assert first["direction_1"] == "high"
+    assert model.explain(patients)[0].argmax() == 1
+    assert (model.explain(patients)[:, 0] == 0.0).all()
+    model.save(tmp_path / "m.hush")
+    again = load(tmp_path / "m.hush")
+    assert again.outliers(patients, n=20).equals(model.outliers(patients, n=20))
+    assert (again.score_samples(patients) == model.score_samples(patients)).all()
+    assert again.get_params()["context"] == "ward"
+
+
+def test_words_of_a_context_of_several_columns_are_those_of_all_rows(patients):
+    model = HushTable(context=["ward", "sodium"], random_state=0).fit(patients)
+    first = model.outliers(patients, n=1).to_pylist()[0]
+    assert first["row"] == 0
+    assert "for ward" not in first["words"]
+    assert first["reason_1"] == "creatinine"
+
+
+def test_review_and_list_say_the_same(patients, model):
+    row = model.review(patients).row
+    assert row.row == 0
+    assert (
+        row.values["creatinine"].words
+        == model.outliers(patients, n=1)["words"][0].as_py().split("; ")[0]
+    )
+
+
+# --- what else counts do --------------------------------------------------------------------------
+
+
+def test_verdicts_ranks_and_errors(patients):
+    model = HushTable(context="ward", random_state=0).fit(patients)
+    scores = model.score_samples(patients)
+    model.learn(patients.take([0, 5, 6]), [1, 0, 0])
+    assert model.score_samples(patients)[0] < scores[0]
+    model.forget()
+    assert (model.score_samples(patients) == scores).all()
+    ranks = Ranks(Sketch.from_data(Plan.ranks(model.sketch_), patients), Scorer(model.sketch_))
+    assert ranks.of(scores).argmin() == 0
+    assert 0.0 < (scores < model.offset_).mean() < 0.2
+    _, errors = Scorer(model.sketch_).score_with_errors(patients)
+    assert (errors > 0.0).all()
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return Schema([
+        Feature.categorical("ward", WARDS), Feature.numeric("creatinine", low=0, high=12),
+        Feature.numeric("sodium", low=100, high=180),
+    ])  # fmt: skip
+
+
+def test_a_row_is_in_one_cell_of_each_table_with_public_ranges_and_noise(patients, schema):
+    """So that the sensitivity is that of any other family: see the maths page."""
+    plan = Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=3000, random_state=0)
+    assert not plan.data_dependent
+    assert (plan.family.n_tables, plan.family.contexts, plan.family.cells) == (25, 5, 16)
+    whole, less = (Sketch.from_data(plan, patients[k:]).counts for k in (0, 1))
+    change = (whole - less).reshape(plan.family.n_tables, -1)
+    assert (change.sum(axis=1) == 1).all()
+    assert (np.abs(change).sum(axis=1) == 1).all()
+
+
+def test_released_counts_find_what_exact_ones_do(schema):
+    rng = np.random.default_rng(1)
+    ward = rng.choice(WARDS, 20_000)
+    creatinine = rng.lognormal(np.where(ward == "renal", 1.0, -0.15), 0.2)
+    y = rng.random(20_000) < 0.01
+    ward[y], creatinine[y] = "gyn", rng.lognormal(1.0, 0.2, y.sum())
+    rows = pa.table({"ward": ward, "creatinine": creatinine, "sodium": rng.normal(140, 3, 20_000)})
+    plan = Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=20_000, random_state=0)
+    parts = [Sketch.from_data(plan, part) for part in (rows[:9000], rows[9000:])]
+    exact = HushTable.from_counts(parts[0] + parts[1])
+    released = HushTable.from_counts(parts[0].release(1.0) + parts[1].release(1.0))
+    assert isinstance(released.sketch_, Release)
+    aucs = [roc_auc_score(y, -one.score_samples(rows)) for one in (exact, released)]
+    assert aucs[1] > aucs[0] - 0.02
+    assert aucs[1] > 0.95
+    assert released.outliers(rows, n=1)["reason_1"][0].as_py() == "creatinine"
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("context", "words"),
+    [
+        (["nix"], "there is no such column"),
+        ([], "a list of names"),
+        (["ward", 3], "a list of names"),
+        (["ward", "creatinine", "sodium", "one"], "has one value only"),
+        (["ward", "creatinine", "sodium"], "at least one has to be left"),
+        ("one", "has one value only"),
+        ("id", "3,000 different values in 3,000 rows"),
+    ],
+)
+def test_contexts_that_say_nothing_are_refused(patients, context, words):
+    table = patients
+    if "one" in context:
+        table = table.append_column("one", pa.array(["a"] * len(table)))
+    if context == "id":
+        table = table.append_column("id", pa.array([f"p{i}" for i in range(len(table))]))
+    warned = pytest.warns(UserWarning, match="identifiers") if context == "id" else nullcontext()
+    with warned, pytest.raises(UsageError, match=words):
+        HushTable(context=context, random_state=0).fit(table)
+
+
+@pytest.mark.parametrize("other", [{"passes": 2}, {"novelty": True}])
+def test_a_context_takes_one_pass_over_all_rows(patients, schema, other):
+    with pytest.raises(UsageError, match="leave one of the two out"):
+        HushTable(context="ward", **other).fit(patients)
+    with pytest.raises(UsageError, match="context="):
+        Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=1_000_000, **other)
+
+
+def test_missing_contexts_are_a_context_and_rare_values_keep_their_rows(rng):
+    ward = np.array(["a"] * 200 + ["b"] * 2)
+    missing = pa.array([None if i % 4 == 0 else w for i, w in enumerate(ward)])
+    table = pa.table({"ward": missing, "x": rng.normal(size=len(ward))})
+    model = HushTable(context="ward", random_state=0).fit(table)
+    assert isinstance(model.plan_.family, Contextual)
+    counted = model.sketch_.counts.reshape(model.plan_.family.n_tables, 4, -1).sum(axis=2)
+    assert counted[0].tolist() == [51, 150, 1, 0]
+
+
+def test_partial_fit_adds_rows_of_any_context(patients):
+    model = HushTable(context="ward", random_state=0).partial_fit(patients[:2000])
+    model.partial_fit(patients[2000:])
+    assert model.sketch_.n_rows == 3000
+    assert 0 in model.score_samples(patients).argsort()[:3]
