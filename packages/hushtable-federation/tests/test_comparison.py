@@ -213,7 +213,10 @@ def moved(plan, counts, share, others):
     return made
 
 
-@pytest.mark.parametrize(("share", "fits", "alike_fits"), [(0.0, True, False), (0.8, False, False)])
+@pytest.mark.parametrize(
+    ("share", "fits", "alike_fits"),
+    [(0.0, True, False), (0.4, False, False), (0.8, False, False)],
+)
 def test_moved_counts_are_seen_where_sites_are_alike(those, monkeypatch, share, fits, alike_fits):
     """moved_counts.py: totals that are right; with --alike, what chance does not explain."""
     counted = Reply.counted

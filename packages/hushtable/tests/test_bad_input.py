@@ -199,6 +199,14 @@ def test_what_is_counted_rather_than_refused(plan, fine):
     assert outside.outside() == {"age": 2, "ward": 3}
 
 
+def test_half_a_character_is_refused_in_words_and_stops_no_unattended_site(plan, fine):
+    """crosstalk.py: such a text in one row ended counting in an error of its encoding."""
+    fine["ward"] = pd.Series(["north", "\ud800", "south"], dtype=object)
+    with pytest.raises(DataError, match="half a character"):
+        Sketch.from_data(plan, fine)
+    assert Sketch.from_data(plan, fine, attended=False).n_rows == 3
+
+
 def test_a_failed_fit_leaves_the_old_one(X):
     detector = HushTable(random_state=0).fit(X)
     before = detector.score_samples(X)
