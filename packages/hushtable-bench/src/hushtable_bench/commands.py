@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 # What takes a second to import (scikit-learn, SciPy) is imported where it is used: not for --help.
-from hushtable.cli.options import Json, option
-from hushtable.cli.output import finish
+from hushtable.cli.options import option
 from hushtable.cli.progress import bar_of_steps
+from hushtable.cli.result import CommandResult, for_machines
 from hushtable.errors import DataError, UsageError
 from hushtable.privacy import mechanisms
 from hushtable_bench.data import VARIABLE, LabelledSet, data_folder, find_sets, load
@@ -84,31 +84,24 @@ def _load_all(files: Iterable[Path], most: int | None = None) -> tuple[list[Labe
     return sets, left_out
 
 
-def _conclude(
+def _concluded(
     facts: dict[str, Any],
     page: str,
     targets: Sequence[Any],
     files: Sequence[Path],
-    as_json: bool,
     packages: Sequence[str] = _PACKAGES,
-) -> None:
-    """Print the outcome; exit with 1 if a set was left out or a promise missed."""
+) -> CommandResult:
+    """Return the outcome; its code is 1 if a set was left out or a promise missed."""
     from hushtable_bench import results
 
     left_out: Mapping[str, str] = facts.get("left_out", {})
-
-    def text() -> None:
-        print(page)
-        results.print_environment(packages)
-        if targets:
-            results.print_targets(targets)
-        for name, reason in left_out.items():
-            print(f"\nLeft out: {name}. {reason}")
-        print(f"\nWrote {', '.join(map(str, files))}.")
-
-    finish(as_json, facts, text)
-    if left_out or not all(target.met for target in targets):
-        raise typer.Exit(1)
+    blocks = [page, f"\n{results.environment_line(packages)}"]
+    if targets:
+        blocks.append(f"\n{results.verdict_table(targets)}")
+    blocks += [f"\nLeft out: {name}. {reason}" for name, reason in left_out.items()]
+    blocks.append(f"\nWrote {', '.join(map(str, files))}.")
+    missed = left_out or not all(target.met for target in targets)
+    return CommandResult(facts, blocks, 1 if missed else 0)
 
 
 def _verdicts(targets: Iterable[Any]) -> list[dict[str, Any]]:
@@ -134,8 +127,7 @@ def adbench(
     seeds: Seeds = 3,
     max_rows: _MaxRows = 20_000,
     output: ResultFolder = FOLDER,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Compare our detectors with PyOD's and scikit-learn's.
 
     On every set of a folder: ROC-AUC and average precision, mean ranks, a critical-difference
@@ -161,7 +153,7 @@ def adbench(
     results = Results(output / "adbench.parquet")
     sets, left_out = _load_all(files, max_rows)
     runs = ComparisonRuns(field, sets, seeds, protocol, max_rows)
-    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Detectors", as_json):
+    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Detectors", for_machines()):
         pass
     names, systems = [one.name for one in sets], [one.name for one in field]
     auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
@@ -179,7 +171,7 @@ def adbench(
         "files": [str(one) for one in written],
     }
     packages = ("numba", "numpy", "scikit-learn", "pyod")
-    _conclude(_without_nan(found), text, held, written, as_json, packages)
+    return _concluded(_without_nan(found), text, held, written, packages)
 
 
 # --- paper ----------------------------------------------------------------------------------------
@@ -198,8 +190,7 @@ def paper(
     ] = None,
     quick: Quick = False,
     output: ResultFolder = FOLDER,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Run the paper's experiments, and print its figures beside ours.
 
     Results are kept in FOLDER as Parquet while it runs: called again, it goes on where it
@@ -220,7 +211,7 @@ def paper(
     loaded, left_out = load_sets(_QUICK["paper"] if quick else [one.name for one in SETS], folder)
     count = 2 if quick else seeds
     steps = [step for _, one, _ in loaded for step in experiments.steps(one, names, count)]
-    for step in bar_of_steps(steps, len(steps), "Experiments", as_json):
+    for step in bar_of_steps(steps, len(steps), "Experiments", for_machines()):
         step.run(results)
     files = [output / "paper.parquet", *tables.write(results, loaded, output)]
     targets = [] if quick else tables.targets(results)
@@ -232,7 +223,7 @@ def paper(
         "targets": _verdicts(targets),
         "files": [str(file) for file in files],
     }
-    _conclude(facts, tables.markdown(results, loaded), targets, files, as_json)
+    return _concluded(facts, tables.markdown(results, loaded), targets, files)
 
 
 # --- sites ----------------------------------------------------------------------------------------
@@ -243,8 +234,7 @@ def sites(
     seeds: Seeds = 30,
     quick: Quick = False,
     output: ResultFolder = FOLDER,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Measure accuracy over 2 to 100 sites at a total epsilon of 1.
 
     Noise that the sites share under masks, noise of every site, and the paper's mechanism, on
@@ -263,7 +253,7 @@ def sites(
     found, left_out = load_sets(_QUICK["sites"] if quick else bench.SETS, folder)
     loaded = [data for _, data, _ in found]
     steps = [step for one in loaded for step in bench.steps(one, 1 if quick else seeds)]
-    for step in bar_of_steps(steps, len(steps), "Sites", as_json):
+    for step in bar_of_steps(steps, len(steps), "Sites", for_machines()):
         step.run(results)
     names = [one.name for one in loaded]
     page = bench.page(results, names)
@@ -278,7 +268,7 @@ def sites(
         "targets": _verdicts(targets),
         "files": [str(file) for file in files],
     }
-    _conclude(facts, page, targets, files, as_json)
+    return _concluded(facts, page, targets, files)
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -298,8 +288,7 @@ def verdicts(
         float, option("SHARE", "Share of the verdicts on rows looked at that are wrong.", max=0.5)
     ] = 0.0,
     output: ResultFolder = FOLDER,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Measure what an analyst's verdicts on a few rows are worth.
 
     The row that scores lowest is shown, whether it is an outlier is told, and the system learns,
@@ -322,7 +311,7 @@ def verdicts(
     runs = bench.VerdictRuns(field, sets, seeds, rows, budget, wrong)
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "verdicts.parquet")
-    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Systems", as_json):
+    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Systems", for_machines()):
         pass
 
     figures = runs.figures(results)
@@ -335,7 +324,7 @@ def verdicts(
         "files": [str(one) for one in written],
     }
     packages = bench.library_versions(field)
-    _conclude(_without_nan(facts), text, held, written, as_json, packages)
+    return _concluded(_without_nan(facts), text, held, written, packages)
 
 
 # --- privacy --------------------------------------------------------------------------------------
@@ -356,8 +345,7 @@ def privacy(
         ),
     ] = False,
     output: ResultFolder = FOLDER,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Measure what privacy costs, and what adversaries and audits find.
 
     Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
@@ -379,10 +367,9 @@ def privacy(
     output.mkdir(parents=True, exist_ok=True)
     chosen, attacked = choose_sets(files, quick)
     if attacks:
-        _attack(attacked, budgets, quick, output, as_json)
-    else:
-        sets, count = (chosen, attacked), 2 if quick else seeds
-        _cost(sets, budgets, count, quick, output, as_json)
+        return _attack(attacked, budgets, quick, output)
+    sets, count = (chosen, attacked), 2 if quick else seeds
+    return _cost(sets, budgets, count, quick, output)
 
 
 def _numbers(text: str) -> list[float]:
@@ -412,25 +399,24 @@ def _cost(
     seeds: int,
     quick: bool,
     output: Path,
-    as_json: bool,
-) -> None:
+) -> CommandResult:
     """Measure accuracy, membership and audits, one after the other; print what came of it."""
     from hushtable_bench import figures, outside
     from hushtable_bench import privacy as bench
 
     chosen, attacked = sets
     steps = bench.accuracy(chosen, budgets, seeds)
-    each = bar_of_steps(steps, len(chosen) * seeds, "Accuracy", as_json)
+    each = bar_of_steps(steps, len(chosen) * seeds, "Accuracy", for_machines())
     runs = [run for more in each for run in more]
     # Sets with a handful of outliers need more halves than seeds.
     trials = [(d, seed) for d in attacked for seed in range(bench.HALVES * seeds)]
     membership: dict[str, list[dict[str, float]]] = {}
-    for one, seed in bar_of_steps(trials, len(trials), "Membership", as_json):
+    for one, seed in bar_of_steps(trials, len(trials), "Membership", for_machines()):
         membership.setdefault(one.name, []).append(bench.membership(one, (1.0, 0.1), seed))
     planted = bench.audits(*((1000, 30) if quick else (10_000, 100)))
-    audits = list(bar_of_steps(planted, bench.N_AUDITED, "Audits", as_json))
+    audits = list(bar_of_steps(planted, bench.N_AUDITED, "Audits", for_machines()))
     outer = outside.audits(quick), outside.n_audits(quick)
-    published = list(bar_of_steps(*outer, "Audits from outside", as_json))
+    published = list(bar_of_steps(*outer, "Audits from outside", for_machines()))
     drawn = figures.privacy_figure(runs, membership, output)
     targets = bench.audit_targets(audits) + outside.targets(published)
     targets += [] if quick else bench.accuracy_targets(runs)
@@ -444,28 +430,28 @@ def _cost(
     }
     (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
     page = bench.page(runs, membership, audits, seeds) + "\n" + outside.page(published)
-    _conclude(facts, page, targets, [output / "privacy.json", *drawn], as_json)
+    return _concluded(facts, page, targets, [output / "privacy.json", *drawn])
 
 
 def _attack(
-    sets: Sequence[LabelledSet], epsilons: Sequence[float], quick: bool, output: Path, as_json: bool
-) -> None:
+    sets: Sequence[LabelledSet], epsilons: Sequence[float], quick: bool, output: Path
+) -> CommandResult:
     """Attack releases, exact counts and planted mistakes; print what came of it."""
     from hushtable_bench import attacks as bench
     from hushtable_bench import privacy as audits
 
     plays, halves, effort = (150, 2, (2000, 30)) if quick else (800, 5, (2000, 60))
     steps = bench.outcomes(bench.Scene(sets[0]), epsilons, plays)
-    played = list(bar_of_steps(steps, bench.n_outcomes(epsilons), "Attacks", as_json))
+    played = list(bar_of_steps(steps, bench.n_outcomes(epsilons), "Attacks", for_machines()))
     halved = (
         found
         for one in sets
         for found in bench.attack(one.at_most(bench.CANDIDATES), epsilons, halves)
     )
-    solving = bar_of_steps(halved, halves * len(sets), "Membership", as_json)
+    solving = bar_of_steps(halved, halves * len(sets), "Membership", for_machines())
     solved = [one for found in solving for one in found]
     mistakes = audits.audits(*effort, confidence=bench.CONFIDENCE)
-    planted = list(bar_of_steps(mistakes, audits.N_AUDITED, "Planted mistakes", as_json))
+    planted = list(bar_of_steps(mistakes, audits.N_AUDITED, "Planted mistakes", for_machines()))
     targets = [
         *bench.targets(played), *bench.membership_targets(solved), *audits.audit_targets(planted),
     ]  # fmt: skip
@@ -485,4 +471,4 @@ def _attack(
         audits.table_of_audits(planted),
     ])  # fmt: skip
     packages = ("opendp", "numba", "numpy", "scipy")
-    _conclude(facts, page, targets, [output / "attacks.json"], as_json, packages)
+    return _concluded(facts, page, targets, [output / "attacks.json"], packages)

@@ -165,8 +165,8 @@ class Promise:
         return bool(compare(self.measured, self.bound))
 
 
-def print_targets(targets: Sequence[Promise]) -> int:
-    """Print each target with its verdict; return the exit code: 1 if one was missed."""
+def verdict_table(targets: Sequence[Promise]) -> str:
+    """Return a table of each target with its verdict."""
     rows = [
         (
             t.claim, f"{t.measured:{t.form}}", f"{t.needs} {t.bound:{t.form}}",
@@ -174,7 +174,12 @@ def print_targets(targets: Sequence[Promise]) -> int:
         )
         for t in targets
     ]  # fmt: skip
-    print("\n" + markdown_table(("Must show", "measured", "target", "verdict"), rows))
+    return markdown_table(("Must show", "measured", "target", "verdict"), rows)
+
+
+def print_targets(targets: Sequence[Promise]) -> int:
+    """Print each target with its verdict; return the exit code: 1 if one was missed."""
+    print("\n" + verdict_table(targets))
     return 0 if all(target.met for target in targets) else 1
 
 
@@ -202,7 +207,7 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def print_environment(packages: Sequence[str]) -> None:
-    """Print what the figures depend on besides the code, in one line."""
+def environment_line(packages: Sequence[str]) -> str:
+    """Return what the figures depend on besides the code, in one line."""
     facts = ", ".join(f"{name} {value}" for name, value in environment(packages).items())
-    print(f"\nMeasured with {facts}.")
+    return f"Measured with {facts}."

@@ -28,8 +28,8 @@ from hushtable_bench import data
 from hushtable_bench.results import (
     Promise,
     environment,
+    environment_line,
     markdown_table,
-    print_environment,
     print_targets,
 )
 
@@ -103,7 +103,7 @@ class CaseRun:
 
     def finish(self, folder: Path) -> int:
         """Keep the figures as JSON, print environment and verdicts; return 1 if a target missed."""
-        print_environment(PACKAGES)
+        print(f"\n{environment_line(PACKAGES)}")
         if self.figures:
             folder.mkdir(parents=True, exist_ok=True)
             kept = {"environment": environment(PACKAGES), **self.figures}

@@ -16,10 +16,10 @@ def _sealed(content: Content) -> Any:
     return Sealed.from_file(content)
 
 
-def _inspect(file: Path, content: Content, as_json: bool) -> None:
+def _inspect(file: Path, content: Content) -> Any:
     from hushtable_federation.cli.show import inspect_round
 
-    inspect_round(file, content, as_json)
+    return inspect_round(file, content)
 
 
 LAYOUT = Kind("a layout of hushtable plan hide", travels=True, inspect=_inspect)

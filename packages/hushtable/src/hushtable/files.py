@@ -222,8 +222,8 @@ class Kind:
     bound: Bound = LARGE  # of its manifest
     #: Builds its object; None for what is only looked at, by ``inspect``.
     reader: Callable[["Content"], Any] | None = None
-    #: Shows it: takes path, content, and whether as JSON; None for what the core itself shows.
-    inspect: Callable[[Path, "Content", bool], None] | None = None
+    #: Takes path and content, and returns a `CommandResult`; None for what the core itself shows.
+    inspect: Callable[[Path, "Content"], Any] | None = None
 
 
 #: The kinds of this package, and those of others that were asked for (`kind_of`).

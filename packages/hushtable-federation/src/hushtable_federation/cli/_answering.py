@@ -12,13 +12,14 @@ import typer
 
 from hushtable.cli.errors import check_interrupt
 from hushtable.cli.options import argument, option
-from hushtable.cli.output import print_sentences, print_tally, shown, tally
+from hushtable.cli.output import shown, tally, tally_blocks
 from hushtable.cli.progress import watched
-from hushtable.cli.rows import person_facts, print_persons
+from hushtable.cli.result import Paragraph, show
+from hushtable.cli.rows import person_facts, persons_blocks
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable_federation.cli import _common as common
-from hushtable_federation.cli.show import print_round
+from hushtable_federation.cli.show import round_blocks
 from hushtable_federation.online.shares import Statement
 from hushtable_federation.reply import Reply
 from hushtable_federation.site import Attendant, Site, SiteRows
@@ -117,9 +118,9 @@ class Screen(Attendant):
             for role, card in common.roles(reply.round):
                 known = "this site" if card == reply.keys.card else "known"
                 here.setdefault(f"{role} {card.name}", known)
-            print_round(reply.round, reply.plan, here)
+            show(*round_blocks(reply.round, reply.plan, here))
             print(f"\nWhat will leave {reply.keys.card.name}: these counts, and nothing else.")
-            print_sentences([reply.cost_words])
+            show(Paragraph([reply.cost_words]))
         ask = not self._answers.yes
         self._answers.check_asked(self._quiet)
         if ask and reply.new:
@@ -151,8 +152,10 @@ class Screen(Attendant):
         }
         if self._quiet:
             return
-        print(f"Counted {sketch.n_rows:,} rows.")
-        print_sentences([f"Not read: {shown(words)}" for words in sketch.unread])
-        print_persons(sketch.persons, rows.nameless(reply.round))
         n_rows = sketch.n_rows if sketch.persons else rows.n_read
-        print_tally(reply.plan.schema, sketch.tally, n_rows)
+        show(
+            f"Counted {sketch.n_rows:,} rows.",
+            Paragraph([f"Not read: {shown(words)}" for words in sketch.unread]),
+            *persons_blocks(sketch.persons, rows.nameless(reply.round)),
+            *tally_blocks(reply.plan.schema, sketch.tally, n_rows),
+        )

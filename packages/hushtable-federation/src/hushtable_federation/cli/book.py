@@ -1,5 +1,6 @@
 """``hushtable round book``: what a site has answered, what that cost, and what comes next."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,8 +8,9 @@ import typer
 
 from hushtable import files
 from hushtable.arguments import is_digest
-from hushtable.cli.options import Json, argument, option
-from hushtable.cli.output import Target, finish, print_table, shown
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, TextTable
 from hushtable.errors import MissingExtraError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
@@ -41,10 +43,10 @@ class ForecastTable:
         record = {name: getattr(one, name) for name in names}
         return record | {"of_cap": one.epsilon / self.cap, "how_many": one.more}
 
-    def show(self) -> None:
+    def blocks(self) -> Iterator[Block]:
         """Print it as a table."""
         now = self.spent[-1] if self.spent else 0.0
-        print(
+        yield (
             f"Forecast for {shown(self.data_set)}: "
             f"epsilon {rounded_up(now):g} of {self.cap:g} is spent.\n"
         )
@@ -58,7 +60,9 @@ class ForecastTable:
             ]
             for one in self.lines
         ]
-        print_table(["what", "allowed", "epsilon after", "of the cap", "how many"], rows, left=2)
+        yield TextTable(
+            ["what", "allowed", "epsilon after", "of the cap", "how many"], rows, left=2
+        )
 
     def draw(self, target: Target) -> None:
         """Draw what was spent, and the first line's course."""
@@ -132,8 +136,7 @@ def book(
     forecast: _ForecastOption = False,
     data_set: _Rows = None,
     plot: _Plot = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Show a site's book: rounds answered, and the budget spent.
 
     Its entries are a chain. The head, its last link, stands for all of them: keep it apart from
@@ -164,16 +167,18 @@ def book(
     if expected is not None:
         facts["expected"] = {"entry": expected, "entries_since": facts["entries"] - expected}
 
-    finish(as_json, facts, lambda: _print_all(facts, ahead, target))
+    return CommandResult(facts, _all_blocks(facts, ahead, target))
 
 
-def _print_all(facts: dict[str, Any], ahead: ForecastTable | None, target: Target | None) -> None:
-    _print(facts)
+def _all_blocks(
+    facts: dict[str, Any], ahead: ForecastTable | None, target: Target | None
+) -> Iterator[Block]:
+    yield from _blocks(facts)
     if "history" in facts:
-        print()
-        print_table(["known", "as", "fingerprint", "verified"], _known(facts), left=4)
-        print()
-        print_table(
+        yield ""
+        yield TextTable(["known", "as", "fingerprint", "verified"], _known(facts), left=4)
+        yield ""
+        yield TextTable(
             ["entry", "when", "kind", "what", "link"],
             [
                 [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
@@ -182,15 +187,15 @@ def _print_all(facts: dict[str, Any], ahead: ForecastTable | None, target: Targe
             left=5,
         )
     if ahead is not None:
-        print()
-        ahead.show()
-    print(f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:")
-    print(f"  {facts['head']}")
+        yield ""
+        yield from ahead.blocks()
+    yield f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:"
+    yield f"  {facts['head']}"
     if "expected" in facts:
         expected, since = (facts["expected"][name] for name in ("entry", "entries_since"))
-        print(f"The head that was expected is that of entry {expected:,}; {since:,} follow.")
+        yield f"The head that was expected is that of entry {expected:,}; {since:,} follow."
     if target is not None:
-        print(f"\nWrote {target}.")
+        yield f"\nWrote {target}."
 
 
 def _expected(notes: Book, head: str) -> int:
@@ -283,12 +288,12 @@ def _periods(rounds: list[dict[str, Any]], stream: str) -> str:
     return f"period {first}" if first == last else f"periods {first} to {last}"
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
     most = facts["cap"]["epsilon"]
-    print(f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at")
-    print(f"delta {facts['cap']['delta']:g}.\n")
+    yield f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at"
+    yield f"delta {facts['cap']['delta']:g}.\n"
     if not facts["rounds"]:
-        print("No round was answered.")
+        yield "No round was answered."
         return
     rounds: dict[str, list[str]] = {}
     for one in facts["rounds"]:  # a stream once, for it is paid once
@@ -297,11 +302,13 @@ def _print(facts: dict[str, Any]) -> None:
             what += f", {_periods(facts['rounds'], round_id)}"
         names = [round_id[:12], shown(one["title"]), shown(one["data_set"])]
         rounds[round_id] = [*names, what, one["made"], f"{rounded_up(one['rho'], 4):g}"]
-    print_table(["round", "title", "rows", "what", "answered", "rho"], [*rounds.values()], left=5)
-    print()
+    yield TextTable(
+        ["round", "title", "rows", "what", "answered", "rho"], [*rounds.values()], left=5
+    )
+    yield ""
     rows = [
         [shown(name), f"{rounded_up(spent):g}", f"{most:g}"]
         for name, spent in facts["spent"].items()
     ]
-    print_table(["rows", "epsilon spent", "of at most"], rows)
-    print("\nThe cap is the guarantee; what is spent so far is a running total.")
+    yield TextTable(["rows", "epsilon spent", "of at most"], rows)
+    yield "\nThe cap is the guarantee; what is spent so far is a running total."

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.options import Delta, Json, argument, option
-from hushtable.cli.output import Target, finish
+from hushtable.cli.options import Delta, argument, option
+from hushtable.cli.output import Target
+from hushtable.cli.result import Block, CommandResult
 from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import PersonsOption, stated_persons
@@ -28,8 +29,7 @@ def keygen(
     delta: Delta = 1e-6,
     persons: PersonsOption = "column",
     folder: _Folder = Path(),
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Make the keys of a site (with --cap) or of a coordinator.
 
     NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
@@ -54,16 +54,16 @@ def keygen(
         "files": {kind: str(path) for kind, path in files.items()},
     }
 
-    def text() -> None:
-        print(f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n")
-        print(f"  {files['key']}   secret: back it up, show it to nobody")
+    def blocks() -> Iterator[Block]:
+        yield f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n"
+        yield f"  {files['key']}   secret: back it up, show it to nobody"
         if cap is not None:
-            print(f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}")
-            print(f"  {files['policy']}  whom this site answers, about what: look through it")
-            print(f"  {files['site']}  where its rows are, and how they are read: fill it in")
-        print(f"  {files['card']}  give it to the coordinator")
+            yield f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}"
+            yield f"  {files['policy']}  whom this site answers, about what: look through it"
+            yield f"  {files['site']}  where its rows are, and how they are read: fill it in"
+        yield f"  {files['card']}  give it to the coordinator"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _made(

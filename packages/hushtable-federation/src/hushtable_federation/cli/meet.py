@@ -3,14 +3,23 @@
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.options import Json, argument, option
-from hushtable.cli.output import finish, print_sentences, print_table, shown
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import shown
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    Paragraph,
+    TextTable,
+    for_machines,
+    show,
+)
 from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
@@ -52,8 +61,7 @@ def meet(
     absent: _Absent = None,
     wait: _Wait = 0.0,
     again: _Again = False,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Compare all cards in one call, by a code that everybody reads.
 
     Does whatever is next. The first call posts your card, with a commitment to a number. Once all
@@ -65,7 +73,7 @@ def meet(
       hushtable round meet shared --key north.key --coordinator lead --expect lead,north,south
       hushtable round meet shared --key north.key --wait 10
     """
-    if absent is not None and code is None and (as_json or not sys.stdin.isatty()):
+    if absent is not None and code is None and (for_machines() or not sys.stdin.isatty()):
         raise UsageError("--absent goes with --code: nobody is here to ask")
     keys, notes = Keys.load(key), beside(key)
     place = Store.open(folder, keys.card.name)
@@ -76,13 +84,13 @@ def meet(
     visited = visit(place, keys, notes, names, coordinator, again=again)
     printed = ""
     while visited.waiting and time.monotonic() < end:
-        if visited.waits_for != printed and not as_json:
+        if visited.waits_for != printed and not for_machines():
             print(printed := visited.waits_for, file=sys.stderr)
         time.sleep(PAUSE)
         visited = visit(place, keys, notes)
-    if code is None and visited.step == "code" and not as_json:
-        _show(visited)
-    asks = code is None and visited.step == "code" and not as_json and sys.stdin.isatty()
+    if code is None and visited.step == "code" and not for_machines():
+        show(*_code_blocks(visited))
+    asks = code is None and visited.step == "code" and not for_machines() and sys.stdin.isatty()
     if asks and typer.confirm("\nDid everybody read the same code, each from their own screen?"):
         code = visited.state.code
     if code is not None:
@@ -92,7 +100,7 @@ def meet(
                 visited = confirm(visited, notes, code, noted, away)
         else:
             visited = confirm(visited, notes, code, None, away)
-    finish(as_json, _facts(visited, notes), lambda: _print(visited, place, folder, key))
+    return CommandResult(_facts(visited, notes), _blocks(visited, place, folder, key))
 
 
 def _split(text: str) -> list[str]:
@@ -135,7 +143,7 @@ def _leads(visited: MeetingVisit) -> bool:
     return visited.state.coordinator == visited.state.card.name
 
 
-def _show(visited: MeetingVisit) -> None:
+def _code_blocks(visited: MeetingVisit) -> Iterator[Block]:
     """Show the cards and the code, and say what to do with them."""
     state = visited.state
     cards = {} if state.seen is None else state.seen.cards
@@ -143,39 +151,39 @@ def _show(visited: MeetingVisit) -> None:
         ["coordinator" if name == state.coordinator else "site", name, card.fingerprint]
         for name, card in cards.items()
     ]
-    print_table(["role", "name", "fingerprint"], rows, left=3)
-    print(f"\nThe code: {shown_code(state.code)}\n")
-    print_sentences([
+    yield TextTable(["role", "name", "fingerprint"], rows, left=3)
+    yield f"\nThe code: {shown_code(state.code)}\n"
+    yield Paragraph([
         "In a call whose number you did not get from this folder, everybody reads the whole code "
         "aloud from a screen of their own. Whoever has another one says so. Then nobody trusts "
         "anything: somebody swapped a card."
     ])  # fmt: skip
 
 
-def _print(visited: MeetingVisit, place: Store, folder: str, key: Path) -> None:
+def _blocks(visited: MeetingVisit, place: Store, folder: str, key: Path) -> Iterator[Block]:
     state, away = visited.state, visited.waiting
     if visited.others:
         names = ", ".join(shown(name) for name in visited.others[:5])
-        print_sentences([f"Not expected, and left out: {names}."])
+        yield Paragraph([f"Not expected, and left out: {names}."])
     if visited.step == "hello":
-        print(f"Your card is in {folder}: {len(state.names) - len(away)} of {len(state.names)}.")
+        yield f"Your card is in {folder}: {len(state.names) - len(away)} of {len(state.names)}."
     elif visited.step == "reveal":
-        print(f"The cards of all {len(state.names)} are fixed, and your number is revealed.")
+        yield f"The cards of all {len(state.names)} are fixed, and your number is revealed."
     elif not state.confirmed:
-        print("\nNobody is trusted yet. After the call, if all read the same code:")
-        print(f"  hushtable round meet {quote(folder)} --key {quote(str(key))} --code CODE")
+        yield "\nNobody is trusted yet. After the call, if all read the same code:"
+        yield f"  hushtable round meet {quote(folder)} --key {quote(str(key))} --code CODE"
     if place.aside:
-        print_sentences([f"{shown(place.aside)}."])
+        yield Paragraph([f"{shown(place.aside)}."])
     for why in visited.unread.values():
-        print_sentences([f"Not readable yet: {shown(why)}"])
+        yield Paragraph([f"Not readable yet: {shown(why)}"])
     if visited.waiting:
-        print(f"{visited.waits_for} Call again.")
+        yield f"{visited.waits_for} Call again."
     if state.confirmed:
-        print(f"Verified by the code {shown_code(state.code)}: {', '.join(state.confirmed)}.")
+        yield f"Verified by the code {shown_code(state.code)}: {', '.join(state.confirmed)}."
         missing = [n for n in state.names if n not in (*state.confirmed, state.card.name)]
         if missing:
-            print(f"Not verified yet: {', '.join(missing)}. Have them read the code to you.")
+            yield f"Not verified yet: {', '.join(missing)}. Have them read the code to you."
         elif _leads(visited):
             cards = verified_beside(beside(key))
             typed = f"{quote(str(cards))} --key {quote(str(key))}"
-            print(f"  hushtable round open PLAN {typed} --epsilon E -o round.hush")
+            yield f"  hushtable round open PLAN {typed} --epsilon E -o round.hush"

@@ -1,5 +1,6 @@
 """``hushtable round model`` and ``compare``: what a site makes of a result with what it knows."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,8 +8,9 @@ import typer
 
 from hushtable.cli.counts import signed_by, standing
 from hushtable.cli.drift import ABOVE
-from hushtable.cli.options import Json, Output, argument, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli.options import Output, argument, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.release import LocalModel
 from hushtable.errors import RoundError, UsageError
@@ -25,9 +27,7 @@ _Book = Annotated[
 _Plan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
 
 
-def model(
-    result: _Result, output: Output, book: _Book = None, plan: _Plan = None, as_json: Json = False
-) -> None:
+def model(result: _Result, output: Output, book: _Book = None, plan: _Plan = None) -> CommandResult:
     """Make the model that a site scores with out of a result.
 
     With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
@@ -58,20 +58,20 @@ def model(
         "verified": verified,
     }
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         status = standing(read)
         if verified is not None:
             status = f"{status.partition(':')[0]}: verified on {verified}."
-        print_sentences([status])
-        print(f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count.")
+        yield Paragraph([status])
+        yield f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count."
         if book is None:
-            print(f"Wrote {target}: for the sites, not for the coordinator.")
+            yield f"Wrote {target}: for the sites, not for the coordinator."
         else:
-            print(f"(In the result: {opened.noise_sd:,.1f}.)")
-            print(f"Wrote {target}. It holds this site's exact counts: it must never leave.")
-        print(f"  hushtable score DATA --model {output} -o scores.parquet")
+            yield f"(In the result: {opened.noise_sd:,.1f}.)"
+            yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
+        yield f"  hushtable score DATA --model {output} -o scores.parquet"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _opened(path: Path, read: Noised, plan: Path | None) -> Noised:
@@ -132,8 +132,7 @@ def compare(
     most_rows: _MostRows = None,
     alike: _Alike = False,
     alert: _Alert = False,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Compare a site's rows with what all others in a result counted.
 
     Under masks nobody sees what one site sent. This takes the site's own part out, and looks for
@@ -164,18 +163,16 @@ def compare(
         "signed_by": signed_by(read),
     }
 
-    def text() -> None:
-        print_sentences([standing(read)])
-        print()
-        _print(found)
-        print("\nThis describes this site's rows exactly: do not send it to anybody.")
+    def blocks() -> Iterator[Block]:
+        yield Paragraph([standing(read)])
+        yield ""
+        yield from _blocks(found)
+        yield "\nThis describes this site's rows exactly: do not send it to anybody."
 
-    finish(as_json, facts, text)
-    if alert and found.fits is False:
-        raise typer.Exit(ABOVE)
+    return CommandResult(facts, blocks(), ABOVE if alert and found.fits is False else 0)
 
 
-def _print(found: Comparison) -> None:
+def _blocks(found: Comparison) -> Iterator[Block]:
     strange = "-" if found.strange is None else f"{found.strange_rows:,} ({found.strange:.1%})"
     most = "-" if found.most_rows is None else f"{found.most_rows:,}"
     others = "the other site" if found.other_sites == 1 else f"the {found.other_sites} other sites"
@@ -184,6 +181,6 @@ def _print(found: Comparison) -> None:
         [f"of {others} (+/- {2 * found.rows_sd:,.0f})", f"{found.other_rows:,.0f}", most],
         ["of these, of a kind that this site has hardly", strange, f"{found.level:.1%}"],
     ]
-    print_table(["rows", "about", "at most"], lines)
-    print()
-    print_sentences(found.words())
+    yield TextTable(["rows", "about", "at most"], lines)
+    yield ""
+    yield Paragraph(found.words())

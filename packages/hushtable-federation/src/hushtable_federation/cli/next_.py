@@ -1,5 +1,6 @@
 """``hushtable round next``: the next period of a stream, or from marginals to the tables."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli.options import Json, Output, Seed, argument, option
-from hushtable.cli.output import Target, finish, print_sentences
+from hushtable.cli.options import Output, Seed, argument, option
+from hushtable.cli.output import Target
+from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
@@ -31,7 +33,6 @@ class HiddenStep:
     key: Path
     output: Path
     layout: Path | None
-    as_json: bool
 
     def _result(self, asked: Round) -> Result:
         if asked.period is not None:
@@ -40,7 +41,7 @@ class HiddenStep:
 
     # --- at a site ------------------------------------------------------------------------------
 
-    def draw(self, secret: Path, plan: Path | None, book: Path | None) -> None:
+    def draw(self, secret: Path, plan: Path | None, book: Path | None) -> CommandResult:
         """Draw the plan of the next round, and write it; the layout, too, if it is asked for."""
         read = [self.round, self.key, secret, plan, self.result]
         target, other = Target(self.output, read), None
@@ -66,11 +67,11 @@ class HiddenStep:
         target.save(drawn)
         if other is not None:
             other.save(Layout.of(drawn))
-        self._report(drawn, shared, target, other)
+        return self._report(drawn, shared, target, other)
 
     def _report(
         self, drawn: Plan, shared: SharedSecret, target: Target, other: Target | None
-    ) -> None:
+    ) -> CommandResult:
         facts: dict[str, Any] = {
             "command": "round next",
             "plan": str(self.output),
@@ -81,29 +82,28 @@ class HiddenStep:
             **shared.facts(),
         }
 
-        def text() -> None:
-            print(f"Plan {drawn.plan_id[:12]}: the same at every site that draws it.\n")
+        def blocks() -> Iterator[Block]:
+            yield f"Plan {drawn.plan_id[:12]}: the same at every site that draws it.\n"
             if drawn.design is not None:
-                print_sentences([drawn.design.words()])
-                print()
-            for line in shared.lines():
-                print(line)
-            print(f"\nWrote {target}: for this site only.")
+                yield Paragraph([drawn.design.words()])
+                yield ""
+            yield from shared.lines()
+            yield f"\nWrote {target}: for this site only."
             if other is None:
-                print("One site sends the coordinator its layout:")
-                print(f"  hushtable plan hide {self.output} -o layout.hush")
+                yield "One site sends the coordinator its layout:"
+                yield f"  hushtable plan hide {self.output} -o layout.hush"
             else:
-                print(f"Wrote {other}: for the coordinator, who opens the round with it:")
+                yield f"Wrote {other}: for the coordinator, who opens the round with it:"
                 line = f"{self.round} {self.result} --layout {other.path}"
-                print(f"  hushtable round next {line} --key KEY -o ROUND")
-            print(f'Answer that round with it (plan = "{self.output}" in the site\'s file):')
-            print("  hushtable round sync FOLDER DATA --key KEY")
+                yield f"  hushtable round next {line} --key KEY -o ROUND"
+            yield f'Answer that round with it (plan = "{self.output}" in the site\'s file):'
+            yield "  hushtable round sync FOLDER DATA --key KEY"
 
-        finish(self.as_json, facts, text)
+        return CommandResult(facts, blocks())
 
     # --- at the coordinator ---------------------------------------------------------------------
 
-    def open(self, plan: Path | None, book: Path | None, days: float) -> None:
+    def open(self, plan: Path | None, book: Path | None, days: float) -> CommandResult:
         """Open the round about a layout that a site made of the result."""
         if self.layout is None or plan is not None or book is not None:
             raise UsageError(
@@ -116,7 +116,7 @@ class HiddenStep:
         layout = files.read(self.layout).expect("layout").build(Layout.from_file)
         check_drawn_from(layout, result.counts)
         second = round_after(asked, layout, keys, common.days_on(days))
-        report(second, target, "round next", self.as_json)
+        return report(second, target, "round next")
 
 
 def _checked(path: Path, asked: Round) -> Result:
@@ -163,8 +163,7 @@ def next_(
     layout: _Layout = None,
     plan: common.HiddenPlan = None,
     book: common.BookFile = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Open the round of the next period, or the one after marginals.
 
     Of a stream, it takes no result: roster and terms stay, and the period is the next one, or the
@@ -180,9 +179,7 @@ def next_(
       hushtable round next first.hush result.hush --secret shared.hush --key north.key -o plan.hush
     """
     if secret or layout or plan or book:
-        given = HiddenStep(
-            round_, _given_to_hidden(result, seed, again, site), key, output, layout, as_json
-        )
+        given = HiddenStep(round_, _given_to_hidden(result, seed, again, site), key, output, layout)
         if secret is not None:
             return given.draw(secret, plan, book)
         return given.open(plan, book, days)
@@ -194,13 +191,13 @@ def next_(
     if asked.period is not None:
         times = {"deadline": common.days_on(days), "again": again}
         following = asked.next(keys, joining=common.cards(site or []), **times)
-        return report(following, target, "round next", as_json)
+        return report(following, target, "round next")
     if result is None:
         raise UsageError(f"{round_} is about marginals: give their result, too")
     assert asked.plan is not None
     tables = tables_after(asked.plan, _checked(result, asked).counts, seed=seed)
     second = round_after(asked, tables, keys, common.days_on(days))
-    report(second, target, "round next", as_json)
+    return report(second, target, "round next")
 
 
 def _check_given(asked: Round, path: Path, *, about_marginals: bool, about_periods: bool) -> None:

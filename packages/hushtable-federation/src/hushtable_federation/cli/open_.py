@@ -1,6 +1,7 @@
 """``hushtable round open``: a round that every site is to answer, signed."""
 
 import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,8 @@ import typer
 from hushtable import files
 from hushtable.cli import options as options
 from hushtable.cli.options import argument, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table
+from hushtable.cli.output import Target
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.schema import read_schema
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
@@ -90,8 +92,7 @@ def open_(
     every: _EveryOption = None,
     times: _Times = None,
     starts: _Starts = None,
-    as_json: options.Json = False,
-) -> None:
+) -> CommandResult:
     """Open a round: sign what is counted, by whom, on which terms.
 
     With a schema in the place of a plan, the round is about the marginals if they pay for the
@@ -117,7 +118,7 @@ def open_(
         **_calendar(every, starts),
         **terms,
     )
-    report(round_, target, "round open", as_json)
+    return report(round_, target, "round open")
 
 
 def _calendar(every: Every | None, starts: str | None) -> dict[str, Any]:
@@ -170,7 +171,7 @@ def _of_times(plan: Plan | Layout, path: Path, times: int | None) -> Plan | Layo
     return plan
 
 
-def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
+def report(round_: Round, target: Target, command: str) -> CommandResult:
     """Write a round that was opened, and report it."""
     target.save(round_)
     terms = round_.terms
@@ -187,26 +188,26 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
         **period_facts(round_),
     }
 
-    def text() -> None:
-        print(f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n")
+    def blocks() -> Iterator[Block]:
+        yield f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n"
         if period := period_words(round_):
-            print(f"{period}.\n")
+            yield f"{period}.\n"
         roster = [[card.name, card.fingerprint] for card in round_.sites]
-        print_table(["site", "fingerprint"], roster, left=2)
-        print()
-        print_sentences(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
+        yield TextTable(["site", "fingerprint"], roster, left=2)
+        yield ""
+        yield Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
         plan = round_.plan
         if plan is not None and plan.design is not None and plan.purpose.scores_rows:
-            print()
-            print_sentences([plan.design.words()])
+            yield ""
+            yield Paragraph([plan.design.words()])
         if round_.coordinator in round_.sites:
-            print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
-            print("their policies allow it (coordinator_may_be_site).")
-        print(f"\nWrote {target}. Put it into the folder where the round is to live:")
-        print(f"  hushtable round sync FOLDER --key KEY --post {target.path}")
-        print("At each site:")
+            yield f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless"
+            yield "their policies allow it (coordinator_may_be_site)."
+        yield f"\nWrote {target}. Put it into the folder where the round is to live:"
+        yield f"  hushtable round sync FOLDER --key KEY --post {target.path}"
+        yield "At each site:"
         line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
-        print(f"  hushtable round show {line} --key SITE.key")
-        print("  hushtable round sync FOLDER DATA --key SITE.key")
+        yield f"  hushtable round show {line} --key SITE.key"
+        yield "  hushtable round sync FOLDER DATA --key SITE.key"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())

@@ -3,13 +3,13 @@
 import statistics
 import tempfile
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli.options import Json, option
-from hushtable.cli.output import finish, print_sentences, shown
+from hushtable.cli.options import option
+from hushtable.cli.output import shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, show
 from hushtable.errors import FileError, HushTableError
 from hushtable_federation.clock import stamp
 from hushtable_federation.describe import done_words, listed
@@ -40,8 +40,7 @@ def rehearse(
     folder: _Folder = None,
     tables: _Tables = 200,
     seed: _Seed = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Play a whole round in a folder with invented rows.
 
     Who does what, at which visit.
@@ -53,7 +52,7 @@ def rehearse(
       hushtable round rehearse --sites 20 --away 3 --late 2 --liars 1
     """
     cast = Scenario(sites, away, late, liars, killed, tables, seed)
-    told = _Timeline(quiet=as_json)
+    told = _Timeline(quiet=for_machines())
     if folder is not None:
         try:
             folder.mkdir()
@@ -64,19 +63,17 @@ def rehearse(
         with tempfile.TemporaryDirectory() as made:
             play = _played(Path(made), cast, told)
     facts = _facts(play, told)
-    finish(as_json, facts, lambda: _print(play, facts))
-    if not play.exact:
-        raise typer.Exit(1)
+    return CommandResult(facts, _blocks(play, facts), 0 if play.exact else 1)
 
 
 def _played(folder: Path, cast: Scenario, told: "_Timeline") -> Play:
     play = Play(folder, cast, told)
     if not told.quiet:
-        print_sentences([
+        sentence = (
             f"{cast.sites} sites and a coordinator, {play.vector // 8:,} counters, at least "
             f"{cast.least} sites needed, a week of time. All rows are invented."
-        ])  # fmt: skip
-        print()
+        )
+        show(Paragraph([sentence]), "")
     play.run()
     return play
 
@@ -145,7 +142,7 @@ def _figures(one: Participant) -> dict[str, Any]:
     }
 
 
-def _print(play: Play, facts: dict[str, Any]) -> None:
+def _blocks(play: Play, facts: dict[str, Any]) -> Iterator[Block]:
     if play.result is None:
         raise HushTableError(
             f"no result after {play.days} days, which is a bug: please report it with the seed"
@@ -153,7 +150,7 @@ def _print(play: Play, facts: dict[str, Any]) -> None:
     n, every = len(facts["in_result"]), facts["each_site"].values()
     out = [one.name for one in play.sites if one.name not in facts["in_result"]]
     without = f", without {listed(out)}" if out else ""
-    print(f"\nAfter {play.days} days: the result of {n} of {facts['sites']} sites{without}.")
+    yield f"\nAfter {play.days} days: the result of {n} of {facts['sites']} sites{without}."
     sure = "equals" if play.exact else "DIFFERS FROM"
     lines = [
         f"It {sure} the sum of what these sites counted with their noise, to the bit.",
@@ -171,7 +168,7 @@ def _print(play: Play, facts: dict[str, Any]) -> None:
         f"{_mb(lead['bytes_sent'])} sent, {_mb(lead['bytes_read'])} read, "
         f"{lead['seconds']:.2f} seconds.",
     ]
-    print_sentences(lines)
+    yield Paragraph(lines)
 
 
 def _mb(n: int) -> str:

@@ -1,13 +1,15 @@
 """``hushtable round secret``, ``plan hide``: hash functions that the coordinator has not."""
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from hushtable import files
-from hushtable.cli.options import Json, Output, argument, option
-from hushtable.cli.output import Target, finish, print_table, shown
+from hushtable.cli.options import Output, argument, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, TextTable
 from hushtable.data.schema import Schema
 from hushtable.errors import UsageError
 from hushtable.files import write_bytes
@@ -138,8 +140,7 @@ def secret(
     key: _Key = None,
     site: _Sites = None,
     book: _Book = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Make a secret from which the sites draw hidden hash functions.
 
     One site makes it, never the coordinator. With --key and the other sites' cards, it is sealed
@@ -157,8 +158,7 @@ def secret(
         with target.writing(), new_private(output) as file:
             file.write(f"{secrets.token_hex(LEAST)}\n".encode())
         facts = {"command": "round secret", "secret": str(output)}
-        finish(as_json, facts, lambda: print(f"Wrote {target}: for the sites only."))
-        return
+        return CommandResult(facts, [f"Wrote {target}: for the sites only."])
     if output.exists():
         raise UsageError(f"{output} exists, and is never overwritten: use it, or another name")
     keys, others = Keys.load(key), cards(site or [])
@@ -166,7 +166,7 @@ def secret(
     content = seal_secret(secrets.token_bytes(LEAST), keys, others)
     with target.writing():
         write_bytes(output, content, private=False)
-    _report(SealedSecret.from_bytes(content, str(output)), target, as_json)
+    return _report(SealedSecret.from_bytes(content, str(output)), target)
 
 
 def _check_readers(key: Path, keys: Keys, book: Path | None, others: list[Card]) -> None:
@@ -182,7 +182,7 @@ def _check_readers(key: Path, keys: Keys, book: Path | None, others: list[Card])
             )
 
 
-def _report(sealed: SealedSecret, target: Target, as_json: bool) -> None:
+def _report(sealed: SealedSecret, target: Target) -> CommandResult:
     readers = [{"name": card.name, "fingerprint": card.fingerprint} for card in sealed.readers]
     facts: dict[str, Any] = {
         "command": "round secret",
@@ -191,21 +191,21 @@ def _report(sealed: SealedSecret, target: Target, as_json: bool) -> None:
         "readers": readers,
     }
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         rows = [[shown(one["name"]), one["fingerprint"]] for one in readers]
-        print_table(["can read it", "fingerprint"], rows, left=2)
-        print(f"\nWrote {target}: sealed, so that it may go any way. At each of these sites:")
-        print(
+        yield TextTable(["can read it", "fingerprint"], rows, left=2)
+        yield f"\nWrote {target}: sealed, so that it may go any way. At each of these sites:"
+        yield (
             f"  hushtable plan draw schema.toml --secret {target.path} --key SITE.key -o plan.hush"
         )
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 _Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
 
 
-def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
+def hide(plan: _Plan, output: Output) -> CommandResult:
     """Take the hash functions off a plan, for the coordinator.
 
     With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
@@ -220,12 +220,12 @@ def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
     target.save(layout)
     facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         if whole.purpose.refines and not whole.hidden:
-            print(f"Wrote {target}: for the coordinator. {plan} follows from the schema: whoever")
-            print("has that can make it.")
+            yield f"Wrote {target}: for the coordinator. {plan} follows from the schema: whoever"
+            yield "has that can make it."
             return
-        print(f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else")
-        print("read it (chmod 600).")
+        yield f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else"
+        yield "read it (chmod 600)."
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())

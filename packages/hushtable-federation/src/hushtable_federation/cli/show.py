@@ -1,13 +1,15 @@
 """``hushtable round show``, ``approve``, ``policy``: what an officer looks at, and signs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli.counts import signed_by, signed_lines
-from hushtable.cli.options import Json, Output, argument, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown, size
+from hushtable.cli.options import Output, argument, option
+from hushtable.cli.output import Target, shown, size
+from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.describe.plan import column_rows, values
 from hushtable.errors import RoundError, UsageError
 from hushtable.files import Content
@@ -34,8 +36,7 @@ def show(
     book: common.BookFile = None,
     policy: common.PolicyFile = None,
     plan: common.HiddenPlan = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Show what a round asks, of whom, and what it costs.
 
     Columns with ranges and categories, terms, coordinator and sites. Nothing is counted, recorded
@@ -66,13 +67,13 @@ def show(
         **standing,
     }
 
-    def text() -> None:
-        print_round(asked, drawn, standing["known"])
+    def blocks() -> Iterator[Block]:
+        yield from round_blocks(asked, drawn, standing["known"])
         if standing["policy"] is not None:
-            print("\nThis site\n")
-            print_sentences(standing["policy"]["words"], indent="  ")
+            yield "\nThis site\n"
+            yield Paragraph(standing["policy"]["words"], indent="  ")
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _standing(
@@ -104,22 +105,22 @@ def _standing(
     return {"known": standing, "policy": {"allows": allows, "words": words}}
 
 
-def print_round(asked: Round, drawn: Plan | None, known: dict[str, str]) -> None:
+def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Iterator[Block]:
     """Print what a round asks, and of whom."""
-    print_sentences(officer_words(asked, drawn))
-    print()
+    yield Paragraph(officer_words(asked, drawn))
+    yield ""
     for label, value in round_lines(asked).items():
-        print(f"{label:<13}{shown(value)}")
+        yield f"{label:<13}{shown(value)}"
     if drawn is not None:
-        print()
+        yield ""
         rows = [[shown(cell) for cell in row] for row in column_rows(drawn)]
-        print_table(["column", "kind", "range or categories"], rows, left=3)
-    print()
+        yield TextTable(["column", "kind", "range or categories"], rows, left=3)
+    yield ""
     headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
     rows = [[role, card.name, card.fingerprint] for role, card in common.roles(asked)]
     for row in rows if known else []:
         row.append(known[f"{row[0]} {row[1]}"])
-    print_table(headers, rows, left=len(headers))
+    yield TextTable(headers, rows, left=len(headers))
 
 
 _OfficersKey = Annotated[
@@ -127,7 +128,7 @@ _OfficersKey = Annotated[
 ]
 
 
-def approve(round_: RoundFile, key: _OfficersKey, output: Output, as_json: Json = False) -> None:
+def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResult:
     """Sign a round as the officer whom a site's policy names.
 
     Look at the round first: hushtable round show.
@@ -145,12 +146,12 @@ def approve(round_: RoundFile, key: _OfficersKey, output: Output, as_json: Json 
         "officer": keys.card.fingerprint,
     }
 
-    def text() -> None:
-        print(f"{keys.card.name} ({keys.card.fingerprint}) approves round {asked.round_id[:12]}.")
-        print(f"Wrote {target}. At the site:")
-        print(f"  hushtable round sync FOLDER DATA --key SITE.key --approval {output}")
+    def blocks() -> Iterator[Block]:
+        yield f"{keys.card.name} ({keys.card.fingerprint}) approves round {asked.round_id[:12]}."
+        yield f"Wrote {target}. At the site:"
+        yield f"  hushtable round sync FOLDER DATA --key SITE.key --approval {output}"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 _File = Annotated[Path, argument("POLICY", "Policy of round keygen, NAME.policy.toml.")]
@@ -165,8 +166,7 @@ def policy(
     write: _Write = False,
     cap: _Cap = None,
     persons: PersonsOption = "column",
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Check the policy of a site, and show what it allows.
 
     Example:
@@ -199,10 +199,10 @@ def policy(
         "plans": list(read.plans),
         "features": [feature.to_dict() for feature in read.features],
     }
-    finish(as_json, facts, lambda: _print(file, read))
+    return CommandResult(facts, _blocks(file, read))
 
 
-def _print(file: Path, read: Policy) -> None:
+def _blocks(file: Path, read: Policy) -> Iterator[Block]:
     by_book = "those whom the book knows"
     lines = {
         "Policy": f"{file}, {read.digest[:12]}",
@@ -225,15 +225,16 @@ def _print(file: Path, read: Policy) -> None:
         "Unattended": "answers" if read.unattended else "answers nothing",
     }
     for label, value in lines.items():
-        print(f"{label:<14}{value}")
+        yield f"{label:<14}{value}"
     if read.plans:
-        print("\nPlans:", *(f"  {shown(plan)}" for plan in read.plans), sep="\n")
+        yield "\nPlans:"
+        yield from (f"  {shown(plan)}" for plan in read.plans)
     if read.features:
         rows = [[shown(one.name), one.kind, shown(values(one))] for one in read.features]
-        print()
-        print_table(["column", "kind", "at most"], rows, left=3)
+        yield ""
+        yield TextTable(["column", "kind", "at most"], rows, left=3)
     elif not read.plans:
-        print("\nColumns: a person looks at those of each round (hushtable round show).")
+        yield "\nColumns: a person looks at those of each round (hushtable round show)."
 
 
 #: By kind of file, the command that goes on with it.
@@ -246,16 +247,16 @@ _NEXT = {
 }
 
 
-def inspect_card(file: Path, as_json: bool) -> None:
+def inspect_card(file: Path) -> CommandResult:
     """Show whose a card is, and the fingerprint that two people compare."""
     card = Card.load(file)
     facts = {"command": "inspect", "file": str(file), "kind": "card", "name": card.name}
     facts["fingerprint"] = card.fingerprint
-    lines = {"File": file, "Kind": "card", "Name": card.name, "Fingerprint": card.fingerprint}
-    finish(as_json, facts, lambda: print("\n".join(f"{k:<17}{v}" for k, v in lines.items())))
+    lines = {"File": str(file), "Kind": "card", "Name": card.name, "Fingerprint": card.fingerprint}
+    return CommandResult(facts, [LabelledValues(lines)])
 
 
-def inspect_round(file: Path, content: Content, as_json: bool) -> None:
+def inspect_round(file: Path, content: Content) -> CommandResult:
     """Show what belongs to a round: as it is written, nothing of it is secret."""
     entries = content.manifest
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
@@ -267,7 +268,7 @@ def inspect_round(file: Path, content: Content, as_json: bool) -> None:
         facts["signed_by"] = signed_by(sealed)
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         lines = {
             "File": f"{file} ({size(file)})",
             "Kind": f"{content.kind}, protocol {entries['protocol']}",
@@ -280,11 +281,11 @@ def inspect_round(file: Path, content: Content, as_json: bool) -> None:
         lines |= {} if sealed is None else signed_lines(sealed)
         for label, value in lines.items():
             if value is not None:
-                print(f"{label:<17}{shown(str(value))}")
+                yield f"{label:<17}{shown(str(value))}"
         if content.kind in _NEXT:
-            print(f"\nMore: {_NEXT[content.kind].format(file=file)}")
+            yield f"\nMore: {_NEXT[content.kind].format(file=file)}"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())
 
 
 def _readers(secret: SealedSecret) -> dict[str, str]:

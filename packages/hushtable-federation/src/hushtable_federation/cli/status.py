@@ -1,15 +1,15 @@
 """``hushtable round status``: where a round stands."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files
 from hushtable.cli.errors import NEEDS_PERSON
-from hushtable.cli.options import Json, argument, option
-from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.errors import UsageError
 from hushtable.report.page import check_extra
 from hushtable_federation.cli._common import period_facts
@@ -50,8 +50,7 @@ def status(
     key: _Key = None,
     which: _Which = None,
     html: _Html = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Show where a round stands: who is in, and who has to do what.
 
     Only what is signed counts, and no keys are needed to look; the page tells everybody's part.
@@ -83,17 +82,16 @@ def status(
         "rounds": [_facts(progress, todo) for progress, todo in each],
     }
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         for progress, todo in each:
-            _print(progress, todo, me)
+            yield from _blocks(progress, todo, me)
         if store.damaged:
-            print(damaged_words(len(store.damaged)))
+            yield damaged_words(len(store.damaged))
         if target is not None:
-            print(f"Wrote {target}.")
+            yield f"Wrote {target}."
 
-    finish(as_json, facts, text)
-    if any(_needs_person(progress, todo, me) for progress, todo in each):
-        raise typer.Exit(NEEDS_PERSON)
+    needed = any(_needs_person(progress, todo, me) for progress, todo in each)
+    return CommandResult(facts, blocks(), NEEDS_PERSON if needed else 0)
 
 
 def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool:
@@ -125,28 +123,28 @@ def _facts(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
     return {**_round_facts(progress.round), **progress.facts(), "todo": [t._asdict() for t in todo]}
 
 
-def _print(progress: Progress, todo: list[Todo], me: Card | None) -> None:
+def _blocks(progress: Progress, todo: list[Todo], me: Card | None) -> Iterator[Block]:
     lines = round_lines(progress.round)
     if amended := amendment_words(progress):
         lines["Amended"] = amended
     for label, value in lines.items():
-        print(f"{label:<13}{shown(value)}")
-    print()
-    print_sentences([standing(progress)])
-    print()
+        yield f"{label:<13}{shown(value)}"
+    yield ""
+    yield Paragraph([standing(progress)])
+    yield ""
     names = progress.round.names
-    print_table(["site", "stands"], [[n, site_words(progress, n)] for n in names], left=2)
-    print("\nWhat to do now:" if me is None else f"\nWhat {shown(me.name)} has to do now:")
+    yield TextTable(["site", "stands"], [[n, site_words(progress, n)] for n in names], left=2)
+    yield "\nWhat to do now:" if me is None else f"\nWhat {shown(me.name)} has to do now:"
     for one in todo:
         who = "" if me is not None else f"{who_words(progress, one.who)}: "
-        print_sentences([f"{who}{one.words}"], indent="  ")
+        yield Paragraph([f"{who}{one.words}"], indent="  ")
         if one.command:
-            print(f"    {one.command}")
+            yield f"    {one.command}"
     if progress.phase == "done":
-        print("\n".join(next_lines(progress.round, RESULT)))
+        yield "\n".join(next_lines(progress.round, RESULT))
     for line in aside_lines(progress.odd):
-        print_sentences([shown(line)])
-    print()
+        yield Paragraph([shown(line)])
+    yield ""
 
 
 def _round_facts(asked: Round) -> dict[str, Any]:

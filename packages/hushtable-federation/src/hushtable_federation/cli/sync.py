@@ -1,6 +1,6 @@
 """``hushtable round sync`` and ``amend``: what is next in a folder of rounds, and changes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from hushtable.cli.errors import NEEDS_PERSON, REFUSED
-from hushtable.cli.options import Json, argument, option
-from hushtable.cli.output import finish, print_sentences, shown
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines
 from hushtable.errors import UsageError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
@@ -49,8 +50,7 @@ def sync(
     which: _Which = "",
     unattended: _Unattended = False,
     answers: Answers = ANSWERS,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Do whatever is to be done next in a folder where rounds live.
 
     Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
@@ -68,9 +68,9 @@ def sync(
     """
     site = answers.open(data, output)
     if data is not None and not unattended:
-        answers.check_asked(as_json)
+        answers.check_asked(for_machines())
     new = Coordinator(site.settings.key).post(folder, *common.present(post)) if post else []
-    screen = Screen(answers, quiet=as_json, unattended=unattended)
+    screen = Screen(answers, quiet=for_machines(), unattended=unattended)
     visited = site.sync(folder, which=which, attendant=screen)
     store = visited[0][0].store
     new += store.written
@@ -83,10 +83,8 @@ def sync(
         "rounds": [_facts(round_folder, visit, screen) for round_folder, visit in visited],
     }
     summary = _Summary(store, site, answers, output, new)
-    finish(as_json, facts, lambda: summary.print(visited))
     code = _exit_code([visit for _, visit in visited])
-    if code:
-        raise typer.Exit(code)
+    return CommandResult(facts, summary.blocks(visited), code)
 
 
 def _exit_code(visits: Sequence[Visit]) -> int:
@@ -128,35 +126,35 @@ class _Summary:
     output: Path | None
     new: Sequence[str]
 
-    def print(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> None:
+    def blocks(self, visited: Sequence[tuple[RoundFolder, Visit]]) -> Iterator[Block]:
         for round_folder, visit in visited:
-            self._print_one(round_folder, visit)
+            yield from self._of_one(round_folder, visit)
         if self.store.aside:
-            print_sentences([f"{shown(self.store.aside)}."])
+            yield Paragraph([f"{shown(self.store.aside)}."])
         if self.store.damaged:
-            print(damaged_words(len(self.store.damaged)))
+            yield damaged_words(len(self.store.damaged))
         if self.new and is_private(self.store.where):
-            print("New in this folder, to be sent to all others if they do not see it:")
-            print("\n".join(f"  {name}" for name in self.new))
+            yield "New in this folder, to be sent to all others if they do not see it:"
+            yield "\n".join(f"  {name}" for name in self.new)
         states = {visit.state for _, visit in visited}
         if "open" in states:
-            print("To do here: answer, with this site's rows:")
-            print(f"  {self._command('DATA ')}")
+            yield "To do here: answer, with this site's rows:"
+            yield f"  {self._command('DATA ')}"
         elif "waiting" in states:
-            print("To do here: nothing now. Call again when the others have called, or each day:")
-            print(f"  {self._command()}")
+            yield "To do here: nothing now. Call again when the others have called, or each day:"
+            yield f"  {self._command()}"
 
-    def _print_one(self, round_folder: RoundFolder, visit: Visit) -> None:
+    def _of_one(self, round_folder: RoundFolder, visit: Visit) -> Iterator[Block]:
         title = f" {shown(round_folder.round.title)}" if round_folder.round.title else ""
-        print(f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
+        yield f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}."
         me = self.site.card.name
         lines = [*done_words(visit.posted), *visit.words, *waits_words(round_folder, visit, me)]
         lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
         lines += aside_lines(round_folder.odd)
-        print_sentences(map(shown, lines), indent="  ")
+        yield Paragraph(map(shown, lines), indent="  ")
         if visit.state == "done":
             result = self.site.result(round_folder.round)
-            print("\n".join(f"  {line}" for line in next_lines(round_folder.round, result)))
+            yield "\n".join(f"  {line}" for line in next_lines(round_folder.round, result))
 
     def _command(self, data: str = "") -> str:
         option, path = "--key", self.site.settings.key
@@ -192,8 +190,7 @@ def amend(
     drop: _Drop = None,
     why: _Why = "",
     which: _Which = "",
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Extend a round in a folder, or go on without a site.
 
     The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can
@@ -217,12 +214,12 @@ def amend(
         "why": made.why,
     }
 
-    def text() -> None:
+    def blocks() -> Iterator[Block]:
         over = " (over)" if now() > made.deadline else ""
-        print(f"Round {asked.round_id[:12]}, amendment {made.number}:")
-        print(f"  until {shown_time(made.deadline)}{over}")
+        yield f"Round {asked.round_id[:12]}, amendment {made.number}:"
+        yield f"  until {shown_time(made.deadline)}{over}"
         if made.dropped:
-            print(f"  without {', '.join(map(shown, made.dropped))}")
-        print(f"It lies in {folder}. Go on with: hushtable round sync")
+            yield f"  without {', '.join(map(shown, made.dropped))}"
+        yield f"It lies in {folder}. Go on with: hushtable round sync"
 
-    finish(as_json, facts, text)
+    return CommandResult(facts, blocks())

@@ -1,11 +1,13 @@
 """``hushtable round verify``: whose a result is, and whether it is the sum."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli.counts import signed_by
-from hushtable.cli.options import Json, argument, option
-from hushtable.cli.output import finish, print_sentences, shown
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import shown
+from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.errors import RoundError, UsageError
 from hushtable.signatures import grouped
 from hushtable_federation.book.book import Book
@@ -34,8 +36,7 @@ def verify(
     round_: _Round = None,
     book: _Book = None,
     digest: _Digest = None,
-    as_json: Json = False,
-) -> None:
+) -> CommandResult:
     """Check who signed a result, and whether it is the sum.
 
     Checks the signature; with --book or --round, that the coordinator of the round made it under
@@ -73,19 +74,19 @@ def verify(
         "checked": checks.done,
         "not_checked": checks.left,
     }
-    finish(as_json, facts, lambda: _print(result, checks))
+    return CommandResult(facts, _blocks(result, checks))
 
 
-def _print(path: Path, checks: "_Checks") -> None:
+def _blocks(path: Path, checks: "_Checks") -> Iterator[Block]:
     seal = checks.result.seal
     known = "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
-    print(f"{known}: {path}, of round {seal.round_id[:12]}\n")
-    print_sentences(checks.done, indent="  ")
-    print("\nNot checked\n")
-    print_sentences(checks.left or ["Nothing is left to check."], indent="  ")
-    print("\nIts digest, to be compared with the other sites (--digest):\n")
+    yield f"{known}: {path}, of round {seal.round_id[:12]}\n"
+    yield Paragraph(checks.done, indent="  ")
+    yield "\nNot checked\n"
+    yield Paragraph(checks.left or ["Nothing is left to check."], indent="  ")
+    yield "\nIts digest, to be compared with the other sites (--digest):\n"
     for half in (seal.digest[:32], seal.digest[32:]):
-        print(f"  {grouped(half)}")
+        yield f"  {grouped(half)}"
 
 
 class _Checks:

@@ -17,7 +17,6 @@ from hushtable.cli.result import (
     LabelledValues,
     Paragraph,
     TextTable,
-    for_machines,
 )
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -57,7 +56,7 @@ def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
     with_values: _Values = False,
     registry: _Registry = None,
-) -> CommandResult | None:
+) -> CommandResult:
     """Show what a .hush file or a card holds, if it is intact.
 
     Example:
@@ -65,8 +64,8 @@ def inspect(
     """
     target = None if registry is None else Target(registry, [file])
     if target is None and file.suffix == ".card":
-        plugins.extension("inspect_card", "a card", "federation")(file, for_machines())
-        return None
+        card: CommandResult = plugins.extension("inspect_card", "a card", "federation")(file)
+        return card
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
@@ -75,8 +74,8 @@ def inspect(
         )
     known = files.kind_of(content.kind)
     if known is not None and known.inspect is not None:
-        known.inspect(file, content, for_machines())
-        return None
+        found: CommandResult = known.inspect(file, content)
+        return found
     plan = content.build(Plan.from_file)
     kept = content.build(Periods.from_file) if content.kind == "periods" else None
     counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)

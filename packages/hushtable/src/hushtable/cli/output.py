@@ -2,15 +2,14 @@
 
 import contextlib
 import glob
-import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from hushtable.cli.errors import escaped, written
-from hushtable.cli.result import Block, Paragraph, TextTable, show, writing
+from hushtable.cli.result import Block, TextTable
 from hushtable.data.options import first_names
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError, explain
@@ -116,15 +115,6 @@ def size(path: str | Path) -> str:
     return f"{n} bytes"
 
 
-def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> None:
-    """Print the outcome of a command that returns no `CommandResult`."""
-    with writing():
-        if as_json:
-            print(json.dumps(facts, allow_nan=False))
-        else:
-            text()
-
-
 def shown(name: str) -> str:
     """Return a name that may come from somebody else's file, safe to print on a terminal."""
     return escaped(name, kept="")
@@ -138,16 +128,6 @@ def count(n: int, noun: str) -> str:
 def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names for a sentence, the first few of many."""
     return shown(first_names(names, most))
-
-
-def print_sentences(sentences: Iterable[str], indent: str = "") -> None:
-    """Print sentences at once."""
-    show(Paragraph(sentences, indent))
-
-
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
-    """Print a table at once."""
-    show(TextTable(headers, rows, left))
 
 
 def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
@@ -175,8 +155,3 @@ def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
     if doubtful:
         yield f"Most rows lie outside in {listed(doubtful)}: does the data have another unit"
         yield "than the plan, or other names for the categories?\n"
-
-
-def print_tally(schema: Schema, counts: Any, n_rows: int) -> None:
-    """Print how many values were missing, or outside the plan, at once."""
-    show(*tally_blocks(schema, counts, n_rows))

@@ -17,9 +17,16 @@ from typing import Annotated, Any, BinaryIO
 from hushtable.cli.counts import save_learned
 from hushtable.cli.errors import written
 from hushtable.cli.options import Data, ModelFile, Threads, option
-from hushtable.cli.output import Target, count, print_sentences, print_table, shown
+from hushtable.cli.output import Target, count, shown
 from hushtable.cli.progress import watched
-from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines
+from hushtable.cli.result import (
+    Block,
+    CommandResult,
+    Paragraph,
+    TextTable,
+    for_machines,
+    show,
+)
 from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
 from hushtable.cli.tables import harmless
@@ -284,7 +291,7 @@ class Session:
             [shown(name), shown(one.text), shown(one.usual), one.direction]
             for name, one in values[: _MOST - len(lines)]
         ]
-        print_table(["column", "value", "usual", ""], lines, left=4)
+        show(TextTable(["column", "value", "usual", ""], lines, left=4))
         if (more := len(row.kept) + len(values) - len(lines)) > 0:
             print(f"... and {count(more, 'column')} more")
         print()
@@ -295,7 +302,7 @@ class Session:
         print()
         for row in rows:
             name = f" ({shown(row.kept[self._id])})" if self._id else ""
-            print_sentences([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."])
+            show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
         print("\nAnswer by their numbers (o 17, f 17), or go on with the row above.")
 
 

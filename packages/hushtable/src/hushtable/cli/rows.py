@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from hushtable.cli.options import Columns, Drop, flag, option
 from hushtable.cli.output import shown
-from hushtable.cli.result import MOST_LINES, Block, TextTable, show
+from hushtable.cli.result import MOST_LINES, Block, TextTable
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.persons import PersonsCounted
 from hushtable.data.readers import Reader
@@ -82,11 +82,6 @@ def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[B
             f"{answers} about other rows named no persons: nobody could be left out for that. "
             "Whether these are other people is your word."
         )
-
-
-def print_persons(seen: PersonsCounted | None, nameless: int = 0) -> None:
-    """Print how many rows of how many persons were left out, at once."""
-    show(*persons_blocks(seen, nameless))
 
 
 def understanding_blocks(columns: Sequence[ColumnUnderstanding]) -> Iterator[Block]:
