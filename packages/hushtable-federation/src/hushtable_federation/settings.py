@@ -102,8 +102,8 @@ class SiteSettings:
         given = Path(path)
         if given.suffix == ".toml":
             return cls._of_file(given, databases)
-        beside = given.with_suffix(".toml")
-        if not beside.exists():
+        beside = given.with_suffix(".toml") if given.name else given
+        if not beside.is_file():
             return cls._of_key(given)
         made = cls._of_file(beside, databases)
         if made.key.absolute() != given.absolute():
