@@ -102,8 +102,10 @@ class SiteSettings:
         given = Path(path)
         if given.suffix == ".toml":
             return cls._of_file(given, databases)
-        beside = given.with_suffix(".toml") if given.name else given
-        if not beside.is_file():
+        if not given.name:
+            raise FileError(f"{given} is a folder: name the keys, or the site's file")
+        beside = given.with_suffix(".toml")
+        if not beside.exists():
             return cls._of_key(given)
         made = cls._of_file(beside, databases)
         if made.key.absolute() != given.absolute():
