@@ -79,7 +79,7 @@ def elsewhere(shim, tmp_path):
 def test_a_disk_that_is_really_full(served, elsewhere):
     _, files = served
     size = sum(-(-len(content) // 4096) for content in files.values()) * 4096
-    with mounted(elsewhere.root, f"size={size + 16 * 4096}"):
+    with mounted(elsewhere.root, f"size={size + 64 * 4096}"):
         for name, content in files.items():
             path = elsewhere.root / name
             path.parent.mkdir(exist_ok=True)
