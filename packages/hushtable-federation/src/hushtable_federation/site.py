@@ -42,7 +42,7 @@ class Attendant:
         Whether a person looks at rounds; without one, a site's policy has to allow that.
     cards : sequence of Card
         Got from their owners: they are trusted from now on.
-    statement : Said
+    statement : Statement
         Of the rows.
     """
 

@@ -75,7 +75,7 @@ def crowding_words(bits: float) -> str:
     return f"about {round(whole, min(digits, 0)):,} times as many similar rows"
 
 
-#: Rows of a context below which a row is said to be compared with all rows, too: at as many, both
+#: Rows of a context below which the list states that a row is compared with all rows, too: here both
 #: weigh alike.
 FEW_OF_CONTEXT = WEIGHT
 
