@@ -75,8 +75,8 @@ def crowding_words(bits: float) -> str:
     return f"about {round(whole, min(digits, 0)):,} times as many similar rows"
 
 
-#: Rows of a context below which the list states that a row is compared with all rows, too: here both
-#: weigh alike.
+#: Rows of a context below which the list states that a row is compared with all rows, too. At as
+#: many, both weigh alike.
 FEW_OF_CONTEXT = WEIGHT
 
 
