@@ -55,8 +55,9 @@ demo: .venv/.package
 # A process for each core; a file's tests mostly stay with one of them, and so what they share.
 PARALLEL := -n auto --dist worksteal
 
+# All of every day but what make test-attacks runs.
 test: .venv/.group-test .venv/.kernels
-	$(BIN)/pytest -m "not slow" $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
+	$(BIN)/pytest -m "not slow" --ignore=tests/hardening/attacks --ignore=tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
 
 # What measures time or memory comes last, with the machine for itself.
 test-slow: .venv/.group-test .venv/.kernels

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from wire import Wire
 
+from place_helpers import Places
 from places import FEDERATION
 
 pytest.importorskip("flwr", reason="Flower is not installed: make test-flower")
@@ -31,12 +32,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hushtable import Feature, Plan, Schema, load
+from hushtable import load
 from hushtable_federation.book.book import Book
-from hushtable_federation.clock import now
-from hushtable_federation.keys import Keys
-from hushtable_federation.policy import write_policy
-from hushtable_federation.round import Round
 
 pytestmark = pytest.mark.slow
 
@@ -92,11 +89,12 @@ def free_port():
         return listening.getsockname()[1]
 
 
-class Federation:
+class Federation(Places):
     """A SuperLink and SuperNodes with the files of a consortium, in one folder."""
 
     def __init__(self, folder):
-        self.folder, self.processes = folder, {}
+        super().__init__(folder, NAMES)
+        self.processes = {}
         self.environment = os.environ | {
             "FLWR_HOME": str(folder / "flwr"),
             "FLWR_TELEMETRY_ENABLED": "0",
@@ -104,33 +102,9 @@ class Federation:
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         }
         certificate(folder)
-        rng = np.random.default_rng(0)
-        self.keys = {name: Keys.generate(name) for name in (*NAMES, "lead")}
-        for name, keys in self.keys.items():
-            keys.save(folder / f"{name}.key")
         for name in NAMES:
-            cards = [self.keys[other].card for other in NAMES]
-            with Book.create(folder / f"{name}.book", self.keys[name].card, epsilon=5.0) as book:
-                book.trust([self.keys["lead"].card], "coordinator")
-                book.trust(cards)
-            self.write_policy(name)
-            X = rng.normal(size=(500, 3))
-            np.savetxt(
-                folder / f"{name}.csv", X, delimiter=",", header="a,b,c", comments="", fmt="%.6f"
-            )
             node_keys(folder, name)
-        schema = Schema([Feature.numeric(name, low=-5, high=5) for name in "abc"])
-        self.plan = Plan.draw(schema, n_tables=20, random_state=0)
         shutil.copytree(APP, folder / "app")
-
-    def write_policy(self, name):
-        """Let a site answer by itself, about these columns."""
-        path = self.folder / f"{name}.policy.toml"
-        write_policy(path, name, 5.0, 1e-6, 1)
-        text = path.read_text().replace("answer = false", "answer = true")
-        for column in "abc":
-            text += f'[[feature]]\nname = "{column}"\nkind = "numeric"\nlow = -5\nhigh = 5\n'
-        path.write_text(text)
 
     def start(self):
         self.port = port = free_port()
@@ -170,7 +144,7 @@ class Federation:
             "--root-certificates", here / "ca.crt", "--port", free_port(),
             "--auth-supernode-private-key", here / f"{name}.node",
             "--node-config",
-            f'site="{here / name}.toml"',
+            f'site="{self.file(name)}"',
         )  # fmt: skip
 
     def run_process(self, name, *command):
@@ -198,15 +172,7 @@ class Federation:
         return done.stdout
 
     def open(self, title, least):
-        round_ = Round.open(
-            self.plan,
-            [self.keys[name].card for name in NAMES],
-            self.keys["lead"],
-            epsilon=0.5,
-            deadline=now() + datetime.timedelta(days=1),
-            least=least,
-            title=title,
-        )
+        round_ = super().open(least, title)
         round_.save(self.folder / f"{title}.hush")
         return round_
 
@@ -246,7 +212,7 @@ class Federation:
     def ended(self, name):
         return self.processes[name].poll() is not None
 
-    def answer(self, round_, name):
+    def answered(self, round_, name):
         with Book.open(self.folder / f"{name}.book") as book:
             found = book.answer(round_.round_id)
             return None if found is None else found.content
@@ -333,7 +299,7 @@ def test_coordinator_and_a_slow_site_killed_in_the_middle(federation):
     federation.wait_for(lambda: list(answers.glob("masked.*")))
     federation.kill("superlink")
     federation.kill("south")
-    sent = {name: federation.answer(round_, name) for name in NAMES}
+    sent = {name: federation.answered(round_, name) for name in NAMES}
     assert any(sent.values())
 
     federation.start_superlink()
@@ -343,7 +309,7 @@ def test_coordinator_and_a_slow_site_killed_in_the_middle(federation):
     check_sum(federation, round_, state, NAMES)
     assert state["lost"] == {}
     for name, answer in sent.items():
-        assert answer in (None, federation.answer(round_, name))
+        assert answer in (None, federation.answered(round_, name))
         with Book.open(federation.folder / f"{name}.book") as book:
             assert sum(one.round_id == round_.round_id for one in book.answers()) == 1
     federation.wire.delay = 0.0

@@ -91,15 +91,17 @@ def consortium(tmp_path, monkeypatch):
     return Consortium(tmp_path)
 
 
-def test_a_round(consortium):
+def test_a_round(consortium, monkeypatch):
+    monkeypatch.setattr(carriers, "_PAUSE", 20.0)  # a site that is slow is not asked again
     round_ = consortium.open()
     grid = consortium.grid()
-    state = consortium.run(grid)
+    state = consortium.run(grid, timeout=80.0)
     assert state["done"], state
     assert (state["lost"], state["refused"]) == ({}, {})
     assert state["nodes"] == sorted(NAMES)
     consortium.check(round_)
-    assert len(grid.asked) == 12  # hello and three steps, once each
+    steps = [(site, step) for site, step, _ in grid.asked]
+    assert sorted(steps) == sorted(set(steps)), steps
 
 
 @pytest.mark.parametrize("fate", ["lost", "error", "raise"])
@@ -141,11 +143,11 @@ def test_a_node_that_stays_away_is_out(consortium):
 
 
 def test_what_a_site_refuses_is_a_word(consortium):
-    """The reason stays at the site: a broken row, a policy, a missing book; the sum goes on."""
+    """The reason stays at the site: a wrong column, a policy, a missing book; the sum goes on."""
     rows, policy = (consortium.folder / f"south.{what}" for what in ("csv", "policy.toml"))
     book = consortium.folder / "south.book"
     broken = {
-        "unavailable": lambda: rows.write_text(rows.read_text() + "Ann Lee,refused\n"),
+        "unavailable": lambda: rows.write_text(rows.read_text().replace("a,", "Ann,", 1)),
         "policy": lambda: policy.write_text(policy.read_text().replace("= true", "= false")),
         "silent": lambda: book.rename(f"{book}.away"),
     }
@@ -161,8 +163,7 @@ def test_what_a_site_refuses_is_a_word(consortium):
         assert state["refused"] == ({"south": "policy"} if word == "policy" else {})
         assert "Ann" not in json.dumps(state)
     logged = (consortium.folder / "south.log").read_text()
-    assert "column 'a': " in logged
-    assert "is no number" in logged
+    assert "needed, ['a', 'b']" in logged
     assert "does not allow unattended answers" in logged
 
 
