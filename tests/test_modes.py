@@ -150,7 +150,7 @@ def test_a_temporary_file_from_its_first_byte(tmp_path, public, private):
 
 
 def test_a_file_that_is_in_the_way_is_not_written_through(tmp_path, monkeypatch):
-    """Whoever guesses the temporary file's name cannot have it lead elsewhere."""
+    """Anyone who guesses the temporary file's name cannot have it lead elsewhere."""
     monkeypatch.setattr("secrets.token_hex", lambda _: "guess")
     (tmp_path / ".a.guess.part").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileExistsError), files.replacing(tmp_path / "a"):

@@ -24,7 +24,7 @@ def test_actions_are_named_by_their_commit(path):
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_may_read_and_only_publishing_may_sign(path):
-    """Whoever gets code into a build gets no right to publish by it, and finds no password."""
+    """Anyone who gets code into a build gets no right to publish by it, and finds no password."""
     text = path.read_text()
     assert "\npermissions:\n  contents: read\n" in text
     assert "secrets." not in text

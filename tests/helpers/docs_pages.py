@@ -214,7 +214,7 @@ def orders():
 
 
 def answers():
-    """Type answers at a review: the terminal of whoever follows the page."""
+    """Type answers at a review: the terminal of anyone who follows the page."""
     sys.stdin = io.StringIO("f\nf\nq\n")
 
 

@@ -149,7 +149,7 @@ def test_zero_has_one_sign_and_missing_one_form():
 
 
 def test_values_that_cannot_be_taken():
-    """Whoever reads has the better words; who asks for the digests learns of it anyway."""
+    """Anyone who reads has the better words; who asks for the digests learns of it anyway."""
     rows = pa.table({"x0": [2**60], "x1": [1.0]})
     digester = RowDigester(numbers(2), KEY)
     assert len(list(digester.watch(as_reader(rows)).read())) == 1

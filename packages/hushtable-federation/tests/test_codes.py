@@ -1,4 +1,4 @@
-"""Meetings: a code that all who saw the same cards share, against whoever swaps cards."""
+"""Meetings: a code that all who saw the same cards share, against anyone who swaps cards."""
 
 import json
 from dataclasses import replace
@@ -195,7 +195,7 @@ def test_who_swaps_cards_is_heard(tmp_path, first):
 
 
 def test_nothing_tried_out_beforehand_helps(monkeypatch):
-    """With one digit, whoever swaps cards succeeds in a tenth of the runs, as by mere chance.
+    """With one digit, anyone who swaps cards succeeds in a tenth of the runs, as by mere chance.
 
     The one in between knows the code of one side, and may choose among many numbers of its own;
     but the other side's number comes after its choice. Of 300 runs 30 succeed on average, with a

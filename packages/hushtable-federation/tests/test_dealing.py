@@ -1,4 +1,4 @@
-"""What a site deals: any t rows give its secrets, and whoever is dealt another row finds it."""
+"""What a site deals: any t rows give its secrets, and anyone who is dealt another row finds it."""
 
 import itertools
 import secrets

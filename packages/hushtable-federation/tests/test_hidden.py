@@ -130,7 +130,7 @@ def test_whoever_signs_what_another_sealed_is_refused(sealed):
 
 
 def test_the_list_of_readers_is_part_of_every_key(sealed):
-    """A list that hides a reader opens for nobody, whoever signs it."""
+    """A list that hides a reader opens for nobody, no matter who signs it."""
 
     def without_west(said):
         said["readers"], said["copies"] = said["readers"][:2], said["copies"][:2]

@@ -1,4 +1,4 @@
-"""A network of nodes, whoever carries it: losses, failures, refusals, and another process after."""
+"""A network of nodes, of any carrier: losses, failures, refusals, and another process after."""
 
 import json
 from pathlib import Path

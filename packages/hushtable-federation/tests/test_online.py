@@ -26,7 +26,7 @@ def at_the_time_of_the_rounds(monkeypatch):
 
 # --- sums -------------------------------------------------------------------------------------
 
-#: In these, whoever is gone has not masked.
+#: In these, anyone who is gone has not masked.
 BEFORE = ("shares", "masked")
 
 

@@ -444,7 +444,7 @@ def test_the_same_period_of_other_sites_is_refused_under_masks(consortium):
     cards = [card.to_dict() for card in those.cards]
     here.round = forged(first, those.lead, sites=cards, stream=first.round_id)
     unchanged(site, lambda: here.submit("s00"), "would show its counts")
-    # Without masks, what leaves is the same, bit for bit, whoever else is asked.
+    # Without masks, what leaves is the same, bit for bit, no matter who else is asked.
     here = Stream(consortium(3), names=["s00", "s01"], masked=False)
     here.submit("s00")
     first, lead = here.round, here.those.lead

@@ -19,7 +19,7 @@ PHASES = ["counting", "closing", "unmasking", "done"]
 
 
 def progress(play):
-    """Look as whoever comes by does: with nothing but the folder."""
+    """Look as anyone who comes by does: with nothing but the folder."""
     store = Store.open(play.folder / "round")
     return Progress.of(RoundFolder(play.round, store))
 

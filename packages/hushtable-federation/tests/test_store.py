@@ -203,7 +203,7 @@ def test_a_strangers_subfolder_is_not_written_to(tmp_path, monkeypatch):
     assert (tmp_path / NAME).read_bytes() == CONTENT
     assert not list((tmp_path / "north").iterdir())
     assert "is somebody else's" in store.aside
-    assert "Ask whoever set the folder up" in store.aside
+    assert "Ask the person who set the folder up" in store.aside
 
 
 @pytest.mark.parametrize("lay", ["file", "link", "circle", "pipe"])
@@ -576,8 +576,8 @@ def test_a_disk_that_is_unmounted_is_not_an_empty_folder(here, monkeypatch):
     [
         (errno.ENOSPC, "free some space there"),
         (errno.EDQUOT, "free some space there"),
-        (errno.EROFS, "ask whoever looks after the folder"),
-        (errno.EACCES, "ask whoever looks after the folder"),
+        (errno.EROFS, "ask the person who looks after the folder"),
+        (errno.EACCES, "ask the person who looks after the folder"),
         (errno.ESTALE, "look whether the folder can be reached"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Totals of tables, opened under masks: whoever counts more rows than it may is named."""
+"""Totals of tables, opened under masks: anyone who counts more rows than it may is named."""
 
 from functools import partial
 

@@ -14,7 +14,7 @@ from hushtable.kernels._notice import KEPT, Notice
 
 @pytest.fixture
 def soon(monkeypatch):
-    """Say it at once, to whoever is there."""
+    """Say it at once, to anyone who is there."""
     monkeypatch.setattr(_notice, "SILENT", 0.0)
     monkeypatch.setenv("HUSHTABLE_PROGRESS", "1")
 

@@ -75,7 +75,7 @@ def test_at_most_g_rows_of_each_and_the_same_in_any_order(rows, g, order, batch)
     assert (seen.n_rows, seen.n_persons) == (len(rows), len(times))
     assert seen.left_out == len(rows) - found.n_rows
     assert seen.cut == sum(n > g for n in times.values())
-    # What is counted of a person is counted whoever else is there.
+    # What is counted of a person is counted no matter who else is there.
     alone = [[row for row in rows if row[0] == one] for one in times]
     parts = [sketch([*own, ("zz", None, None)], g=g) for own in alone]
     other = sketch([("zz", None, None)], g=g)

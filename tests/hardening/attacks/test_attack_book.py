@@ -114,7 +114,7 @@ def test_the_same_rows_are_counted_under_one_name_whatever_the_order_of_steps(th
     book = those.sites["s00"].book
     assert book.data_sets() == [sites[0].name]
     assert book.total(sites[0].name) == pytest.approx(1.0, rel=1e-3)
-    assert [one.ask("masked") for one in sites] == words  # whoever asks again gets the same
+    assert [one.ask("masked") for one in sites] == words  # anyone who asks again gets the same
 
 
 def test_the_same_rows_are_counted_under_one_name_by_two_at_once(those, setups, monkeypatch):

@@ -1,4 +1,4 @@
-"""Attacks by whoever may add files to the folder of a round, and cannot delete or change any.
+"""Attacks by anyone who may add files to the folder of a round, and cannot delete or change any.
 
 E_flood: 16 junk files a site, whose names sort first, hid the sites' own messages: no round ended.
 E_second_answer: the same files hid a site's own answer from its restored book, which answered anew.
@@ -279,7 +279,7 @@ def test_a_restored_book_helps_with_no_list_that_it_helped_with(make, tmp_path):
 
 
 def test_the_first_book_goes_on(answered):
-    """Whoever has the newest book is not hindered by heads, its own or those of others."""
+    """Anyone who has the newest book is not hindered by heads, its own or those of others."""
     here, _ = answered(least=3)
     site = here.consortium.sites["s00"]
     site.book = Book.open(site.book.path)

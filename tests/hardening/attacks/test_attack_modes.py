@@ -78,7 +78,7 @@ def test_a_threshold_of_local_rows_is_for_the_owner_alone(rows):
 
 
 def test_a_plan_drawn_from_a_secret_is_for_the_sites_alone(rows, capsys):
-    """No. 6: whoever else can read it scores rows, as the coordinator is not to."""
+    """No. 6: anyone who else can read it scores rows, as the coordinator is not to."""
     Path("schema.toml").write_text(TOML)
     run("round secret -o s.secret")
     run("plan draw schema.toml --tables 5 --secret s.secret -o p.hush")
@@ -164,7 +164,7 @@ def test_a_round_is_not_opened_with_a_hidden_plan(here, hidden):
 
 @pytest.mark.parametrize("bits", [0o644, 0o640, 0o604, 0o620, 0o666])
 def test_a_secret_that_others_may_read_is_refused(bits):
-    """No. 6: it was taken with mode 0644; whoever has it draws the sites' plan."""
+    """No. 6: it was taken with mode 0644; anyone who has it draws the sites' plan."""
     run("round secret -o s.secret")
     assert len(read_secret("s.secret")) == 32
     Path("other").write_text("of another kind")

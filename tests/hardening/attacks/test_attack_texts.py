@@ -288,7 +288,7 @@ def test_plans_that_differ_say_in_which_column_and_not_in_what(here, run, tmp_pa
 
 
 def test_words_about_doubtful_columns_hold_none_of_their_texts():
-    """The words of `looks` are shown to whoever runs the command."""
+    """The words of `looks` are shown to anyone who runs the command."""
     table = columns()
     found = {name: looks(sorted(set(table[name])), N) for name in TEXTS}
     assert [name for name, words in found.items() if words] == ["name", "patient", "note"]

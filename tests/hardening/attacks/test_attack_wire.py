@@ -185,7 +185,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
 
 
 def test_a_known_peer_or_a_stranger_as_coordinator(tmp_path):
-    """H2_role: whoever opened a round was answered."""
+    """H2_role: anyone who opened a round was answered."""
     those = Consortium(tmp_path, 3)
     at = {"at": now(), "deadline": now() + timedelta(days=1)}
     Online(those, those.open(**at)).run()

@@ -35,7 +35,7 @@ from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
 FEWEST, SITES = 3, 20
 #: Files of one step and sender that an outsider adds at a time, at least and at most.
 FLOOD = 100, 400
-#: Sweeps over the parties while things go wrong. After that: whoever comes before the one it waits
+#: Sweeps over the parties while things go wrong. After that: a party before the one it waits
 #: for does its part a sweep later. So even a round of which nothing is left takes eight: sites
 #: mask, the coordinator lists, sites sign, it asks, sites unmask, it adds up, sites keep the
 #: result, nothing moves. A file that was lost may cost one more each way.
@@ -79,8 +79,8 @@ def claims_of(path):
 class Box:
     """The files of a folder by their paths, and from when on each reader sees them.
 
-    ``parties`` are those that read. Of their names, ``own`` are subfolders that whoever set the
-    folder up has made, and ``strangers`` those that an outsider has made first.
+    ``parties`` are those that read. Of their names, ``own`` are subfolders that the owner of
+    the folder has made, and ``strangers`` those that an outsider has made first.
     """
 
     def __init__(self, rng, doom, parties, own):

@@ -55,7 +55,7 @@ def main() -> int:
     failed = sum(bool(one.findings or one.broken) for one in outcomes)
     found = [line for one in outcomes for line in one.findings]
     print(f"{'all':<18}{total:>14,}{'':>8}{len(found):>10}")
-    if found:  # again, where whoever reads a log looks first
+    if found:  # again, where the person who reads a log looks first
         print("\n".join(found), f"The inputs lie in {options.folder / 'findings'}.", sep="\n")
     if options.keep:
         for target in options.targets:

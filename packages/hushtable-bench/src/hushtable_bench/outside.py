@@ -1,4 +1,4 @@
-"""Audits from outside: through public calls and files only, as whoever receives them can do.
+"""Audits from outside: through public calls and files only, as anyone who receives them can do.
 
 Each case publishes the rows of hundreds of persons who share no cell, reads back what was
 written, and infers from it who is in. The adversary knows everything else. Counts, noise,

@@ -255,7 +255,7 @@ def leaves(content, path=()):
 
 
 def test_no_edited_json_scores_wildly_or_crashes(model):
-    """Whoever edits a file can make its digest again: then every entry is checked."""
+    """Anyone who edits a file can make its digest again: then every entry is checked."""
     text = model.with_suffix(".json").read_text()
     tasks = []
     for path in leaves(json.loads(text)):

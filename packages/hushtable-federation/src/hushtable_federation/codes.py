@@ -1,7 +1,7 @@
 """Short codes by which many people compare all of their cards in one call.
 
 Each party commits to a random number before it has seen those of the others, and says its own once
-it has fixed the set of cards that it saw. The code is a hash of cards and numbers. Whoever swaps a
+it has fixed the set of cards that it saw. The code is a hash of both. An attacker who swaps a
 card on the way has to fix every commitment before the last honest number is known, and so has one
 try at a code of nine digits: one in 10^9 for each meeting, with any computing power that does not
 break SHA-256. Without commitments, nine digits would be tried out within seconds.
@@ -198,7 +198,7 @@ class Seen:
         """Say the number that goes with these keys' hello, for this set alone.
 
         Raises `RoundError` if the set has another hello under this name: to say the number then
-        would give it to whoever swapped the card.
+        would give it to anyone who swapped the card.
         """
         name, saw = keys.card.name, self.saw
         if saw.get(name) != Hello.make(keys, nonce).digest:

@@ -204,7 +204,7 @@ def _forecast(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> F
 
 
 def _twice(book: Book, data_set: str, one: Spent) -> Forecast:
-    """Return what all rounds cost whoever has twice the rows in each, behind the same noise."""
+    """Return what all rounds cost anyone who has twice the rows in each, behind the same noise."""
     rows = 2 * one.rows_per_person
     what = "rows", f"{rows} rows a person, the same noise"
     wider = [_with_rows(spent, rows) for spent in (*book.spent(data_set), one)]

@@ -30,7 +30,7 @@ _ENTRIES = {
 class Layout:
     """A plan's id and the sizes of its tables, without its hash functions.
 
-    Whoever has only the layout can add up counts and check that they go together, but hashes no
+    Anyone who has only the layout can add up counts and check that they go together, but hashes no
     row, and so learns nothing of any row's score (the paper's footnote in section 4).
 
     Attributes
@@ -240,7 +240,7 @@ class Sealed(Noised):
 
     @property
     def plan(self) -> Plan:  # type: ignore[override] # only the sites have it
-        """Refuse: the hash functions are hidden from whoever has only this result."""
+        """Refuse: the hash functions are hidden from anyone who has only this result."""
         raise PlanError("the hash functions are hidden: open this result with the plan")
 
     @property

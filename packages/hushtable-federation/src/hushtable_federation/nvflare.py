@@ -205,7 +205,7 @@ class RoundController(Controller):
 
 
 def _checked(name: str) -> str:
-    """Return a round's name if it is no path: whoever submits a job chooses no file by it."""
+    """Return a round's name if it is no path: anyone who submits a job chooses no file by it."""
     if not re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII):
         raise UsageError(
             f"the round {name!a} is no name: give that of a file NAME.hush in the coordinator's "

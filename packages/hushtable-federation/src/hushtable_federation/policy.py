@@ -1,7 +1,7 @@
 """The policy of a site: whom it answers, with whom, for how much; its file; approvals.
 
 Nothing in it depends on rows, so that its refusals reveal nothing of them. ``hushtable round
-keygen`` writes a strict file with comments; whoever answers for the rows edits it.
+keygen`` writes a strict file with comments; the person who answers for the rows edits it.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Policy:
     persons : "column" or int
         What shows that no person has more rows than a round states. By default, a column of the
         rows tells persons, and more rows of a person are not counted. A number is the most rows
-        that any person has, as whoever answers for the rows affirms: a round that states fewer is
+        that any person has, as the site affirms: a round that states fewer is
         refused, unless a column tells persons.
     masks : bool
         Whether only masked rounds are answered. Without masks, the coordinator sees this site's
@@ -66,7 +66,7 @@ class Policy:
         Columns that may be counted: a round's ranges have to lie within these, and its categories
         among these. Without plans and features, a person looks at each round's columns.
     officer : str
-        Fingerprint of whoever has to sign each round first; empty if nobody has to.
+        Fingerprint of the person who has to sign each round first; empty if nobody has to.
     digest : str
         SHA-256 of the file; empty without one.
 
@@ -273,8 +273,8 @@ class Policy:
         if self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
-                "column that tells persons (person = ... in its file), or, where whoever answers "
-                "for the rows knows how many a person has at most, let the policy say it "
+                "column that tells persons (person = ... in its file), or, if a person is "
+                "known to have few rows, let the policy say how many at most "
                 "(persons = 1 under [round])"
             )
         if rows_per_person < self.persons:

@@ -83,7 +83,7 @@ class SiteLog:
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
         """Add a line; round, step and message may hold anything, line breaks included.
 
-        Where the file cannot be written, the line goes to the program's own log: whoever asked
+        Where the file cannot be written, the line goes to the program's own log: anyone who asked
         gets the word all the same, and nothing of this.
         """
         plain = (ascii(str(field))[1:-1] for field in (round_id[:12], step, word, message))

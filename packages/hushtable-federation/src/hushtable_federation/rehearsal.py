@@ -336,7 +336,7 @@ class Play:
         return all(one.over for one in (self.lead, *self.sites) if one.fate not in ("away", "gone"))
 
     def _day(self) -> None:
-        """Have whoever comes on a day make a visit, in random order."""
+        """Have all persons of a day make a visit, in random order."""
         order = [self.lead, *self.sites]
         self._rng.shuffle(order)
         for i, player in enumerate(order):

@@ -123,7 +123,7 @@ class SiteRows:
 
     @property
     def n_read(self) -> int:
-        """How many rows were read, whoever was counted of them."""
+        """How many rows were read, no matter who was counted of them."""
         return 0 if self._digester is None else self._digester.n_rows
 
     def digests(self) -> RowDigests | None:
@@ -270,7 +270,7 @@ class Site:
     def _begin(
         self, round_folder: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
-        """Show the round, ask whoever is here, count the rows; return what is sent, by step."""
+        """Show the round, ask anyone who is here, count the rows; return what is sent, by step."""
         reply = self._checked(round_folder.round, book, rows, attendant)
         sent = self._online(book, rows, attendant).begin(round_folder.round)
         attendant.report(reply, rows)

@@ -176,7 +176,7 @@ class _Organisations:
 def coordinate(client: Any) -> dict[str, Any]:
     """Run a campaign, or what is left of it: marginals, tables and, if wanted, ranks.
 
-    Everything about it is in the folder of the coordinator's node; whoever starts the task chooses
+    Everything about it is in the folder of the coordinator's node; the author of a task chooses
     nothing. Rounds, decisions and results are kept beside the keys, so that the same task goes on
     from there, whatever ended the last one.
 

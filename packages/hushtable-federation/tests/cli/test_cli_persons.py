@@ -161,7 +161,7 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
         "persons": 50, "rows_per_person": 2, "rows_left_out": 200, "persons_cut": 0,
         "persons_known": 50, "rows_of_known": 200, "answers_without_persons": 0,
     }  # fmt: skip
-    with Book.open(here / "north.book") as book:  # rows are judged whoever is counted of them
+    with Book.open(here / "north.book") as book:  # rows are judged no matter who is counted of them
         noted = [one.content["data_set"] for one in book.history() if one.kind == "rows"]
     assert noted.count("2028") == 2
     sizes = {sent(here, name)[0].stat().st_size for name in ("later", "third")}

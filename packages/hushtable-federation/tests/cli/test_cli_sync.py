@@ -133,8 +133,8 @@ def test_a_full_folder(visit, here, monkeypatch):
     ("number", "says"),
     [
         (errno.ENOSPC, "free some space there, then call again"),
-        (errno.EROFS, "ask whoever looks after the folder"),
-        (errno.EACCES, "ask whoever looks after the folder"),
+        (errno.EROFS, "ask the person who looks after the folder"),
+        (errno.EACCES, "ask the person who looks after the folder"),
     ],
 )
 def test_a_folder_that_cannot_be_written_to(visit, here, run, monkeypatch, number, says):

@@ -145,7 +145,7 @@ def test_a_site_refuses_by_a_word_and_the_others_go_on(campaign):
 
 
 def test_a_job_goes_on_from_the_journal(campaign):
-    """Whoever had answered the coordinator that died answers the next in the same bytes."""
+    """Anyone who had answered the coordinator that died answers the next in the same bytes."""
     after = campaign.at.answered(campaign.rounds[1])
     assert set(campaign.before) == {"east", "north"}
     assert campaign.before.items() <= after.items()

@@ -107,7 +107,7 @@ def _sftp() -> Any:
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
             raise HostKeyError(
                 f"the server's key is not known here, and was not accepted: {_fingerprint(key)}. "
-                f"Compare it with the one that whoever looks after the server names, then run "
+                f"Compare it with the one that its administrator names, then run "
                 f"{_accepting(hostname)} once and answer yes"
             )
 
@@ -142,8 +142,8 @@ def _sftp() -> Any:
 def _changed(hostname: str, key: Any, known: Any) -> HostKeyError:
     return HostKeyError(
         f"the server's key is another one than the known one: it is {_fingerprint(key)}, known is "
-        f"{_fingerprint(known)}. Somebody else may answer in its place. Ask whoever looks after "
-        f"the server; if the key did change, run ssh-keygen -R '{hostname}', then "
+        f"{_fingerprint(known)}. Somebody else may answer in its place. Ask its "
+        f"administrator; if the key did change, run ssh-keygen -R '{hostname}', then "
         f"{_accepting(hostname)} and answer yes"
     )
 

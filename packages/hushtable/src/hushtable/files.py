@@ -450,7 +450,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
             raise FileError(
                 f"{path}: another process is at work on it: call again once that is done"
             ) from None
-        # Whoever had it before may have removed it just now: then it locks nobody out.
+        # Anyone who had it before may have removed it just now: then it locks nobody out.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), lock.stat()):
                 break

@@ -98,7 +98,7 @@ def for_each(
         stop()
     if errors:
         # Not without end after Ctrl-C: it may have come between taking a lock and noting it,
-        # and then whoever waits for that lock never comes back.
+        # and then anyone who waits for that lock never comes back.
         _wait(helping, _GRACE)
         raise errors[0]
 

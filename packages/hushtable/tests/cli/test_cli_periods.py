@@ -301,7 +301,7 @@ def _release(sketch, periods, out, ready, results):
 
 
 def test_two_processes_release_one_noise(here, tmp_path):
-    """Of the same rows at once: whoever comes second is refused, or finds the period released."""
+    """Of the same rows at once: the second is refused, or finds the period released."""
     periods = here / "north.periods.hush"
     context = multiprocessing.get_context("spawn")
     ready, results = context.Barrier(2), context.Queue()

@@ -1,6 +1,6 @@
 """Clean files of many habits: nothing is to be asked, and nothing to be said.
 
-A false alarm is a fault, too: whoever sees many stops reading them.
+A false alarm is a fault, too: anyone who sees many stops reading them.
 """
 
 from dataclasses import replace

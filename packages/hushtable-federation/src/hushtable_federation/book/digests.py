@@ -149,7 +149,7 @@ class RowDigester:
         """Return a reader of the same rows that notes them as they are read.
 
         A pass over it notes all rows anew. Rows that cannot be read are refused by `digests`, as
-        whoever reads them has the better words for it.
+        anyone who reads them has the better words for it.
         """
         reader = open_rows(reader, self._schema)
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]

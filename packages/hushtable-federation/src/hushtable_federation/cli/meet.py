@@ -155,7 +155,7 @@ def _code_blocks(visited: MeetingVisit) -> Iterator[Block]:
     yield f"\nThe code: {shown_code(state.code)}\n"
     yield Paragraph([
         "In a call whose number you did not get from this folder, everybody reads the whole code "
-        "aloud from a screen of their own. Whoever has another one says so. Then nobody trusts "
+        "aloud from a screen of their own. Anyone who has another one says so. Then nobody trusts "
         "anything: somebody swapped a card."
     ])  # fmt: skip
 

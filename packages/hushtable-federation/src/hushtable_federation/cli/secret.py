@@ -222,7 +222,7 @@ def hide(plan: _Plan, output: Output) -> CommandResult:
 
     def blocks() -> Iterator[Block]:
         if whole.purpose.refines and not whole.hidden:
-            yield f"Wrote {target}: for the coordinator. {plan} follows from the schema: whoever"
+            yield f"Wrote {target}: for the coordinator. {plan} follows from the schema: anyone who"
             yield "has that can make it."
             return
         yield f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else"

@@ -284,7 +284,7 @@ class Store:
         if own is False:
             self.aside = (
                 f"The subfolder {self._me!r} is somebody else's, who could remove what lies there: "
-                "what was sent lies in the folder itself. Ask whoever set the folder up"
+                "what was sent lies in the folder itself. Ask the person who set the folder up"
             )
         return bool(own)
 
@@ -320,7 +320,7 @@ _ADVICE_HERE = {
     errno.EISDIR: "a folder has the name of a file of the round: rename it, then call again",
     **dict.fromkeys(
         (errno.EACCES, errno.EPERM, errno.EROFS),
-        "ask whoever looks after the folder for the right to list, read and write in it",
+        "ask the person who looks after the folder for the right to list, read and write in it",
     ),
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space there, then call again"
@@ -408,7 +408,7 @@ class Directory:
             raise
 
     def subfolder(self, name: str) -> bool | None:
-        """Whether a subfolder was made by this user, or by whoever owns the folder.
+        """Whether a subfolder was made by this user, or by the owner of the folder.
 
         No stranger can then put a link in its place, if the folder has the sticky bit.
         """
@@ -482,7 +482,7 @@ class Remote:
         if far.is_chain(url):  # such as a cache, which would go on giving what was read once
             raise FileError(f"{self.where}: several URLs in one: give that of the folder itself")
         with self._words():
-            # A connection of its own: one that broke is not handed to whoever opens it again.
+            # A connection of its own: one that broke is not handed to anyone who opens it again.
             self._system, self._root = far.connect(url, skip_instance_cache=True)
             base = importlib.import_module("fsspec").AbstractFileSystem
             # Elsewhere it copies and deletes. Those are object stores, where a file is there whole
@@ -575,7 +575,7 @@ class Remote:
         if owners[0] not in (mine, 0, owners[1]):
             raise FileError(
                 f"{self.where}: the subfolder {folder!r} is somebody else's, who could remove what "
-                "lies there: ask whoever set the folder up"
+                "lies there: ask the person who set the folder up"
             )
 
     def _renamed(self, path: str, name: str, content: bytes) -> bool:

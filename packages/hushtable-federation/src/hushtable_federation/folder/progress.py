@@ -1,6 +1,6 @@
 """How far a round in a folder is: who is in, who is awaited, who refused, as signatures show it.
 
-Whoever can read the folder sees the same; no key is needed, and no name of a file is believed.
+Anyone who can read the folder sees the same; no key is needed, and no name of a file is believed.
 """
 
 from collections.abc import Iterator

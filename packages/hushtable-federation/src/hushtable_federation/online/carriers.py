@@ -120,7 +120,7 @@ class Nodes:
     """Reaches the sites of a round at their nodes: a `Transport`.
 
     Which node is whose shows by its answer to `hello`. Networks lose answers, as Flower does where
-    a TLS handshake takes too long, and give up on a node that is away: whoever is silent is asked
+    a TLS handshake takes too long, and give up on a node that is away: a silent one is asked
     again, later each time, until his time is over.
 
     Parameters

@@ -16,7 +16,7 @@ from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 
 Step = Literal["hello", "shares", "masked", "survivors", "unmask", "without", "end"]
-#: Of the sum. Before them, whoever has to find out where a site is says hello; after them, the
+#: Of the sum. Before them, anyone who has to find out where a site is says hello; after them, the
 #: coordinator may say that the round has ended.
 STEPS: tuple[Step, ...] = get_args(Step)[1:-1]
 _REFUSED = "refused"
@@ -125,7 +125,7 @@ def ask(
 ) -> bytes:
     """Return the coordinator's request for a step.
 
-    The round travels with it, unless whoever is asked has it from elsewhere.
+    The round travels with it, unless the node that is asked has it from elsewhere.
     """
     more = {"round": _bytes(round_.content)} if with_round else {}
     return _pack(round_.round_id, step, keys, body, {**(arrays or {}), **more})

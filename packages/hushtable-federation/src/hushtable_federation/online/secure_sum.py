@@ -34,7 +34,7 @@ class SecureSum:
     tries : int, default=1
         How often a site is asked in a step; it answers the same request in the same words.
     journal : Path, optional
-        Where decisions are written down, and in a folder beside it the answers. Whoever runs the
+        Where decisions are written down, and in a folder beside it the answers. Anyone who runs the
         same round with it again, after a crash or when too few sites stayed, goes on from there;
         without it, sites refuse a second list of who is in the sum.
 
@@ -213,5 +213,5 @@ class SecureSum:
                         silent.remove(name)
                         self._heard.add(answer)
                         yield name, answer
-                elif left < 0.0:  # whoever keeps talking does not keep the round open
+                elif left < 0.0:  # anyone who keeps talking does not keep the round open
                     break

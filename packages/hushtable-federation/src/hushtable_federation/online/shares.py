@@ -265,7 +265,7 @@ _ROWS = "rows"
 class Complaint:
     """A row that does not open, or is not what its dealer proved: with the key of the two sites.
 
-    Whoever has the row, which the dealer signed, and the key can see who is right. The key opens
+    Anyone who has the row, which the dealer signed, and the key can see who is right. The key opens
     nothing but the two rows between these sites in this round.
     """
 

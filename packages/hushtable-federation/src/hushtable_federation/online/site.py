@@ -143,7 +143,7 @@ class OnlineSite:
     def begin(self, round_: Round) -> dict[str, bytes]:
         """Return the answers that need no request, by step: all that a coordinator waits for first.
 
-        Of a round without masks, these are all there are. Raises what hinders it, for whoever is
+        Of a round without masks, these are all there are. Raises what hinders it, for anyone who is
         here.
         """
         self._last = round_

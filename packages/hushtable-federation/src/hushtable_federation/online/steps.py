@@ -64,7 +64,7 @@ def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | Non
 def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     """Add noise to the counts, write it down, and mask among all sites of the roster.
 
-    Whoever of them does not answer is left out later, by shares of the keys of its masks.
+    Any of them that does not answer is left out later, by shares of the keys of its masks.
     """
     own_mask = bytes.fromhex(site.kept("shares")["own_mask"])
     reply = site.reply()

@@ -1,6 +1,6 @@
 """The coordinator's side of a masked round: what came, whom to ask what next, and the sum.
 
-Knows no carrier and no clock: whoever leads a round hands it the answers and says when nobody is
+Knows no carrier and no clock: the leader of a round hands it the answers and says when nobody is
 waited for any more. What was decided, and asked by, is never decided anew; the journal has it on
 the disk before anybody is asked.
 """
@@ -41,7 +41,7 @@ class Decisions:
     sites : dict of str to dict
         The list of who is in the sum, with the digests of what they sent; empty before.
     signers : list of str
-        Whose signatures under it are shown to whoever is asked for shares.
+        Whose signatures under it are shown to each site that is asked for shares.
     without, shown : list of str
         Who was left out of the list since; and whose complaints show why.
     """
@@ -339,7 +339,7 @@ class Tally:
             words = "; ".join(f"{name} {why}" for name, why in opened.stops.items())
             raise RoundError(
                 f"no result: {words}. What was sent shows nothing else; open a new round without "
-                "whoever did it"
+                "the sites that caused it"
             )
 
     def _given(self) -> dict[str, dict[Secret, int]]:

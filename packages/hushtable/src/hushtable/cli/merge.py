@@ -30,7 +30,7 @@ def merge(
     """Add up sketches, or releases, of the same plan.
 
     The sum of sketches is, to the bit, the sketch of all rows in one place. The sum of releases
-    is a release: noise and ledgers add up too. No sum is signed: whoever gets one takes it on
+    is a release: noise and ledgers add up too. No sum is signed: anyone who gets one takes it on
     trust. A round ends in a result that its coordinator signs (hushtable round sync). Increments
     add up if they are of one period; of several, see hushtable decode.
 

@@ -418,7 +418,7 @@ class Sketch(Counts):
             with ``passes=2``, half of what those leave for the first pass, and a twentieth for
             the gate.
         random_state : None
-            Refused: noise from a seed can be subtracted by whoever guesses the seed.
+            Refused: noise from a seed can be subtracted by anyone who guesses the seed.
         progress : callable, optional
             Called now and then with the number of further cells that are done.
 
@@ -436,7 +436,7 @@ class Sketch(Counts):
         """
         if random_state is not None:
             raise PrivacyError(
-                "noise takes no seed: whoever guesses random_state subtracts the noise; leave it "
+                "noise takes no seed: a guess at random_state subtracts the noise; leave it "
                 "out (the seed of the hash functions belongs to Plan.draw)"
             )
         most = rows_per_person
@@ -538,7 +538,7 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
     if sketch.seeded:
         raise PrivacyError(
             "the samples in the tables were drawn from a seed or a generator, or the file does not "
-            "say from what: whoever knows it knows which rows are in each sample, and one row more "
+            "say from what: it tells which rows are in each sample, and one row more "
             "may redraw them all; sketch the rows again and leave random_state out, "
             "or max_samples"
         )
@@ -552,7 +552,7 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
         raise PrivacyError(
             f"up to {most} rows of a person were counted, and the noise would be for "
             f"{rows_per_person}: give rows_per_person={most} or more, or count fewer (of sketches "
-            "that were added, whoever is in several has the rows of each: sketch all rows at once)"
+            "that were added, a person in several has the rows of each: sketch all rows at once)"
         )
 
 

@@ -1,6 +1,6 @@
 """Comparing rows with a schema: what is missing, outside, constant, or crowded into a corner.
 
-What comes out describes the rows: it is for whoever holds them, and no range may be made of it.
+What comes out describes the rows: it is for anyone who holds them, and no range may be made of it.
 """
 
 import itertools

@@ -47,7 +47,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PersonsCounted:
-    """Whose rows were counted: exact, for whoever has the rows."""
+    """Whose rows were counted: exact, for anyone who has the rows."""
 
     #: Rows that were read, and those of them that were not counted.
     n_rows: int

@@ -38,7 +38,7 @@ def is_watched() -> bool:
 class Notice:
     """Says ``text`` once, when what begins and ends has taken ``SILENT`` seconds in all.
 
-    ``say`` is how: by default on stderr; whoever shows a line of progress there puts it above.
+    ``say`` is how: by default on stderr; anyone who shows a line of progress there puts it above.
     """
 
     def __init__(self, text: str = KEPT) -> None:

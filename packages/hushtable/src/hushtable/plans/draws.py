@@ -179,7 +179,7 @@ def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
     if family is not None and type(family) not in (draw.family, *draw.others):
         raise PlanError(
             f"a plan of {detector!r} needs the hash family {draw.family.name}, and this one has "
-            f"{family.name}: get the plan again from whoever drew it"
+            f"{family.name}: get the plan again from the person who drew it"
         )
     return draw.purpose
 

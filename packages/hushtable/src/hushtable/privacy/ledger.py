@@ -377,7 +377,7 @@ class Ledger(Displayed):
         if pool != other.pool:  # then each share names its own
             both, pool = (self, other), None
             shares = tuple(replace(s, pool=one.pool_of(s)) for one in both for s in one.shares)
-        # The finer account holds for both: noise is noise, whoever accounts for it.
+        # The finer account holds for both: noise is noise, no matter who accounts for it.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
         delta = max(self.delta, other.delta)
         return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)

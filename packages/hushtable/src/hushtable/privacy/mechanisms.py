@@ -326,7 +326,7 @@ class LaplacePerTable(DiscreteLaplace):
 for _one in (DiscreteGaussian(), DiscreteLaplace(), LaplacePerTable()):
     register(_one)
 
-#: The mechanism of whoever names none, and of every round.
+#: The default mechanism, and that of every round.
 DEFAULT = DiscreteGaussian.name
 
 

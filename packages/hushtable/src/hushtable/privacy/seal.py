@@ -16,7 +16,7 @@ _KEYS = {"round_id", "coordinator", "submissions"}
 class Seal:
     """A coordinator's signature of a result. Only one that holds is ever made.
 
-    That a signature holds says that whoever has the key in `coordinator` made the file. Whose
+    That a signature holds says that the holder of the key in `coordinator` made the file. Whose
     key that is, the round says (`hushtable_federation.result`).
     """
 

@@ -365,7 +365,7 @@ def _left(model: Subject) -> list[str]:
         left.append(f"{sites}{when}: {cells}{mixed}, each with noise of its own.")
     left.append("What the ledger below says, with random ids of the releases.")
     if counts.hidden:
-        left.append("No hash function: whoever adds up sees the sizes of the tables only.")
+        left.append("No hash function: anyone who adds up sees the sizes of the tables only.")
     else:
         left.append(
             "The plan: names of the features, their public ranges and categories, hash functions."
@@ -375,7 +375,7 @@ def _left(model: Subject) -> list[str]:
 
 def _why_no_scores(model: Subject, threshold: float | None) -> str:
     if model.counts.hidden:
-        return "the hash functions are hidden from whoever added up"
+        return "the hash functions are hidden from those who added up"
     if threshold is None:
         return f"a {model.counts.detector} plan counts features one by one, and scores no row"
     return "no rows were given (hushtable report MODEL DATA)"
@@ -396,7 +396,7 @@ def _left_out(
     elif scores is not None and scores.lowest is not None and not scores.lowest.reasons:
         left_out.append(f"Reasons for the lowest scores: {scores.lowest.no_reasons}.")
     if model.plan is None:
-        left_out.append("Features: the plan is hidden from whoever added up.")
+        left_out.append("Features: the plan is hidden from those who added up.")
     if model.counts.ledger is None:
         left_out.append(
             "Privacy: the counts are exact, have no ledger and must not leave; hushtable release "

@@ -207,7 +207,7 @@ class Reasons:
         exact = one[0].as_py() if feature.kind == "numeric" and value is not None else value
         words = f"{feature.name} {'is ' if value is None else ''}{value_words(feature, exact)}"
         phrase = self._phrases.of(rows, i, j)
-        # What the merged rows have is said of more rows.
+        # Of the merged rows, the words describe more rows.
         if self._frequencies is not None:
             words += self._frequencies.words(j, value)
             phrase = describe_value(feature, value, plain_type(one), self._frequencies.usual[j])

@@ -452,7 +452,7 @@ class Sample:
         self._found: tuple[Scorer, Usual] | None = None
 
     def of(self, reader: Reader) -> Reader:
-        """Return a reader of the same rows: whoever reads them, fills the sample."""
+        """Return a reader of the same rows, which fill the sample as they are read."""
         files, start = [], 0
         if reader.n_rows is not None:
             for part in reader.files:

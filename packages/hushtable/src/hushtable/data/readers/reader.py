@@ -168,7 +168,7 @@ class Reader:
     numeric: bool = False
     #: The sign between the fields of a CSV file: says something of how its numbers are written.
     delimiter: str = ""
-    #: How texts become values, where whoever opened the rows said so.
+    #: How texts become values, where the person who opened the rows said so.
     reading: Any = None
     #: Columns behind the features that are kept as they are.
     keep: tuple[str, ...] = ()
