@@ -237,7 +237,7 @@ class RoundRecipe(Recipe):
 
     def __init__(self, round_name: str, *, least: int, timeout: float = 600.0) -> None:
         job = FedJob(f"hushtable-{_checked(round_name)}", min_clients=least)
-        job.set_app_packages(["hushtable"])  # else a copy of it travels
+        job.set_app_packages(["hushtable", "hushtable_federation"])  # else copies of them travel
         job.to_server(RoundController(round_name, timeout))
         job.to_clients(SiteExecutor(), tasks=[_TASK])
         super().__init__(job)

@@ -91,7 +91,7 @@ def _rows(label: str) -> str:
             "its configuration"
         )
     if kind in ("csv", "parquet"):
-        return uri
+        return os.path.abspath(uri)  # the site's file may be in another folder
     if kind == "sql":  # a path is that of a file of SQLite's
         return f"sqlite:///{uri}" if Path(uri).is_absolute() else uri
     if kind == "omop" and uri.startswith("jdbc:postgresql://"):

@@ -27,6 +27,7 @@ def people_agree():
         assert main(["round", "keygen", name, *cap]) == 0
     cards = {name: Card.load(f"{name}.card").fingerprint for name in ("lead", *SITES)}
     for name in SITES:
+        Path(f"{name}.toml").write_text(f'key = "{name}.key"\nrows = "{name}.csv"\n')
         policy = Path(f"{name}.policy.toml")
         text = policy.read_text().replace("answer = false", "answer = true") + SCHEMA
         text = text.replace("[coordinators]", f'[coordinators]\nlead = "{cards["lead"]}"')
