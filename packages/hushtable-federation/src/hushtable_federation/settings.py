@@ -16,7 +16,19 @@ from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_text
 _PATHS = ("key", "book", "policy", "plan", "approvals", "results", "rows", "concepts")
 _SWITCHES = ("no_header", "listed_units")
 _LISTS = ("columns", "drop", "missing")
-_TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "query", "omop", "cdm", "concepts")
+_TEXTS = (
+    "decimal",
+    "dates",
+    "encoding",
+    "delimiter",
+    "sheet",
+    "query",
+    "time",
+    "zone",
+    "omop",
+    "cdm",
+    "concepts",
+)
 _READS = {*_SWITCHES, *_LISTS, *_TEXTS, "as", "skip_lines"}
 #: Entries that contradict each other, and what to do.
 _APART = {

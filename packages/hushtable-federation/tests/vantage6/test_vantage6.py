@@ -248,7 +248,7 @@ def contained(consortium, request, environment):
 
 @pytest.mark.slow
 def test_a_container_prints_the_same_whatever_the_rows(consortium):
-    """A node may pass on all that is printed: of good rows, of wrong columns, and none of a folder."""
+    """A node may pass on all that is printed: of good rows, wrong ones, and none of a folder."""
     round_, path = consortium.open(), consortium.at("east", "rows.csv")
     environment, request = consortium.environment("east"), beginning(consortium, round_)
     good, first = contained(consortium, request, environment)

@@ -135,6 +135,17 @@ _Query = Annotated[
     str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
 ]
 
+_Time = Annotated[
+    str | None,
+    option(
+        "A", "Column of points in time: hour, weekday, day and month are features in its place."
+    ),
+]
+_Zone = Annotated[
+    str | None,
+    option("PLACE", "With --time: by whose clock, such as Europe/Berlin, if times say their zone."),
+]
+
 #: How rows are read, with the option of each field.
 Reads: TypeAlias = Annotated[
     RowOptions,
@@ -151,6 +162,8 @@ Reads: TypeAlias = Annotated[
         "skip_lines": _SkipLines,
         "sheet": _Sheet,
         "query": _Query,
+        "time": _Time,
+        "zone": _Zone,
         "omop": _Omop,
         "concepts": _Concepts,
         "cdm": _Cdm,

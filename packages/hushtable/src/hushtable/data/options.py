@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hushtable import plugins
+from hushtable.data.calendar import sources
 from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -69,6 +70,8 @@ class RowOptions:
     skip_lines: int | None = None
     sheet: str | None = None
     query: str | None = None
+    time: str | None = None
+    zone: str | None = None
     omop: Literal["person", "visit"] | None = None
     concepts: Path | None = None
     cdm: str | None = None
@@ -116,7 +119,8 @@ class RowOptions:
             kinds[name] = kind
         missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
         said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
-        return replace(said, layout=self.layout.kept)
+        time, zone = self.time or "", self.zone or ""
+        return replace(said, layout=self.layout.kept, time=time, zone=zone)
 
     @property
     def layout(self) -> FileLayout:
@@ -177,7 +181,9 @@ class RowOptions:
         attended: bool = True,
     ) -> Reader:
         """Open rows under a schema, and say which columns are left out."""
-        unasked = None if attended else Unasked([*schema.names, *keep] if schema.named else ())
+        used = (reading or _NONE).updated(self.reading)
+        needed = sources([*schema.names, *keep], used) if schema.named else ()
+        unasked = None if attended else Unasked(needed)
         rows = self.open(data, keep, reading or _NONE, unasked)
         # Of a database, which has no layout to be found.
         return under(replace(rows, unasked=unasked), schema, reading, keep)
@@ -190,7 +196,8 @@ def under(
     keep: Sequence[str] = (),
 ) -> Reader:
     """Return rows under a schema; which columns are left out is noted."""
-    known = () if reading is None else reading.dropped
+    used = (reading or _NONE).updated(reader.reading)
+    known = used.dropped | {used.time}
     further = [name for name in left_out(reader, schema, keep) if name not in known]
     if further:
         are = "it is no feature" if len(further) == 1 else "they are no features"

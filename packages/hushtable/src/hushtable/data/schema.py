@@ -41,6 +41,9 @@ class Feature:
         Categories of a categorical feature; any other value counts as unseen.
     unit : str
         Unit of a numeric feature, for people; empty if unknown.
+    cyclic : bool
+        Whether the categories go round, as those of `hushtable.data.calendar` do: the last stands
+        beside the first, and categories near each other are alike.
 
     Examples
     --------
@@ -57,12 +60,17 @@ class Feature:
     high: float = 0.0
     categories: tuple[str, ...] = ()
     unit: str = ""
+    cyclic: bool = False
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
             raise PlanError(f"a column's name is {self.name!r}: name it, or leave the column out")
         if not is_text(self.unit):
             raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
+        if type(self.cyclic) is not bool or (self.cyclic and self.kind != "categorical"):
+            raise PlanError(
+                f"feature {self.name!r}: cyclic {self.cyclic!r}: needs true or false, of categories"
+            )
         if self.kind == "numeric":
             self._check_range()
         elif self.kind == "categorical":
@@ -116,10 +124,12 @@ class Feature:
         return cls(name, "numeric", low=low, high=high, unit=unit)
 
     @classmethod
-    def categorical(cls, name: str, categories: Iterable[str]) -> "Feature":
-        """Make a categorical feature with the given categories."""
+    def categorical(
+        cls, name: str, categories: Iterable[str], *, cyclic: bool = False
+    ) -> "Feature":
+        """Make a categorical feature with the given categories, in order if they are cyclic."""
         # Any iterable will do: __post_init__ makes a tuple of it.
-        return cls(name, "categorical", categories=categories)  # type: ignore[arg-type]
+        return cls(name, "categorical", categories=categories, cyclic=cyclic)  # type: ignore[arg-type]
 
     @property
     def constant(self) -> bool:
@@ -140,7 +150,8 @@ class Feature:
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as JSON and TOML carry it."""
         if self.kind == "categorical":
-            return {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
+            listed = {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
+            return listed | ({"cyclic": True} if self.cyclic else {})
         content = {"name": self.name, "kind": self.kind, "low": self.low, "high": self.high}
         return content | ({"unit": self.unit} if self.unit else {})
 
@@ -158,7 +169,7 @@ class Feature:
         if missing:
             what = "the public range" if kind == "numeric" else "its public categories"
             raise PlanError(f"feature {name!r}: {' and '.join(missing)} not given: fill in {what}")
-        unknown = set(content) - {"name", "kind", "unit", *needed}
+        unknown = set(content) - {"name", "kind", "unit", "cyclic", *needed}
         if unknown:
             raise PlanError(f"feature {name!r}: unknown entries {sorted(unknown)}")
         for key in ("low", "high"):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.data.calendar import sources, with_calendar
 from hushtable.data.columns import as_column, as_numbers, integer_too_large, is_text
 from hushtable.data.readers import (
     Batch,
@@ -67,15 +68,17 @@ def open_rows(
         If a column is missing, by name.
     """
     reading = reading or Reading()
-    unasked = None if attended else Unasked([*schema.names, *keep] if schema.named else ())
+    needed = sources([*schema.names, *keep], reading) if schema.named else ()
+    unasked = None if attended else Unasked(needed)
     if isinstance(X, Reader):
         reader = X if attended or X.unasked is not None else replace(X, unasked=unasked)
     else:
         texts, layout = schema.categorical_names, FileLayout(unasked=unasked)
         reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
+    reading = reading.updated(reader.reading)
+    reader = with_calendar(reader, reading, keep)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
-    reading = reading.updated(reader.reading)
     asked = reader.unasked is None
     if reader.numeric and not keep and in_order and asked and not reading.missing:
         return reader

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.data.calendar import calendar_features, with_calendar
 from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import infinite, naming_places
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
@@ -226,17 +228,40 @@ def schema_from_data(
     """
     columns, reading, found = understood(reader, weights, n_jobs)
     refuse(columns, reading, reader.source)
+    parts = _calendar(reader, reading, columns)
     features: list[Feature | None] = [_feature(one, j, found) for j, one in enumerate(columns)]
-    again = [j for j, feature in enumerate(features) if feature is None]
+    others = [j for j, one in enumerate(columns) if one.name != reading.time]
+    again = [j for j in others if features[j] is None]
     if again:
         doubtful = [columns[j] for j in again]
         some = _second_look(reader, reading, again, weights, doubtful)
-        for j, feature in zip(again, some, strict=True):
-            features[j] = feature
-    schema = Schema(
-        tuple(f for f in features if f is not None), public=False, named=reader.names is not None
-    )
+        for j, found_again in zip(again, some, strict=True):
+            features[j] = found_again
+    left = [feature for j in others if (feature := features[j]) is not None]
+    schema = Schema((*left, *parts), public=False, named=reader.names is not None)
     return Inferred(schema, found.n_rows, reading, columns)
+
+
+def _calendar(
+    reader: Reader, reading: Reading, columns: Sequence[ColumnUnderstanding]
+) -> list[Feature]:
+    """Return the features of the time column's parts, without the hour if no first row says one."""
+    rows = with_calendar(reader, reading)
+    if not reading.time:
+        return []
+    [one] = (one for one in columns if one.name == reading.time)
+    if one.kind != "date":
+        raise DataError(
+            f"time={one.name!r}: {one.evidence}, needs points in time, such as 2026-02-28 14:30"
+        )
+    hours = {
+        hour for batch in islice(rows.read(), 1) for hour in pc.unique(_hours(batch)).to_pylist()
+    }
+    return [one for one in calendar_features() if one.name != "hour" or not hours <= {"0", None}]
+
+
+def _hours(batch: Any) -> Any:
+    return batch.column(batch.schema.get_field_index("hour"))
 
 
 def _feature(one: ColumnUnderstanding, j: int, found: _Found) -> Feature | None:
@@ -403,6 +428,8 @@ def read(
     kinds: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     columns: Sequence[str] | None = None,
+    time: str = "",
+    zone: str = "",
     **layout: Any,
 ) -> Reader:
     """Say how rows are to be read; what is not said is found out, or refused where in doubt.
@@ -422,6 +449,12 @@ def read(
         an id is left out.
     drop, columns : sequence of str, optional
         Columns to leave out; or those to use, in this order.
+    time : str, optional
+        Column of points in time. Its hour, weekday, day of the month and month are features in its
+        place, as categories that go round: 23 is beside 0, a month's last day beside the first.
+    zone : str, optional
+        With ``time``, where the times say their zone: the place by whose clock, such as
+        ``"Europe/Berlin"``. Times without a zone are taken as the clock showed them.
     **layout
         ``encoding``, ``delimiter``, ``header``, ``skip_lines`` of a CSV file; ``sheet`` of a
         workbook; ``query`` to a database.
@@ -451,7 +484,7 @@ def read(
     reading = Reading(tuple(missing), decimal, dates, dict(kinds or {}), tuple(drop))  # type: ignore[arg-type]
     given = FileLayout(**layout)
     reader = as_reader(data, layout=given)
-    reading = replace(reading, layout=given.kept)
+    reading = replace(reading, layout=given.kept, time=time, zone=zone)
     return chosen(reader, reading, columns)
 
 
@@ -468,6 +501,8 @@ def chosen(
         near = near_names(lacking, names)
         raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}{near}")
     used = list(columns) if columns is not None else names
+    if reading.time in names and reading.time not in used:
+        used.append(reading.time)
     used = [name for name in used if name not in reading.dropped or name in keep]
     used += [name for name in keep if name not in used]
     if not used and names:

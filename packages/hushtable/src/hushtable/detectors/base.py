@@ -165,6 +165,10 @@ class TableDetector(FittedTables, ABC):
     ) -> dict[str, Any]:
         """Return what `Plan.draw` takes for these rows, besides what every draw does."""
 
+    def _to_fit(self, reader: Reader) -> Reader:
+        """Return the rows to fit, with what this detector says of how they are read."""
+        return reader
+
     def _schema(self, schema: Schema) -> Schema:
         """Return the schema to draw a plan for, given that of the rows."""
         return schema
@@ -185,7 +189,7 @@ class TableDetector(FittedTables, ABC):
     def _fit(
         self, X: Any, sample_weight: Any, *, all_rows: bool = True, schema: Schema | None = None
     ) -> Self:
-        reader = as_reader(X).repeatable()
+        reader = self._to_fit(as_reader(X).repeatable())
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
         inferred = self._inferred(reader, weights, schema)

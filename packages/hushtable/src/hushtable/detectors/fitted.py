@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
+from hushtable.data.calendar import with_calendar
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -537,6 +538,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
             check_is_fitted(self)
         texts = self.plan_.schema.categorical_names
         reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
+        reader = with_calendar(reader, self.reading_.updated(reader.reading), keep)
         names = reader.names or ()
         if lacking := [name for name in keep if name not in names]:
             raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")

@@ -1,19 +1,21 @@
 """The detectors: HushTable, and those of other papers: LSH iTables, RS-Hash and ACE."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from hushtable.arguments import whole
+from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
 from hushtable.detectors.base import TableDetector
-from hushtable.errors import UsageError
+from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 
@@ -61,6 +63,9 @@ class HushTable(TableDetector):
         `hushtable.plans.families.Contextual`), in one pass. A context of which few rows were
         counted is compared with all rows. Of arrays, columns are named by their numbers, as in
         ``plan_.schema.names``.
+    time : str, optional
+        Column of points in time, in whose place its hour, weekday, day of the month and month are
+        features: see `hushtable.data.read`, which takes its zone, too. They can be a ``context``.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
@@ -89,6 +94,7 @@ class HushTable(TableDetector):
         passes: str | int = "auto",
         novelty: bool = False,
         context: str | Sequence[str] | None = None,
+        time: str | None = None,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -97,6 +103,7 @@ class HushTable(TableDetector):
         self.passes = passes
         self.novelty = novelty
         self.context = context
+        self.time = time
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -107,6 +114,8 @@ class HushTable(TableDetector):
         if not isinstance(self.novelty, bool | np.bool_):
             raise UsageError(f"novelty={self.novelty!r}: needs True or False")
         super()._check_parameters()
+        if self.time is not None and not is_text(self.time):
+            raise UsageError(f"time={self.time!r}: needs the name of a column")
         if self.context is not None and (self.passes == 2 or self.novelty):
             other = "novelty=True" if self.novelty else "passes=2"
             raise UsageError(
@@ -137,6 +146,17 @@ class HushTable(TableDetector):
                 "counts with the same setting, or fit draws a new plan"
             )
         return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
+
+    def _to_fit(self, reader: Reader) -> Reader:
+        if self.time is None:
+            return reader
+        if reader.names is None:
+            raise DataError(
+                f"time={self.time!r}: {reader.source} has no names of columns: needs a frame, a "
+                "table or a file"
+            )
+        reading = reader.reading or Reading()
+        return replace(reader, reading=replace(reading, time=self.time))
 
     def _schema(self, schema: Schema) -> Schema:
         return schema.widened(WIDER) if self.novelty else schema

@@ -215,8 +215,9 @@ def random_feature(
             sides = np.concatenate([[missing[h]], where >= position[h], [1]])
             subsets.append(sides.astype(np.uint8))
             continue
-        n_categories = len(schema.features[feature[h]].categories)
-        subsets.append(_subset(n_categories, int(missing[h]), rng))
+        one = schema.features[feature[h]]
+        drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
+        subsets.append(drawn(len(one.categories), int(missing[h]), rng))
     return RandomFeature(
         schema=schema,
         depth=depth,
@@ -238,6 +239,16 @@ def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArra
         one = min(int(rng.random() * n_categories), n_categories - 1)
         known[one] = 1 - known[one]
     return sides
+
+
+def _arc(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Sides of missing, each category, and unseen: one half of a circle, from any category on.
+
+    P(h(x) = h(q)) is 1 - 2 d / n for d steps between two of n categories: equation 1 on a circle.
+    """
+    start, unseen = (int(rng.random() * n) for n in (n_categories, 2))
+    around = (np.arange(n_categories) - start) % n_categories
+    return np.concatenate([[missing], around < n_categories // 2, [unseen]]).astype(np.uint8)
 
 
 #: Ranges beyond its range at which a number takes half of what its row can lose; and what is added

@@ -18,7 +18,7 @@ _DAY = r"(?P<day>\d{1,2})"
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 _NAMED = r"[A-Za-z]{3,9}"
 _HOUR, _SIXTY = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
-_ZONE = (
+ZONE = (
     rf"^\d{{4}}-\d{{2}}-\d{{2}}[T ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:\.\d{{1,6}})?)?"
     rf"(?:Z|[+-]{_HOUR}:?{_SIXTY})$"
 )
@@ -102,7 +102,7 @@ def seconds(texts: pa.Array, order: Order) -> NDArray[np.float64]:
 def _of_likely(texts: pa.Array, order: Order) -> NDArray[np.float64]:
     """Return the seconds (n,) of texts with the digits of a date."""
     result = np.full(len(texts), np.nan)
-    zoned = mask(pc.match_substring_regex(texts, _ZONE))
+    zoned = mask(pc.match_substring_regex(texts, ZONE))
     days = pc.utf8_slice_codeunits(texts.filter(_arrow(zoned)), 0, 10)
     zoned[zoned] = np.isfinite(seconds(days, order))
     if zoned.any():

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal as Exact
 from functools import cache, lru_cache, reduce
 from typing import Any, Literal, TypeAlias
+from zoneinfo import available_timezones
 
 import numpy as np
 import pyarrow as pa
@@ -230,6 +231,10 @@ class Reading:
     columns: Mapping[str, ColumnReading] = field(default_factory=dict)
     #: How files are laid out, as far as a person said it: see `Layout.kept`.
     layout: Mapping[str, str | int | bool] = field(default_factory=dict)
+    #: The column of points in time whose parts are the features (see `hushtable.data.calendar`),
+    #: and the place by whose clock.
+    time: str = ""
+    zone: str = ""
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, *numbers.DECIMALS):
@@ -239,6 +244,12 @@ class Reading:
         for name, kind in self.kinds.items():
             if kind not in ASKED:
                 raise UsageError(f"column {name!r} as {kind!r}: needs one of {', '.join(ASKED)}")
+        if self.zone and not self.time:
+            raise UsageError("zone goes with time, the column of points in time: name that")
+        if self.zone and self.zone not in available_timezones():
+            raise UsageError(
+                f"zone={self.zone!r} is unknown: needs a name such as 'Europe/Berlin' or 'UTC'"
+            )
 
     @property
     def dropped(self) -> frozenset[str]:
@@ -281,6 +292,8 @@ class Reading:
             tuple(dict.fromkeys((*self.drop, *said.drop))),
             {**columns, **said.columns},
             {**self.layout, **said.layout},
+            said.time or self.time,
+            said.zone or self.zone,
         )
 
     def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
@@ -317,7 +330,7 @@ class Reading:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         optional = {
             "missing": list[str], "decimal": str, "dates": str, "kinds": dict, "drop": list[str],
-            "columns": dict, "layout": dict,
+            "columns": dict, "layout": dict, "time": str, "zone": str,
         }  # fmt: skip
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
