@@ -47,22 +47,28 @@ class Model:
         """
         if isinstance(source, str | os.PathLike):
             opened = open_model(source)
-            _check_missing(opened.reading, opened.scorer.plan.schema)
+            _check_exportable(opened.reading, opened.scorer.plan.schema)
             return cls(opened.scorer, opened.threshold)
         if isinstance(source, Counts):
             scorer = Scorer(source)
             return cls(scorer, scorer.auto_offset())
         if not hasattr(source, "offset_"):
             raise UsageError(f"a {type(source).__name__}: needs a fitted detector, or counts")
-        _check_missing(source.reading_, source._scorer.plan.schema)
+        _check_exportable(source.reading_, source._scorer.plan.schema)
         return cls(source._scorer, float(source.offset_))
 
 
-def _check_missing(reading: Reading, schema: Schema) -> None:
-    """Raise `UsageError` if values stand for missing ones: other runtimes would score them.
+def _check_exportable(reading: Reading, schema: Schema) -> None:
+    """Raise `UsageError` if values stand for missing ones, or columns have relations.
 
-    A text that is no number cannot be a value where all features are numeric.
+    Other runtimes would score the former as they are. A text that is no number cannot be a value
+    where all features are numeric.
     """
+    if schema.relations is not None:
+        raise UsageError(
+            "a model with relations has no export yet: score rows with hushtable, or fit without "
+            "relations"
+        )
     if reading.absent or (reading.missing and schema.categorical_names):
         raise UsageError(
             f"the model takes {', '.join(map(repr, reading.missing))} for missing values, which "

@@ -37,6 +37,10 @@ _Passes = Annotated[
         "with --novelty and --context.",
     ),
 ]
+_Relations = Annotated[
+    bool,
+    options.flag("--relations", "Judge columns of numbers by what the others predict (hushtable)."),
+]
 _Novelty = Annotated[
     bool,
     flag(
@@ -67,6 +71,7 @@ def fit(
     passes: _Passes = "auto",
     novelty: _Novelty = False,
     context: options.Context = None,
+    relations: _Relations = False,
     contamination: _Contamination = "auto",
     seed: options.Seed = None,
     threads: options.Threads = -1,
@@ -86,13 +91,9 @@ def fit(
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
     """
-    settings = _settings(detector, passes, novelty, context)
-    settings |= {
-        "n_tables": tables,
-        "contamination": _contamination(contamination),
-        "n_jobs": threads,
-        "random_state": seed,
-    }
+    settings: dict[str, Any] = {"n_tables": tables, "n_jobs": threads, "random_state": seed}
+    settings["contamination"] = _contamination(contamination)
+    settings |= _settings(detector, passes, novelty, context, relations)
     persons = _persons(person, rows_per_person)
     target = Target(output, [data])
     reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
@@ -112,7 +113,7 @@ def fit(
 
 
 def _settings(
-    detector: Detector, passes: str, novelty: bool, context: str | None
+    detector: Detector, passes: str, novelty: bool, context: str | None, relations: bool
 ) -> dict[str, Any]:
     """Return the settings that one detector has."""
     if passes not in ("auto", "1", "2"):
@@ -120,8 +121,9 @@ def _settings(
     if detector is HUSHTABLE:
         times = passes if passes == "auto" else int(passes)
         names = None if context is None else names_in(context)
-        return {"passes": times, "novelty": novelty, "context": names}
+        return {"passes": times, "novelty": novelty, "context": names, "relations": relations}
     given = {"--novelty": novelty, "--context": context is not None, "--passes 2": passes == "2"}
+    given["--relations"] = relations
     if any(given.values()):
         one = next(name for name, there in given.items() if there)
         raise UsageError(f"{one} needs --detector hushtable")
@@ -161,6 +163,7 @@ def _fitted(
     if "passes" in settings:
         once = settings["passes"] == 1 or settings["novelty"] or settings["context"] is not None
         passes += 1 if once else READINGS
+        passes += 3 if settings["relations"] else 0
     elif "max_samples" in model.get_params() and reader.n_rows is None:
         passes += 1  # to sample rows, it must know their number
     with watched(reader, passes=passes) as watch, warnings.catch_warnings():

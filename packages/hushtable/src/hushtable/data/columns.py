@@ -153,3 +153,21 @@ def as_texts(column: pa.Array, name: str) -> pa.Array:
             f"column {name!r} is categorical in the plan, but the data has type {kind}: "
             "needs text, whole numbers or true/false"
         ) from None
+
+
+class InfiniteError(DataError):
+    """An infinity in a feature, in the row of this number."""
+
+    feature: str
+    row: int
+
+
+def infinite(feature: str, row: int, place: str = "") -> DataError:
+    """Explain that an infinity has no place on a range; ``place`` says where its row is."""
+    error = InfiniteError(
+        f"Input X contains infinity: feature {feature!r} in {place or f'row {row}'}; needs finite "
+        "numbers, or NaN for a missing value"
+    )
+    # Not by a constructor of its own: workers of other processes send it pickled.
+    error.feature, error.row = feature, row
+    return error

@@ -12,10 +12,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.columns import as_numbers, as_texts, filled, texts_column
+from hushtable.data.columns import (
+    InfiniteError,
+    as_numbers,
+    as_texts,
+    filled,
+    infinite,
+    texts_column,
+)
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
-from hushtable.errors import DataError
 
 #: No value is further beyond its range, in ranges: sums over the features stay finite.
 FARTHEST = 1e300
@@ -108,6 +114,10 @@ class Encoder:
         features = schema.features
         self.low = np.array([f.low for f in features])
         self.high = np.array([f.high for f in features])
+        self._relations = schema.relations
+        if self._relations is not None:
+            related = list(self._relations.columns)
+            self.low[related], self.high[related] = self._relations.low, self._relations.high
         span = self.high - self.low
         with np.errstate(divide="ignore", over="ignore"):
             scale = kernels.LEVELS / span
@@ -129,6 +139,7 @@ class Encoder:
 
         ``start`` is the number of its first row, for messages.
         """
+        batch = self._related(batch)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         found: list[Outside] = []
@@ -160,8 +171,16 @@ class Encoder:
         """
         numbers = isinstance(batch, np.ndarray) and not self._categories
         if numbers:
+            batch = self._related(batch)
             self._scan(batch, slice(0, len(self.schema)), start, loop, *results)
         return numbers
+
+    def _related(self, batch: Batch) -> Batch:
+        """Return a batch with residuals in the place of columns that have relations."""
+        if self._relations is None:
+            return batch
+        related: Batch = self._relations.applied(batch, self.schema.names)
+        return related
 
     def _scan(
         self, X: Any, features: slice, start: int, loop: NumbersLoop, *results: NDArray[Any]
@@ -212,30 +231,12 @@ def _unlisted(j: int, feature: Feature, codes: NDArray[np.uint16]) -> Outside:
     return Outside(rows, np.full(len(rows), j), np.zeros(len(rows)))
 
 
-class _Infinite(DataError):
-    """An infinity in a feature, in the row of this number."""
-
-    feature: str
-    row: int
-
-
-def infinite(feature: str, row: int, place: str = "") -> DataError:
-    """Explain that an infinity has no place on a range; ``place`` says where its row is."""
-    error = _Infinite(
-        f"Input X contains infinity: feature {feature!r} in {place or f'row {row}'}; needs finite "
-        "numbers, or NaN for a missing value"
-    )
-    # Not by a constructor of its own: workers of other processes send it pickled.
-    error.feature, error.row = feature, row
-    return error
-
-
 @contextmanager
 def naming_places(reader: Reader) -> Iterator[None]:
     """Name the file, and the place in it, in what is raised of an infinity in a reader's rows."""
     try:
         yield
-    except _Infinite as error:
+    except InfiniteError as error:
         # In several files, a place names its own.
         named = reader.source != "the data" and len(reader.files) < 2
         said = f" of {reader.source}" if named else ""

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import entries, is_text
+from hushtable.data.relations import Relations
 from hushtable.display import Displayed
 from hushtable.errors import PlanError
 from hushtable.privacy.budget import Spent
@@ -194,6 +195,9 @@ class Schema(Displayed):
     paid : tuple of Spent
         Private releases that the ranges were read off (`Release.ranges`), which every release
         under this schema has to count. Such ranges are as good as public.
+    relations : Relations, optional
+        Columns of numbers that are judged by what the others leave of them. They are read off rows,
+        so a schema with them is not public.
 
     Examples
     --------
@@ -207,6 +211,7 @@ class Schema(Displayed):
     public: bool = True
     named: bool = True
     paid: tuple[Spent, ...] = ()
+    relations: Relations | None = None
 
     def __post_init__(self) -> None:
         features = tuple(self.features) if isinstance(self.features, Iterable) else ()
@@ -218,6 +223,15 @@ class Schema(Displayed):
         if len(set(self.names)) < len(features):
             twice = _twice(self.names)
             raise PlanError(f"feature {twice!r} is listed twice: rename one of the columns")
+        if self.relations is not None:
+            self._check_relations(self.relations)
+
+    def _check_relations(self, relations: Relations) -> None:
+        if self.public:
+            raise PlanError("a schema with relations, which are read off rows, is not public")
+        kinds = [feature.kind for feature in self.features]
+        if any(j >= len(kinds) or kinds[j] != "numeric" for j in relations.columns):
+            raise PlanError("relations: are of columns of numbers only")
 
     def __len__(self) -> int:
         return len(self.features)
@@ -250,21 +264,25 @@ class Schema(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON carries it."""
-        content = {
+        content: dict[str, Any] = {
             "public": self.public,
             "named": self.named,
             "features": [feature.to_dict() for feature in self.features],
         }
+        if self.relations is not None:
+            content["relations"] = self.relations.to_dict()
         return content | ({"paid": [spent.to_dict() for spent in self.paid]} if self.paid else {})
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Schema":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         needed = {"features": list, "public": bool, "named": bool}
-        entries(content, "a schema", needed, {"paid": list})
+        entries(content, "a schema", needed, {"paid": list, "relations": dict})
         features = tuple(Feature.from_dict(feature) for feature in content["features"])
         paid = tuple(Spent.from_dict(spent) for spent in content.get("paid", ()))
-        return cls(features, content["public"], content["named"], paid)
+        found = content.get("relations")
+        relations = None if found is None else Relations.from_dict(found)
+        return cls(features, content["public"], content["named"], paid, relations)
 
     @classmethod
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.calendar import calendar_features, with_calendar
-from hushtable.data.columns import as_numbers, as_texts, is_text
-from hushtable.data.encoding import infinite, naming_places
+from hushtable.data.columns import as_numbers, as_texts, infinite, is_text
+from hushtable.data.encoding import naming_places
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.texts.decisions import Decider, numeric_identifier

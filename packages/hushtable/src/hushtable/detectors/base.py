@@ -173,6 +173,10 @@ class TableDetector(FittedTables, ABC):
         """Return the schema to draw a plan for, given that of the rows."""
         return schema
 
+    def _related(self, schema: Schema, reader: Reader, weights: Any) -> Schema:
+        """Return the schema with what binds its columns, where this detector looks at that."""
+        return schema
+
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         """Return the counts of some rows."""
         return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
@@ -203,6 +207,7 @@ class TableDetector(FittedTables, ABC):
             )
         self.reading_ = inferred.reading
         reader = open_rows(replace(reader, reading=None), schema, self.reading_)
+        schema = self._related(schema, reader, weights)
         self._rng = generator(self.random_state)
         drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)

@@ -1,6 +1,6 @@
 """The detectors: HushTable, and those of other papers: LSH iTables, RS-Hash and ACE."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -12,8 +12,10 @@ from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
+from hushtable.data.relations import learned_relations
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
+from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
@@ -66,6 +68,12 @@ class HushTable(TableDetector):
     time : str, optional
         Column of points in time, in whose place its hour, weekday, day of the month and month are
         features: see `hushtable.data.read`, which takes its zone, too. They can be a ``context``.
+    relations : bool, default=False
+        Whether each column of numbers is judged by what the other columns leave of it: the error of
+        a ridge regression on them, without the rows that do not fit. It finds rows that break what
+        binds columns, and explains them: "x 31.8, where by y and z it would be 3.2". Linear
+        relations only; columns without any are judged as they are. Not for releases: what binds the
+        columns is read off the rows.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
@@ -95,6 +103,7 @@ class HushTable(TableDetector):
         novelty: bool = False,
         context: str | Sequence[str] | None = None,
         time: str | None = None,
+        relations: bool = False,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -104,6 +113,7 @@ class HushTable(TableDetector):
         self.novelty = novelty
         self.context = context
         self.time = time
+        self.relations = relations
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -114,6 +124,8 @@ class HushTable(TableDetector):
         if not isinstance(self.novelty, bool | np.bool_):
             raise UsageError(f"novelty={self.novelty!r}: needs True or False")
         super()._check_parameters()
+        if not isinstance(self.relations, bool | np.bool_):
+            raise UsageError(f"relations={self.relations!r}: needs True or False")
         if self.time is not None and not is_text(self.time):
             raise UsageError(f"time={self.time!r}: needs the name of a column")
         if self.context is not None and (self.passes == 2 or self.novelty):
@@ -161,6 +173,26 @@ class HushTable(TableDetector):
     def _schema(self, schema: Schema) -> Schema:
         return schema.widened(WIDER) if self.novelty else schema
 
+    def _related(self, schema: Schema, reader: Reader, weights: Any) -> Schema:
+        if not self.relations:
+            return schema
+        features = schema.features
+        columns = [j for j, f in enumerate(features) if f.kind == "numeric" and not f.constant]
+        if len(columns) < 2:
+            raise DataError(
+                f"relations=True: {reader.source} has {len(columns)} columns of numbers that are "
+                "not constant; needs two at least: leave relations out"
+            )
+        ends = np.array([(features[j].low, features[j].high) for j in columns])
+        scale = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2.0
+        wider = WIDER if self.novelty else 0.0
+
+        def rows() -> Iterator[tuple[Any, Weights | None]]:
+            return ((b, w) for part in numbered(reader, weights) for _, b, w in part)
+
+        relations = learned_relations(rows, columns, schema.names, scale, wider)
+        return replace(schema, public=False, relations=relations)
+
     def _drawn_by(
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int
     ) -> dict[str, Any]:
@@ -186,6 +218,7 @@ class HushTable(TableDetector):
             "passes": passes if context is None else "auto",
             "novelty": plan.score == NOVELTY,
             "context": context,
+            "relations": plan.schema.relations is not None,
         }
 
 

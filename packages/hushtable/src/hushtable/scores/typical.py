@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.relations import Relations, numbers_of
 from hushtable.data.schema import DATE, Feature, Schema, number_words, value_words
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
@@ -399,12 +400,14 @@ class RowPhrases:
 
     def __init__(self, plan: Plan, usual: Usual | None) -> None:
         self._features, self._usual = plan.schema.features, usual
-        names = plan.schema.names
+        names, self._relations = plan.schema.names, plan.schema.relations
         self._context = names.index(plan.context[0]) if usual and usual.within else None
 
     def of(self, rows: Batch, i: int, j: int) -> ValuePhrase:
         """Return the value of column j in row i of some rows, in words."""
         feature, one = self._features[j], cell(rows, j, i)
+        if self._relations is not None and j in self._relations.columns:
+            return self._beside_others(self._relations, rows, i, j)
         usual = None if self._usual is None else self._usual.values[j]
         if self._usual is not None and self._context is not None and j != self._context:
             column = self._features[self._context]
@@ -412,6 +415,22 @@ class RowPhrases:
             if (within := self._usual.within.get(context)) is not None:
                 return describe_within(feature, one, within[j], f"{column.name} {context}", usual)
         return describe_cell(feature, one, usual)
+
+    def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
+        """Return the value of column j in words, beside the one that the other columns predict."""
+        feature, one = self._features[j], cell(rows, j, i)
+        phrase = describe_cell(feature, one, None if self._usual is None else self._usual.values[j])
+        k, names = relations.columns.index(j), [feature.name for feature in self._features]
+        X = numbers_of(rows[i : i + 1], relations.columns, names)
+        left = float(relations.residuals(X)[0, k])
+        if math.isnan(left):
+            return phrase
+        others = " and ".join(names[relations.columns[m]] for m in relations.strongest[k])
+        expected = number_text(float(X[0, k]) - left, feature, plain_type(one), 3)
+        value = f"{feature.name} {phrase.text}{_unit(feature)}"
+        words = f"{value}, where by {others} it would be {expected}"
+        found = "high" if left > 0.0 else "low"
+        return replace(phrase, words=words, usual=expected, direction=found, compared=True)
 
 
 def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
