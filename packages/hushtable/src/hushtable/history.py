@@ -38,6 +38,8 @@ from hushtable.data.readers import Reader, as_reader, is_pandas
 from hushtable.data.readers.memory import is_polars
 from hushtable.errors import DataError, UsageError
 
+__all__ = ["History", "history_columns"]
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
