@@ -29,10 +29,12 @@ def normal(t, n):
     return math.copysign(z, t)
 
 
-def ratio(deviation, usual):
+def ratio(deviation, usual, behind):
     if usual > 0:
         return max(-1e6, min(1e6, deviation / usual))
-    return math.copysign(1e6, deviation) if deviation else 0.0
+    if deviation == 0:
+        return 0.0
+    return math.copysign(1e6, deviation) if behind >= 5 else math.nan
 
 
 def usual_size(sizes):
@@ -58,14 +60,15 @@ class Plain:
         if len(self.taken) >= 2:  # exact means: of one value again and again it is the value
             n = len(self.taken)
             deviation = (x - statistics.mean(self.taken)) / math.sqrt(1 + 1 / n)
-            place = normal(ratio(deviation, statistics.stdev(self.taken)), n - 1)
+            place = normal(ratio(deviation, statistics.stdev(self.taken), n - 1), n - 1)
         if len(here) >= 2:
             mean, wider = statistics.mean(here), math.sqrt(1 + 1 / len(here))
             deviation = (x - mean) / wider
-            if self.deviations:
+            known = len(self.deviations)
+            if known >= 5 or any(self.deviations):
                 usual = usual_size(self.deviations)
-                place = normal(ratio(deviation, usual), len(self.deviations))
-                if len(self.deviations) >= 5 and usual > 0 and abs(deviation) > 3 * usual:
+                place = normal(ratio(deviation, usual, known), known)
+                if known >= 5 and usual > 0 and abs(deviation) > 3 * usual:
                     deviation = math.copysign(3 * usual, deviation)
                     taken = mean + deviation * wider
             self.deviations.append(abs(deviation))
@@ -80,7 +83,7 @@ class Plain:
         size = abs(change)
         if self.changes:
             usual = usual_size(self.changes)
-            found = normal(ratio(change, usual), len(self.changes))
+            found = normal(ratio(change, usual, len(self.changes)), len(self.changes))
             if len(self.changes) >= 5 and usual > 0:
                 size = min(size, 3 * usual)
         self.changes.append(size)
@@ -147,6 +150,21 @@ def test_the_columns_follow_from_their_definitions(seed):
     expected = plain(frame, ["pulse", "heat"])
     assert np.isfinite(expected).mean() > 0.6
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_a_value_that_was_the_same_by_chance_makes_no_other_one_unusual():
+    pulse = [60, 64, 62, 61, 61, 62]  # the third is the mean of those before
+    readings = {"patient": ["a"] * 6, "at": np.arange(6) * 86_400.0, "pulse": pulse}
+    place = history_columns(pa.table(readings), **NAMES)["pulse place"].to_numpy()
+    assert np.abs(place[2:]).max() < 1.0
+
+
+def test_after_a_long_run_of_one_value_another_one_is_unusual():
+    for length, known in ((2, False), (5, False), (7, True), (60, True)):
+        pulse = [60.0] * length + [61.0]
+        readings = {"patient": ["a"] * len(pulse), "at": np.arange(len(pulse)) * 600.0}
+        last = added(history_columns(pa.table(readings | {"pulse": pulse}), **NAMES), ["pulse"])[-1]
+        assert (last[:2] > 4.0).all() if known else np.isnan(last[1])
 
 
 def test_of_one_reading_or_a_missing_one_nothing_is_known():

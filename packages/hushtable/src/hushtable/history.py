@@ -308,10 +308,12 @@ class _State:
         wider = np.sqrt(1.0 + 1.0 / n_here)  # the mean is an estimate
         deviation = (x - mean_here) / wider
         usual = _NORMAL * total / known
-        of_hour = enough & (known >= 1.0)
+        of_hour = enough & (known >= 1.0) & ((total > 0.0) | (known >= _KNOWN))
         overall = (x - mean) / np.sqrt(1.0 + 1.0 / n)
         ratio = np.where(
-            of_hour, _ratio(deviation, usual), _ratio(overall, np.sqrt(squares / (n - 1.0)))
+            of_hour,
+            _ratio(deviation, usual, known),
+            _ratio(overall, np.sqrt(squares / (n - 1.0)), n - 1.0),
         )
         behind = np.where(of_hour, known, n - 1.0)
 
@@ -338,7 +340,7 @@ class _State:
         size = np.minimum(np.abs(change), limit)
         self.change[who] = np.where(there & (n >= 1.0), total + size, total)
         self.last[who] = np.where(there, x, last)
-        return _ratio(change, usual), known
+        return _ratio(change, usual, known), known
 
     def _spreads(self, who: Integers, x: Floats, there: Flags) -> tuple[Floats, Floats]:
         """Return the spread (k, d) of the last readings and of all; NaN while they are few."""
@@ -356,9 +358,13 @@ class _State:
         return np.where(there & (c >= _SOME), spread, np.nan), usual
 
 
-def _ratio(deviation: Floats, usual: Floats) -> Floats:
-    """Return deviations by their usual size, at most `_FARTHEST`; 0 / 0 is 0."""
-    far = np.copysign(_FARTHEST, deviation)
+def _ratio(deviation: Floats, usual: Floats, behind: Floats) -> Floats:
+    """Return deviations by their usual size, at most `_FARTHEST`; 0 / 0 is 0.
+
+    If the usual size is 0 and few are behind it, as of whole numbers that were the same once or
+    twice by chance, nothing is known of another value: NaN.
+    """
+    far = np.where(behind >= _KNOWN, np.copysign(_FARTHEST, deviation), np.nan)
     ratio = np.where(usual > 0.0, deviation / usual, np.where(deviation == 0.0, 0.0, far))
     ratio = np.clip(ratio, -_FARTHEST, _FARTHEST)
     return np.where(np.isnan(deviation), np.nan, ratio)
