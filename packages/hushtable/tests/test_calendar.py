@@ -13,6 +13,8 @@ from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.data import read
 from hushtable.data.calendar import PARTS, calendar_features, parts_of
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, PlanError, UsageError
 
 
@@ -129,7 +131,43 @@ def test_days_without_hours_have_none():
     rows = pd.DataFrame(
         {"day_of": pd.date_range("2026-01-01", periods=90), "x": np.arange(90) % 7 / 4}
     )
-    assert HushTable(time="day_of").fit(rows).plan_.schema.names == ["x", "weekday", "day", "month"]
+    with pytest.warns(UserWarning, match="day_of: it has no hours"):
+        model = HushTable(time="day_of").fit(rows)
+    assert model.plan_.schema.names == ["x", "weekday", "day", "month"]
+
+
+def test_an_hour_in_the_last_row_is_an_hour():
+    days = pd.date_range("2026-01-01", periods=90).to_list() * 4000
+    rows = pd.DataFrame({"at": days, "x": np.arange(360_000) % 7 / 4})
+    rows.loc[359_999, "at"] += pd.Timedelta(hours=3)
+    assert "hour" in HushTable(time="at", n_tables=2, passes=1).fit(rows).plan_.schema.names
+
+
+TIMES = ["2026-01-05 12:00"] * 5
+
+
+@pytest.mark.parametrize(
+    ("odd", "zone"),
+    [("n/a?", ""), ("2026-01-05T12:00+02:00", ""), ("2026-01-05 12:00", "Europe/Berlin")],
+)
+def test_without_a_person_a_time_in_doubt_is_missing_and_no_refusal(tmp_path, odd, zone):
+    """Whether a site answers may not depend on a row: that time alone is missing, and noted."""
+    features = [Feature.numeric("x", low=0, high=9), *calendar_features()]
+    plan = Plan.draw(Schema(features), n_tables=3, random_state=0)
+    times = [f"{one[:10]}T{one[11:]}+01:00" for one in TIMES] if zone else TIMES
+    counts = []
+    for last in (odd, ""):
+        path = tmp_path / "rows.csv"
+        pd.DataFrame({"at": [*times, last], "x": range(6)}).to_csv(path, index=False)
+        reading = Reading(time="at", zone=zone)
+        rows = open_rows(path, plan.schema, reading, attended=False)
+        counts.append(Sketch.from_data(plan, rows).counts)
+        noted = " ".join(rows.unasked.words)
+        assert ("taken as missing: 1, the first in line 7" in noted) == bool(last)
+    np.testing.assert_array_equal(*counts)
+    pd.DataFrame({"at": [*times, odd], "x": range(6)}).to_csv(path, index=False)
+    with pytest.raises(DataError):
+        list(open_rows(path, plan.schema, Reading(time="at", zone=zone)).read())
 
 
 def rows_with(**columns):
@@ -163,6 +201,8 @@ def test_a_zone_that_says_nothing_is_refused(options, words):
 def test_other_bad_input():
     with pytest.raises(UsageError, match="name of a column"):
         HushTable(time=3).fit(rows_with())
+    with pytest.raises(UsageError, match="name one"):
+        HushTable(time="x").fit(read(rows_with(x=1), time="at"))
     with pytest.raises(DataError, match="no names of columns"):
         HushTable(time="at").fit(np.zeros((5, 2)))
     with pytest.raises(PlanError, match="cyclic"):

@@ -137,8 +137,9 @@ def test_equal_and_constant_columns_have_relations():
 def test_an_infinity_is_refused_by_its_name():
     X = np.random.default_rng(0).normal(size=(400, 3))
     model = HushTable(relations=True, random_state=0).fit(X)
-    X[3, 1] = np.inf
-    with pytest.raises(DataError, match="'x1' in row 3"):
+    X = np.tile(X, (400, 1))  # several batches
+    X[150_003, 1] = np.inf
+    with pytest.raises(DataError, match="'x1' in row 150003"):
         model.score_samples(X)
 
 
@@ -152,6 +153,8 @@ def test_what_is_read_off_rows_is_not_released():
         Schema(schema.features, relations=model.plan_.schema.relations)
     with pytest.raises(UsageError, match="True or False"):
         HushTable(relations="yes").fit(X)
+    with pytest.raises(UsageError, match="leave one of the two out"):
+        HushTable(relations=True, context="x0").fit(X)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_what_is_read_off_rows_is_not_released():
     ],
 )
 def test_odd_relations_in_a_file_are_refused(change, words):
-    right = Relations((0, 1), np.zeros(2), np.eye(2), -np.ones(2), np.ones(2)).to_dict()
+    right = Relations((0, 1), np.zeros(2), np.eye(2), np.ones(2), -np.ones(2), np.ones(2)).to_dict()
     assert Relations.from_dict(json.loads(json.dumps(right))).to_dict() == right
     with pytest.raises(PlanError, match=words):
         Relations.from_dict(right | change)

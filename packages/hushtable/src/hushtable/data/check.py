@@ -4,7 +4,7 @@ What comes out describes the rows: it is for anyone who holds them, and no range
 """
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
     (3, 1)
     """
     reader = open_rows(X, schema)
-    encoder = Encoder(schema)
+    encoder = Encoder(replace(schema, relations=None))  # values are checked, not residuals
 
     def counted(item: Numbered) -> _Counts:
         start, batch, _ = item

@@ -139,7 +139,7 @@ class Encoder:
 
         ``start`` is the number of its first row, for messages.
         """
-        batch = self._related(batch)
+        batch = self._related(batch, start)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         found: list[Outside] = []
@@ -171,15 +171,15 @@ class Encoder:
         """
         numbers = isinstance(batch, np.ndarray) and not self._categories
         if numbers:
-            batch = self._related(batch)
+            batch = self._related(batch, start)
             self._scan(batch, slice(0, len(self.schema)), start, loop, *results)
         return numbers
 
-    def _related(self, batch: Batch) -> Batch:
+    def _related(self, batch: Batch, start: int) -> Batch:
         """Return a batch with residuals in the place of columns that have relations."""
         if self._relations is None:
             return batch
-        related: Batch = self._relations.applied(batch, self.schema.names)
+        related: Batch = self._relations.applied(batch, self.schema.names, start)
         return related
 
     def _scan(

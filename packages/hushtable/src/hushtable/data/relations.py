@@ -40,6 +40,8 @@ class Relations:
         c, in the units of the columns.
     weights : ndarray of shape (k, k), float64
         w: its column j has the unit of column j.
+    spread : ndarray of shape (k,), float64
+        Standard deviations of the residuals, in the units of the columns.
     low, high : ndarray of shape (k,), float64
         Ranges of the residuals, in the units of the columns.
     """
@@ -47,13 +49,14 @@ class Relations:
     columns: tuple[int, ...]
     centre: Floats
     weights: Floats
+    spread: Floats
     low: Floats
     high: Floats
 
     def __post_init__(self) -> None:
         k = len(self.columns)
-        shapes = [(k,), (k, k), (k,), (k,)]
-        arrays = self.centre, self.weights, self.low, self.high
+        shapes = [(k,), (k, k), (k,), (k,), (k,)]
+        arrays = self.centre, self.weights, self.spread, self.low, self.high
         right = all(a.shape == shape for a, shape in zip(arrays, shapes, strict=True))
         if k < 2 or not right or not all(np.isfinite(a).all() for a in arrays):
             raise PlanError("relations: needs finite numbers for two columns or more")
@@ -78,9 +81,12 @@ class Relations:
             found += known[:, i : i + 1] * weights
         return np.where(np.isnan(centred), np.nan, found)
 
-    def applied(self, batch: Any, names: Sequence[str]) -> Any:
-        """Return a batch, an array or Arrow columns, with the residuals in the columns' places."""
-        residuals = self.residuals(self._numbers(batch, names))
+    def applied(self, batch: Any, names: Sequence[str], start: int = 0) -> Any:
+        """Return a batch, an array or Arrow columns, with the residuals in the columns' places.
+
+        ``names`` are those of all columns, ``start`` is the number of the first row: for messages.
+        """
+        residuals = self.residuals(numbers_of(batch, self.columns, names, start))
         if isinstance(batch, np.ndarray):
             changed = batch.astype(np.float64)
             changed[:, list(self.columns)] = residuals
@@ -90,17 +96,17 @@ class Relations:
             columns[j] = pa.array(residuals[:, k], from_pandas=True)
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def _numbers(self, batch: Any, names: Sequence[str]) -> Floats:
-        """Return the columns (n, k) of a batch as numbers; raises `DataError` at an infinity."""
-        return numbers_of(batch, self.columns, names)
-
     @cached_property
     def strongest(self) -> list[list[int]]:
-        """For each column, the places, among the k, of the two that predict it most."""
-        spread = np.maximum(self.high - self.low, 0.0)
-        strength = np.abs(self.weights) * spread[:, np.newaxis]
-        np.fill_diagonal(strength, -1.0)
-        return [np.argsort(-column)[:2].tolist() for column in strength.T]
+        """For each column, the places among the k of the two that tell most of it beside the rest.
+
+        By their partial correlations with it.
+        """
+        correlations = np.abs(self.weights * self.spread[:, np.newaxis] / self.spread)
+        np.fill_diagonal(correlations, -1.0)
+        return [
+            np.argsort(-column)[: min(2, len(column) - 1)].tolist() for column in correlations.T
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the relations as JSON carries them."""
@@ -120,19 +126,19 @@ class Relations:
         return cls(tuple(said["columns"]), **arrays)
 
 
-_ARRAYS = ("centre", "weights", "low", "high")
+_ARRAYS = ("centre", "weights", "spread", "low", "high")
 
 
-def numbers_of(batch: Any, columns: Sequence[int], names: Sequence[str]) -> Floats:
+def numbers_of(batch: Any, columns: Sequence[int], names: Sequence[str], start: int = 0) -> Floats:
     """Return some columns (n, k) of a batch as numbers; raises `DataError` at an infinity."""
     if isinstance(batch, np.ndarray):
         X = batch[:, list(columns)].astype(np.float64)
     else:
-        parts = [as_numbers(batch.column(j), names[j]) for j in columns]
+        parts = [as_numbers(batch.column(j), names[j], start) for j in columns]
         X = np.stack(parts, axis=1).astype(np.float64)
     if np.isinf(X).any():
         row, k = (int(place[0]) for place in np.nonzero(np.isinf(X)))
-        raise infinite(names[columns[k]], row)
+        raise infinite(names[columns[k]], start + row)
     return X
 
 
@@ -189,7 +195,7 @@ def _moments(
         times = np.ones(len(X)) if weights is None else weights.astype(np.float64)
         times = np.where(np.isnan(X).any(axis=1), 0.0, times)
         if fitting is not None:
-            far = np.abs(fitting.residuals(X)) > _FAR * fitting.high
+            far = np.abs(fitting.residuals(X)) > _FAR * fitting.spread
             times = np.where(far.any(axis=1), 0.0, times)
         Z = np.where(np.isnan(X), 0.0, (X - middle) / spread)
         n, sums = n + times.sum(), sums + times @ Z
@@ -205,7 +211,7 @@ def _moments(
 def _relations_of(
     moments: tuple[float, Floats, Floats], columns: Sequence[int], scale: tuple[Floats, Floats]
 ) -> Relations:
-    """Return the relations that moments tell, with the standard deviation as ``high``."""
+    """Return the relations that moments show; their ranges are one standard deviation wide."""
     n, sums, products = moments
     mean = sums / n
     covariance = products / n - np.outer(mean, mean)
@@ -217,4 +223,4 @@ def _relations_of(
     weights = inverse / np.diag(inverse) * unit / unit[:, np.newaxis]
     np.fill_diagonal(weights, 1.0)
     left = unit / np.sqrt(np.diag(inverse))
-    return Relations(tuple(columns), scale[0] + mean * scale[1], weights, -left, left)
+    return Relations(tuple(columns), scale[0] + mean * scale[1], weights, left, -left, left)

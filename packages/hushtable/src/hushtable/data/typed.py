@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.data.calendar import sources, with_calendar
+from hushtable.data.calendar import PARTS, by_clock, parts_of, says_zone, sources, zone_doubt
 from hushtable.data.columns import as_column, as_numbers, integer_too_large, is_text
 from hushtable.data.readers import (
     Batch,
@@ -20,7 +20,7 @@ from hushtable.data.readers import (
     few_rows,
     near_names,
 )
-from hushtable.data.schema import Schema
+from hushtable.data.schema import DATE, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
     ColumnReading,
@@ -212,6 +212,96 @@ def _values(
             column = _column(values)
         columns[j] = column
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+# --- points in time -------------------------------------------------------------------------------
+
+
+def with_calendar(reader: Reader, reading: Reading, keep: Sequence[str] = ()) -> Reader:
+    """Return rows with the parts of the column ``reading.time`` in its place, behind the others.
+
+    The column itself stays if it is one to keep. Rows that have the parts already stay as they are.
+    Where nobody is here to be asked, a time that is in doubt is missing, whatever the other rows
+    are.
+
+    Raises
+    ------
+    DataError
+        If the column is not there, or one has the name of a part; while rows are read, if a value
+        is no point in time, or its zone is in doubt.
+    """
+    names = reader.names or ()
+    if not reading.time or set(PARTS) <= set(names):
+        return reader
+    if reading.time not in names:
+        raise DataError(
+            f"{reader.source} has no column {reading.time!r} (time): its columns are {list(names)}"
+        )
+    if clash := [name for name in names if name in PARTS]:
+        raise DataError(
+            f"{reader.source} has a column {clash[0]!r} already, which time={reading.time!r} would "
+            "add: rename it, or leave it out"
+        )
+    if reader.files:
+        parts = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
+        return reader.with_parts([with_calendar(part, reading, keep) for part in parts])
+    kept = [name for name in names if name in {*reader.keep, *keep}]
+    others = [name for name in names if name not in {*kept, reading.time}]
+
+    def read() -> Iterator[Batch]:
+        start = 0
+        for batch in reader.read():
+            columns = [
+                pa.array(column) if isinstance(column, np.ndarray) else column
+                for column in (batch.T if isinstance(batch, np.ndarray) else batch.columns)
+            ]
+            there = dict(zip(names, columns, strict=True))
+            times = there[reading.time]
+            found = parts_of(_clock(times, reading, reader.unasked, _place(reader, start)))
+            there = {n: there[n] for n in others} | found | {n: there[n] for n in kept}
+            yield pa.RecordBatch.from_arrays(list(there.values()), list(there))
+            start += len(batch)
+
+    derived = (*others, *PARTS, *kept)
+    return replace(
+        reader, names=derived, n_columns=len(derived), read=read, project=None, numeric=False
+    )
+
+
+def _clock(
+    column: Any, reading: Reading, unasked: Unasked | None, place: Callable[[int], str]
+) -> NDArray[np.float64]:
+    """Return points in time (n,) as seconds since 1970 by the clock of the place; else NaN."""
+    name, zone = reading.time, reading.zone
+    column = reading.without_missing(column)
+    missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
+    values, doubt = np.full(len(column), np.nan), ""
+    zoned = np.zeros(len(column), np.bool_)
+    kind = column.type
+    if is_text(kind):
+        texts, one = plain_texts(column), reading.column(name, DATE)
+        values, zoned = one.values(texts), says_zone(texts)
+        if unasked is None and not one.lenient:
+            _check(name, texts, values, one, place)
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        values = np.asarray(as_numbers(column, name), np.float64)
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            zoned, zone = ~missing, zone or kind.tz
+    else:
+        doubt = f"time={name!r}: the column holds {kind}, needs points in time: dates with hours"
+    there = np.isfinite(values)
+    in_doubt = there & (~zoned if zone else zoned)
+    if in_doubt.any():
+        doubt = zone_doubt(zoned & there, there, reading)
+    if unasked is not None:
+        odd = np.flatnonzero(in_doubt | (~there & ~missing))
+        if len(odd):
+            what = f"values of column {name!r} that are no clear points in time, taken as missing"
+            unasked.note(what, len(odd), partial(place, int(odd[0])))
+        values = np.where(in_doubt, np.nan, values)
+    elif doubt and not missing.all():
+        raise DataError(doubt)
+    return by_clock(values, zone) if zone else values
 
 
 # --- where nobody is here to be asked -------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Reading tables as their owners mean them: what each column is, and how its texts are read."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import islice
 from queue import SimpleQueue
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.calendar import calendar_features, with_calendar
+from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import as_numbers, as_texts, infinite, is_text
 from hushtable.data.encoding import naming_places
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
@@ -29,7 +29,7 @@ from hushtable.data.texts.reading import (
     named_numbers,
 )
 from hushtable.data.texts.seen import TextsSeen, n_different, stands_for_missing, without_nines
-from hushtable.data.typed import typed
+from hushtable.data.typed import typed, with_calendar
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
@@ -228,7 +228,7 @@ def schema_from_data(
     """
     columns, reading, found = understood(reader, weights, n_jobs)
     refuse(columns, reading, reader.source)
-    parts = _calendar(reader, reading, columns)
+    parts, columns = _calendar(reader, reading, columns)
     features: list[Feature | None] = [_feature(one, j, found) for j, one in enumerate(columns)]
     others = [j for j, one in enumerate(columns) if one.name != reading.time]
     again = [j for j in others if features[j] is None]
@@ -244,24 +244,26 @@ def schema_from_data(
 
 def _calendar(
     reader: Reader, reading: Reading, columns: Sequence[ColumnUnderstanding]
-) -> list[Feature]:
-    """Return the features of the time column's parts, without the hour if no first row says one."""
+) -> tuple[list[Feature], tuple[ColumnUnderstanding, ...]]:
+    """Return the features of the time column's parts, without the hour if no row says one.
+
+    The column's doubt then says so.
+    """
     rows = with_calendar(reader, reading)
     if not reading.time:
-        return []
+        return [], tuple(columns)
     [one] = (one for one in columns if one.name == reading.time)
     if one.kind != "date":
         raise DataError(
             f"time={one.name!r}: {one.evidence}, needs points in time, such as 2026-02-28 14:30"
         )
-    hours = {
-        hour for batch in islice(rows.read(), 1) for hour in pc.unique(_hours(batch)).to_pylist()
-    }
-    return [one for one in calendar_features() if one.name != "hour" or not hours <= {"0", None}]
-
-
-def _hours(batch: Any) -> Any:
-    return batch.column(batch.schema.get_field_index("hour"))
+    seen = (set(pc.unique(pa.table(batch)["hour"]).to_pylist()) for batch in rows.read())
+    if any(hours - {"0", None} for hours in seen):
+        return calendar_features(), tuple(columns)
+    doubt = "it has no hours, only days: the hour is no feature"
+    warnings.warn(f"{one.name}: {doubt}", UserWarning, stacklevel=7)
+    noted = tuple(replace(c, doubt=doubt) if c is one else c for c in columns)
+    return [feature for feature in calendar_features() if feature.name != "hour"], noted
 
 
 def _feature(one: ColumnUnderstanding, j: int, found: _Found) -> Feature | None:

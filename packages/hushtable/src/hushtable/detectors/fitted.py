@@ -14,11 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
-from hushtable.data.calendar import with_calendar
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
-from hushtable.data.typed import open_rows
+from hushtable.data.typed import open_rows, with_calendar
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan

@@ -128,6 +128,11 @@ class HushTable(TableDetector):
             raise UsageError(f"relations={self.relations!r}: needs True or False")
         if self.time is not None and not is_text(self.time):
             raise UsageError(f"time={self.time!r}: needs the name of a column")
+        if self.context is not None and self.relations:
+            raise UsageError(
+                f"context={self.context!r} with relations=True: a row is compared with its "
+                "context, or each column with the others: leave one of the two out"
+            )
         if self.context is not None and (self.passes == 2 or self.novelty):
             other = "novelty=True" if self.novelty else "passes=2"
             raise UsageError(
@@ -168,6 +173,10 @@ class HushTable(TableDetector):
                 "table or a file"
             )
         reading = reader.reading or Reading()
+        if reading.time not in ("", self.time):
+            raise UsageError(
+                f"time={self.time!r}, and the rows were read with time={reading.time!r}: name one"
+            )
         return replace(reader, reading=replace(reading, time=self.time))
 
     def _schema(self, schema: Schema) -> Schema:

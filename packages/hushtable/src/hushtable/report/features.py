@@ -159,6 +159,8 @@ def histograms(counts: Counts, shown: bool) -> list[Histogram]:
     ``shown`` is whether to show ranges and categories.
     """
     plan = counts.plan
+    if plan.schema.relations is not None:  # they count residuals, and no values
+        return []
     ends = itertools.pairwise(plan.family.offsets.tolist())
     found = []
     for feature, (first, last) in itertools.islice(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushtable.counts.base import Counts
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import DATE, Feature, Schema
-from hushtable.errors import FileError, PlanError
+from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.layout import onto_simplex
@@ -27,10 +27,15 @@ _DAY = 86_400.0
 
 
 class Distributions:
-    """Counts the values of each feature while rows pass; threads may add at the same time."""
+    """Counts the values of each feature while rows pass; threads may add at the same time.
+
+    Of columns with relations, codes are those of residuals, and say nothing of values.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.features = schema.features[:MOST_FEATURES]
+        related = () if schema.relations is None else schema.relations.columns
+        self._related = {schema.features[j].name for j in related}
         # A category behind those of the plan is any other.
         sizes = [CELLS if f.kind == "numeric" else len(f.categories) + 1 for f in self.features]
         self._cells = [np.zeros(size, np.int64) for size in sizes]
@@ -51,7 +56,7 @@ class Distributions:
     def of(self, name: str) -> "Distribution | None":
         """Return a feature's distribution; None if it was not counted."""
         for feature, cells in zip(self.features, self._cells, strict=True):
-            if feature.name == name:
+            if feature.name == name and name not in self._related:
                 return Distribution(feature, cells)
         return None
 
@@ -122,6 +127,11 @@ class Frequencies:
             raise FileError(
                 f"{name} holds counts of a {plan.detector!r} plan: --marginals takes a merged "
                 "sketch or release under hushtable plan marginals"
+            )
+        if plan.schema.relations is not None:
+            raise UsageError(
+                f"{name} counts residuals of columns with relations, and no values: count under "
+                "hushtable plan marginals of a schema without relations"
             )
         self.features, self._name = plan.schema.features, name
         n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))

@@ -395,6 +395,10 @@ class Usual:
         return cls(scores, _of_features(said["usual"], schema), within)
 
 
+#: Standard deviations of a residual beyond which its value is high or low beside the other columns.
+_FAR = 2.0
+
+
 class RowPhrases:
     """Puts values of rows in words, beside what is usual: in the row's context, or anywhere."""
 
@@ -429,7 +433,8 @@ class RowPhrases:
         expected = number_text(float(X[0, k]) - left, feature, plain_type(one), 3)
         value = f"{feature.name} {phrase.text}{_unit(feature)}"
         words = f"{value}, where by {others} it would be {expected}"
-        found = "high" if left > 0.0 else "low"
+        far = abs(left) > _FAR * relations.spread[k]
+        found = ("high" if left > 0.0 else "low") if far else ""
         return replace(phrase, words=words, usual=expected, direction=found, compared=True)
 
 

@@ -293,7 +293,7 @@ class Reading:
             {**columns, **said.columns},
             {**self.layout, **said.layout},
             said.time or self.time,
-            said.zone or self.zone,
+            said.zone or (self.zone if said.time in ("", self.time) else ""),
         )
 
     def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
