@@ -34,7 +34,7 @@ def before_and_after(increments, window):
 @pytest.mark.parametrize(("months", "window"), [(2, 1), (6, 2), (6, 5)])
 def test_the_noises_share_what_the_weights_say(months, window):
     zero, released = Sketch.zero(PLAN), []
-    for _ in range(30):
+    for _ in range(120):
         site = Periods(PLAN, epsilon=0.7)
         increments = [site.release(zero) for _ in range(months)]
         before, after = before_and_after(increments, window)
@@ -42,7 +42,9 @@ def test_the_noises_share_what_the_weights_say(months, window):
     a, b = np.array(released, float).transpose(1, 0, 2).reshape(2, -1)
     said = shared_noise(before, after)
     assert said < 0.0  # so that to take them for independent would give false alarms
-    assert (a * b).mean() == pytest.approx(said, rel=0.1)
+    products, five = a * b, 5.0 / np.sqrt(len(a))  # standard errors
+    assert five * products.std() < 0.15 * abs(said)  # so few that another share would be seen
+    assert products.mean() == pytest.approx(said, abs=five * products.std())
     both = before.noise_sd**2 + after.noise_sd**2 - 2.0 * said
     assert (a - b).var() == pytest.approx(both, rel=0.1)
 

@@ -148,8 +148,8 @@ class Profile:
         return low
 
 
-#: Weight of a circle around which rows lie evenly, such as days of the month. Measured: see
-#: docs/context.md.
+#: Weight of a circle around which rows lie evenly, such as days of the month. Visits at night (see
+#: ``tests/test_calendar.py``) have an average precision of .77, .81, .76, .26 at .1, .25, .5, 1.
 _EVEN = 0.25
 
 
