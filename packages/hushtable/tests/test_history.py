@@ -307,7 +307,11 @@ GOOD = {"patient": ["a", "b", "a"], "at": [1.0, 2.0, 3.0], "pulse": [60, 70, 80]
         ({}, {"time": "when"}, "no column 'when' (time)"),
         ({}, {"values": ["heat"]}, "no column 'heat' (values)"),
         ({"pulse": ["x"] * 3}, {}, "no column of numbers beside the entity and the time, but {'pu"),
-        ({"pulse": ["x"] * 3}, {"values": ["pulse"]}, "'pulse' holds string, needs numbers"),
+        (
+            {"pulse": ["x"] * 3},
+            {"values": ["pulse"]},
+            "'pulse' holds string, and its history",
+        ),
         ({"pulse": [1.0, math.inf, 2.0]}, {}, "'pulse' holds inf in row 1: needs finite numbers"),
         ({"at": ["2024-01-01"] * 3}, {}, "time='at': the column holds string, needs points in t"),
         ({"at": [True] * 3}, {}, "time='at': the column holds bool, needs points in time"),
@@ -352,7 +356,7 @@ def test_a_reading_older_than_the_history_is_refused_and_changes_nothing():
     history = History(**NAMES)
     history.update(pa.table(GOOD))
     late = pa.table({"patient": ["new", "b", "a"], "at": [0.0, 2.0, 1.5], "pulse": [60, 70, 80]})
-    with pytest.raises(DataError, match=r"row 2: a reading of 'a' is 2 s older than its last one"):
+    with pytest.raises(DataError, match=r"row 2: a reading of 'a' is 2 s older than the last"):
         history.update(late)
     untouched = History(**NAMES)
     untouched.update(pa.table(GOOD))

@@ -146,6 +146,15 @@ _Zone = Annotated[
     option("PLACE", "With --time: by whose clock, such as Europe/Berlin, if times say their zone."),
 ]
 
+_Entity = Annotated[
+    str | None,
+    option(
+        "A",
+        "With --time: column that says whose reading a row is. In place of numbers, features "
+        "compare a reading with the earlier ones of its entity.",
+    ),
+]
+
 #: How rows are read, with the option of each field.
 Reads: TypeAlias = Annotated[
     RowOptions,
@@ -164,6 +173,7 @@ Reads: TypeAlias = Annotated[
         "query": _Query,
         "time": _Time,
         "zone": _Zone,
+        "entity": _Entity,
         "omop": _Omop,
         "concepts": _Concepts,
         "cdm": _Cdm,

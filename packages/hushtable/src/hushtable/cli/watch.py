@@ -24,6 +24,7 @@ from hushtable.cli.score import open_model
 from hushtable.cli.tables import LISTS, check_top, endings, write_top
 from hushtable.cli.watch_state import Files, NewRows, WatchPlace
 from hushtable.counts.sketch import Sketch
+from hushtable.data.history import History, values_behind
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
@@ -100,6 +101,8 @@ class WatchRun:
         self.no_drift = why_no_drift(self.scorer.sketch)
         self._before = of_all_rows(self.scorer.sketch)
         self._counted = Sketch.zero(self._before.plan)
+        #: Of the readings that earlier runs and files had; None without an entity.
+        self._history: History | None = None
 
     def check(self, limits: Limits) -> None:
         """Refuse limits that can never be found to be passed."""
@@ -121,17 +124,39 @@ class WatchRun:
 
     def open(self, data: str) -> Reader:
         """Open rows as the model's were."""
-        return self.reads.open_as(data, self.scorer.plan.schema, self._reading, self.keep)
+        schema = self.scorer.plan.schema
+        return self.reads.open_as(data, schema, self._reading, self.keep, history=self._history)
 
     def score(self, source: Files | Reader, place: WatchPlace) -> None:
         """Score what is new, and note it as done."""
         if isinstance(source, Files):
+            self._history = self._begun(place)
             self._score_files(source, place)
+            if self._history is not None:
+                place.note_history(self._history.to_bytes())
             return
         new = NewRows(source, str(self.id_), place.ids())
         self.add(new.reader, source.source)
         if new.ids:  # else the table may be about to be filled again
             place.note_ids(new.ids)
+
+    def _begun(self, place: WatchPlace) -> History | None:
+        """Return the history that the last run left, or a new one; None without an entity."""
+        used = self._reading.updated(self.reads.reading)
+        values = values_behind(self.scorer.plan.schema.names)
+        if not used.entity or not values:
+            return None
+        kept = place.history()
+        new = History(entity=used.entity, time=used.time, values=values)
+        if kept is None:
+            return new
+        found = History.from_bytes(kept)
+        if not found.is_of(new):
+            raise UsageError(
+                f"{place.folder} keeps the history of {found}, and the model needs that of {new}: "
+                "give another folder"
+            )
+        return found
 
     def _score_files(self, files: Files, place: WatchPlace) -> None:
         for new in files.waiting(place):
@@ -172,6 +197,8 @@ class WatchRun:
         if changed():
             return False
         self.search, self.parts[name] = search, part
+        if self._history is not None:
+            self._history = self._history.after
         if counted is not None:
             self._counted += counted
         return True

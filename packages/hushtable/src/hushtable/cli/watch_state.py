@@ -1,7 +1,8 @@
 """The place of a watch: what is done already, held by one process at a time.
 
 A SQLite file, so that a run is noted as a whole or not at all, whatever ends it. It holds names,
-sizes, times and digests of files, and digests of ids: no value of a row.
+sizes, times and digests of files, and digests of ids: no value of a row. Under a model of readings
+of entities, it holds their history, too: names of entities, and sums over their readings.
 """
 
 import contextlib
@@ -26,8 +27,9 @@ _TABLES = (
     "create table place (watched text, runs integer, bytes integer)",
     "create table files (name text primary key, size integer, changed integer, digest blob)",
     "create table ids (digest blob primary key) without rowid",
+    "create table history (readings blob)",
 )
-_VERSION = 1
+_VERSION = 2
 
 
 class WatchPlace:
@@ -80,7 +82,8 @@ class WatchPlace:
             self._do("insert into place values (?, ?, ?)", [self._watched, runs, self._size()])
         elif version != _VERSION:
             raise FileError(
-                f"{self._path} is of a later version: upgrade with pip install -U hushtable"
+                f"{self._path} was written by another version of hushtable: use that one, or "
+                "remove the file, and everything is scored again"
             )
 
     def _begin(self) -> None:
@@ -134,6 +137,18 @@ class WatchPlace:
         self._do("delete from ids")
         with _said(self.folder):
             self._db.executemany("insert into ids values (?)", ([one] for one in digests))
+
+    # --- earlier readings of entities ---------------------------------------------------------
+
+    def history(self) -> bytes | None:
+        """Return the history that the last run left."""
+        found = self._do("select readings from history")
+        return found[0][0] if found else None
+
+    def note_history(self, readings: bytes) -> None:
+        """Keep this history in place of the last run's."""
+        self._do("delete from history")
+        self._do("insert into history values (?)", [readings])
 
     def _do(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with _said(self.folder):

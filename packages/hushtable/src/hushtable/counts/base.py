@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.data.readers import Reader
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
@@ -175,4 +176,20 @@ def check_decoded(counts: Counts) -> None:
         raise UsageError(
             f"{counts.noun} mixes the counts of its periods, and shows nothing by itself: decode "
             "those of all periods so far (hushtable.decoded, hushtable decode)"
+        )
+
+
+def check_history(plan: Plan, reader: Reader, person: str | None) -> None:
+    """Raise `PrivacyError` for a history that one person's rows change in rows of others.
+
+    A release hides one person. If readings are compared within a person, all that depends on the
+    person are the person's own rows, of which so many are counted.
+    """
+    if plan.schema.public and reader.entity not in ("", person):
+        said = "no person" if person is None else f"person={person!r}"
+        raise PrivacyError(
+            f"readings are compared within {reader.entity!r}, and {said} is named, under a plan "
+            "whose counts may be released: one person's readings would change what others' are "
+            f"compared with. Name person={reader.entity!r} (--person), if that is whom a release "
+            "hides; else derive no history"
         )

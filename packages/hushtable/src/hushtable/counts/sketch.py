@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable import files, progress
 from hushtable.arguments import generator, whole
-from hushtable.counts.base import Counts
+from hushtable.counts.base import Counts, check_history
 from hushtable.counts.release import Release, check_plan, release_counts
 from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.persons import PersonRows, PersonsCounted
@@ -147,6 +147,7 @@ def count_persons(
         )
     with rows:
         reader = open_rows(X, plan.schema, keep=[rows.column], attended=attended)
+        check_history(plan, reader, rows.column)
         rows.unasked, rows.doubts_one_person = reader.unasked, not allow_empty
         if reader.names is None or reader.names[-1] != rows.column:
             raise DataError(
@@ -335,6 +336,7 @@ class Sketch(Counts):
         if rows_per_person != 1 or key is not None or known is not None:
             raise UsageError("rows_per_person=, key= and known= go with person=: name the column")
         reader = open_rows(X, plan.schema, attended=attended)
+        check_history(plan, reader, None)
         counter = Counter(plan)
         if max_samples is not None:
             reader = _drawn(counter, reader, max_samples, sample_weight, random_state)

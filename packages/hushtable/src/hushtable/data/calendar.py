@@ -1,6 +1,7 @@
 """A point in time as its hour, weekday, day of the month and month: categories that go round."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.schema import Feature
+from hushtable.data.history import history_names, values_behind
+from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts import dates
 from hushtable.data.texts.reading import Reading
 
@@ -34,10 +36,21 @@ def calendar_features() -> list[Feature]:
     return [Feature.categorical(name, texts, cyclic=True) for name, texts in PARTS.items()]
 
 
+def without_parts(schema: Schema, keep: Sequence[str]) -> Schema:
+    """Return a schema without the features of the parts, but for those to keep."""
+    left = [f for f in schema.features if f.name not in PARTS or f.name in keep]
+    return replace(schema, features=tuple(left))
+
+
 def sources(names: Sequence[str], reading: Reading) -> list[str]:
     """Return the columns that rows need to have for the named ones to follow from them."""
     if not reading.time:
         return list(names)
+    if reading.entity:
+        values = values_behind(names)
+        derived = history_names(values)
+        needed = [name for name in names if name not in derived]
+        names = [*needed, *values, reading.entity, reading.time]
     return list(dict.fromkeys(reading.time if name in PARTS else name for name in names))
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from hushtable import plugins
 from hushtable.data.calendar import sources
+from hushtable.data.history import History
 from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -72,6 +73,7 @@ class RowOptions:
     query: str | None = None
     time: str | None = None
     zone: str | None = None
+    entity: str | None = None
     omop: Literal["person", "visit"] | None = None
     concepts: Path | None = None
     cdm: str | None = None
@@ -119,8 +121,8 @@ class RowOptions:
             kinds[name] = kind
         missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
         said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
-        time, zone = self.time or "", self.zone or ""
-        return replace(said, layout=self.layout.kept, time=time, zone=zone)
+        time, zone, entity = (name or "" for name in (self.time, self.zone, self.entity))
+        return replace(said, layout=self.layout.kept, time=time, zone=zone, entity=entity)
 
     @property
     def layout(self) -> FileLayout:
@@ -179,14 +181,18 @@ class RowOptions:
         keep: Sequence[str] = (),
         *,
         attended: bool = True,
+        history: History | None = None,
     ) -> Reader:
-        """Open rows under a schema, and say which columns are left out."""
+        """Open rows under a schema, and say which columns are left out.
+
+        ``history`` is of readings before these rows: see `open_rows`.
+        """
         used = (reading or _NONE).updated(self.reading)
         needed = sources([*schema.names, *keep], used) if schema.named else ()
         unasked = None if attended else Unasked(needed)
         rows = self.open(data, keep, reading or _NONE, unasked)
         # Of a database, which has no layout to be found.
-        return under(replace(rows, unasked=unasked), schema, reading, keep)
+        return under(replace(rows, unasked=unasked), schema, reading, keep, history)
 
 
 def under(
@@ -194,12 +200,13 @@ def under(
     schema: Schema,
     reading: Reading | None = None,
     keep: Sequence[str] = (),
+    history: History | None = None,
 ) -> Reader:
     """Return rows under a schema; which columns are left out is noted."""
     used = (reading or _NONE).updated(reader.reading)
-    known = used.dropped | {used.time}
+    known = used.dropped | {used.time, *sources(schema.names, used)}
     further = [name for name in left_out(reader, schema, keep) if name not in known]
     if further:
         are = "it is no feature" if len(further) == 1 else "they are no features"
         notes.append(f"{reader.source}: left out, as {are}: {first_names(further, 5)}")
-    return open_rows(reader, schema, reading, keep)
+    return open_rows(reader, schema, reading, keep, history=history)

@@ -323,6 +323,8 @@ DATE = "date"
 #: What is said in place of a value that is missing.
 MISSING = "missing"
 
+#: The unit of a feature that holds the time since an earlier reading: log2 (1 + seconds).
+SINCE = "log2 s"
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -339,8 +341,22 @@ def value_words(feature: Feature, value: Any) -> str:
         return str(value)
     if feature.unit == DATE:
         return _point_in_time(float(value))
+    if feature.unit == SINCE:
+        return _duration(float(value))
     number = str(value) if isinstance(value, Rational | Decimal) else number_words(float(value))
     return f"{number} {feature.unit}" if feature.unit else number
+
+
+_LENGTHS = {"day": 86_400.0, "hour": 3_600.0, "minute": 60.0, "second": 1.0}
+
+
+def _duration(x: float) -> str:
+    """Return a length of time of 2^x - 1 seconds, in its largest unit."""
+    seconds = max(0.0, 2.0 ** min(x, 100.0) - 1.0)
+    # A hair below a whole unit, as rounding leaves it, is that unit.
+    word = next((w for w, size in _LENGTHS.items() if seconds >= 0.999 * size), "second")
+    number = number_words(seconds / _LENGTHS[word], 2 if seconds < 100.0 * _LENGTHS[word] else 4)
+    return f"{number} {word}" if number == "1" else f"{number} {word}s"
 
 
 def range_words(feature: Feature, most: int = 3) -> str:
@@ -348,6 +364,8 @@ def range_words(feature: Feature, most: int = 3) -> str:
     if feature.kind == "numeric":
         if feature.unit == DATE:
             return f"{_point_in_time(feature.low)} to {_point_in_time(feature.high)}"
+        if feature.unit == SINCE:
+            return f"{_duration(feature.low)} to {_duration(feature.high)}"
         unit = f" {feature.unit}" if feature.unit else ""
         return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
     n = len(feature.categories)

@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 
 from hushtable.data.calendar import PARTS, by_clock, parts_of, says_zone, sources, zone_doubt
 from hushtable.data.columns import as_column, as_numbers, integer_too_large, is_text
+from hushtable.data.history import (
+    History,
+    check_named,
+    finite,
+    history_names,
+    hours_of,
+    values_behind,
+)
 from hushtable.data.readers import (
     Batch,
     FileLayout,
@@ -20,6 +28,7 @@ from hushtable.data.readers import (
     few_rows,
     near_names,
 )
+from hushtable.data.readers.reader import slices
 from hushtable.data.schema import DATE, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
@@ -29,7 +38,7 @@ from hushtable.data.texts.reading import (
     plain_texts,
     without_blanks,
 )
-from hushtable.errors import DataError
+from hushtable.errors import DataError, UsageError
 
 
 def open_rows(
@@ -39,6 +48,7 @@ def open_rows(
     keep: Sequence[str] = (),
     *,
     attended: bool = True,
+    history: History | None = None,
 ) -> Reader:
     """Open rows under a schema.
 
@@ -56,6 +66,8 @@ def open_rows(
     attended : bool
         Whether a person is asked about a value that cannot be read, by an error. If not, it is
         missing, whatever the other rows are, and `Reader.unasked` takes note of it.
+    history : History, optional
+        Of readings before these rows, where the reading names an entity: see `with_history`.
 
     Returns
     -------
@@ -76,7 +88,8 @@ def open_rows(
         texts, layout = schema.categorical_names, FileLayout(unasked=unasked)
         reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
     reading = reading.updated(reader.reading)
-    reader = with_calendar(reader, reading, keep)
+    reader = with_history(reader, reading, values_behind(schema.names), keep, history)
+    reader = with_calendar(reader, reading, keep, schema.names)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
     asked = reader.unasked is None
@@ -217,12 +230,17 @@ def _values(
 # --- points in time -------------------------------------------------------------------------------
 
 
-def with_calendar(reader: Reader, reading: Reading, keep: Sequence[str] = ()) -> Reader:
+def with_calendar(
+    reader: Reader,
+    reading: Reading,
+    keep: Sequence[str] = (),
+    wanted: Sequence[str] = tuple(PARTS),
+) -> Reader:
     """Return rows with the parts of the column ``reading.time`` in its place, behind the others.
 
-    The column itself stays if it is one to keep. Rows that have the parts already stay as they are.
-    Where nobody is here to be asked, a time that is in doubt is missing, whatever the other rows
-    are.
+    Of the parts, those that are ``wanted``. The column itself stays if it is one to keep. Rows that
+    have the parts already stay as they are. Where nobody is here to be asked, a time that is in
+    doubt is missing, whatever the other rows are.
 
     Raises
     ------
@@ -230,48 +248,44 @@ def with_calendar(reader: Reader, reading: Reading, keep: Sequence[str] = ()) ->
         If the column is not there, or one has the name of a part; while rows are read, if a value
         is no point in time, or its zone is in doubt.
     """
-    names = reader.names or ()
-    if not reading.time or set(PARTS) <= set(names):
+    names, parts = reader.names or (), [name for name in PARTS if name in wanted]
+    if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
         return reader
-    if reading.time not in names:
-        raise DataError(
-            f"{reader.source} has no column {reading.time!r} (time): its columns are {list(names)}"
-        )
-    if clash := [name for name in names if name in PARTS]:
+    check_named(reader, {"time": reading.time})
+    if clash := [name for name in names if name in parts]:
         raise DataError(
             f"{reader.source} has a column {clash[0]!r} already, which time={reading.time!r} would "
             "add: rename it, or leave it out"
         )
     if reader.files:
-        parts = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
-        return reader.with_parts([with_calendar(part, reading, keep) for part in parts])
+        files = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
+        return reader.with_parts([with_calendar(one, reading, keep, wanted) for one in files])
     kept = [name for name in names if name in {*reader.keep, *keep}]
     others = [name for name in names if name not in {*kept, reading.time}]
 
     def read() -> Iterator[Batch]:
         start = 0
         for batch in reader.read():
-            columns = [
-                pa.array(column) if isinstance(column, np.ndarray) else column
-                for column in (batch.T if isinstance(batch, np.ndarray) else batch.columns)
-            ]
-            there = dict(zip(names, columns, strict=True))
+            there = dict(zip(names, _columns(batch), strict=True))
             times = there[reading.time]
-            found = parts_of(_clock(times, reading, reader.unasked, _place(reader, start)))
-            there = {n: there[n] for n in others} | found | {n: there[n] for n in kept}
-            yield pa.RecordBatch.from_arrays(list(there.values()), list(there))
+            _, clock = _times(times, reading, reader.unasked, _place(reader, start))
+            found = parts_of(clock)
+            columns = [*(there[n] for n in others), *map(found.get, parts)]
+            columns += [there[n] for n in kept]
+            yield pa.RecordBatch.from_arrays(columns, derived)
             start += len(batch)
 
-    derived = (*others, *PARTS, *kept)
+    derived = [*others, *parts, *kept]
     return replace(
-        reader, names=derived, n_columns=len(derived), read=read, project=None, numeric=False
-    )
+        reader, names=tuple(derived), n_columns=len(derived), read=read, project=None,
+        numeric=False,
+    )  # fmt: skip
 
 
-def _clock(
+def _times(
     column: Any, reading: Reading, unasked: Unasked | None, place: Callable[[int], str]
-) -> NDArray[np.float64]:
-    """Return points in time (n,) as seconds since 1970 by the clock of the place; else NaN."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return points in time (n,) as seconds since 1970, and by the clock of the place; else NaN."""
     name, zone = reading.time, reading.zone
     column = reading.without_missing(column)
     missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
@@ -301,7 +315,98 @@ def _clock(
         values = np.where(in_doubt, np.nan, values)
     elif doubt and not missing.all():
         raise DataError(doubt)
-    return by_clock(values, zone) if zone else values
+    return values, by_clock(values, zone) if zone else values
+
+
+# --- readings of entities ---------------------------------------------------------------------
+
+#: Bytes of files whose readings may be in any order: they are looked at together.
+_AT_ONCE = 1 << 26
+
+
+def with_history(
+    reader: Reader,
+    reading: Reading,
+    values: Sequence[str],
+    keep: Sequence[str] = (),
+    history: History | None = None,
+) -> Reader:
+    """Return rows with the columns of `history_columns` in place of the values and the entity.
+
+    The values and the entity stay if they are to be kept. Rows that have the columns already stay
+    as they are. Each pass over the rows begins with ``history``, and leaves what follows, with
+    these rows, as its ``after``.
+
+    Raises
+    ------
+    DataError
+        If a column is not there, or one has the name of one to be added; while rows are read, if a
+        value is no number, or a reading is older than one before it.
+    """
+    names, derived = reader.names or (), history_names(values)
+    if not reading.entity or not values or set(derived) <= set(names):
+        return reader
+    if reader.unasked is not None:
+        raise UsageError(
+            f"entity={reading.entity!r}: a value that cannot be read changes what later readings "
+            "are compared with, so somebody has to be asked: it does not go with attended=False"
+        )
+    check_named(reader, {"entity": reading.entity, "time": reading.time})
+    if lacking := [name for name in values if name not in names]:
+        raise DataError(
+            f"{reader.source} has no column {lacking[0]!r}, whose history is a feature: its "
+            f"columns are {list(names)}"
+        )
+    if clash := [name for name in names if name in derived]:
+        raise DataError(
+            f"{reader.source} has a column {clash[0]!r} already, which entity={reading.entity!r} "
+            "would add: rename it, or leave it out"
+        )
+    before = history or History(entity=reading.entity, time=reading.time, values=values)
+    rows = typed(reader, None, replace(reading, columns={v: reading.column(v) for v in values}))
+    kept = [name for name in names if name in {*reader.keep, *keep}]
+    others = [name for name in names if name not in {*kept, *values, reading.entity}]
+    columns = (*others, *derived, *kept)
+
+    def read() -> Iterator[Batch]:
+        start, own = 0, before.copy()
+        small = reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE
+        small |= reader.source == "the data"  # in memory already
+        for batch in _together(rows) if small else rows.read():
+            there = dict(zip(names, _columns(batch), strict=True))
+            place = _place(reader, start)
+            seconds, clock = _times(there[reading.time], reading, reader.unasked, place)
+            numbers = [finite(there[value], value, place) for value in values]
+            found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
+            by_name = dict(zip(derived, found.T, strict=True))
+            added = {name: as_column(np.ascontiguousarray(x)) for name, x in by_name.items()}
+            there = {n: there[n] for n in others} | added | {n: there[n] for n in kept}
+            added_to = pa.RecordBatch.from_arrays(list(there.values()), list(there))
+            for some in slices(len(batch), len(columns)):
+                yield added_to.slice(some.start, some.stop - some.start)
+            start += len(batch)
+        before.after = own
+
+    return replace(
+        reader, names=columns, n_columns=len(columns), read=read, project=None, files=(),
+        numeric=False, entity=reading.entity,
+    )  # fmt: skip
+
+
+def _together(reader: Reader) -> Iterator[Batch]:
+    """Yield all rows as one batch."""
+    assert reader.names is not None
+    parts = [pa.Table.from_arrays(_columns(batch), list(reader.names)) for batch in reader.read()]
+    if parts:
+        table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+        yield from table.to_batches()
+
+
+def _columns(batch: Batch) -> list[Any]:
+    """Return the columns of a batch as Arrow's."""
+    if isinstance(batch, np.ndarray):
+        return [as_column(np.ascontiguousarray(column)) for column in batch.T]
+    return list(batch.columns)
 
 
 # --- where nobody is here to be asked -------------------------------------------------------------

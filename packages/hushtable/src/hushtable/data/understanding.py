@@ -16,6 +16,7 @@ from hushtable import kernels
 from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import as_numbers, as_texts, infinite, is_text
 from hushtable.data.encoding import naming_places
+from hushtable.data.history import check_named, history_names, history_unit
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.texts.decisions import Decider, numeric_identifier
@@ -29,7 +30,7 @@ from hushtable.data.texts.reading import (
     named_numbers,
 )
 from hushtable.data.texts.seen import TextsSeen, n_different, stands_for_missing, without_nines
-from hushtable.data.typed import typed, with_calendar
+from hushtable.data.typed import typed, with_calendar, with_history
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
@@ -185,6 +186,8 @@ def _decider(
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
 
     def decide(j: int) -> ColumnUnderstanding:
+        if found.names[j] == reading.entity:
+            return ColumnUnderstanding(reading.entity, "id", 1.0, "says whose reading a row is")
         name, low, high = found.names[j], found.low[j], found.high[j]
         if j in found.texts and (found.texts[j].n or low > high):
             one = decider.decide(name)
@@ -228,6 +231,9 @@ def schema_from_data(
     """
     columns, reading, found = understood(reader, weights, n_jobs)
     refuse(columns, reading, reader.source)
+    if reading.entity:
+        inferred = _inferred_of_history(reader, reading, columns, weights, n_jobs)
+        return replace(inferred, reading=reading, columns=columns)
     parts, columns = _calendar(reader, reading, columns)
     features: list[Feature | None] = [_feature(one, j, found) for j, one in enumerate(columns)]
     others = [j for j, one in enumerate(columns) if one.name != reading.time]
@@ -240,6 +246,34 @@ def schema_from_data(
     left = [feature for j in others if (feature := features[j]) is not None]
     schema = Schema((*left, *parts), public=False, named=reader.names is not None)
     return Inferred(schema, found.n_rows, reading, columns)
+
+
+def _inferred_of_history(
+    reader: Reader,
+    reading: Reading,
+    columns: Sequence[ColumnUnderstanding],
+    weights: Weights | None,
+    n_jobs: int | None,
+) -> Inferred:
+    """Read a schema off the rows with the history of all numbers in place of these."""
+    check_named(reader, {"entity": reading.entity, "time": reading.time})
+    names = {one.name: one.kind for one in columns}
+    values = [name for name, kind in names.items() if kind == "number" and name != reading.time]
+    if not values:
+        raise DataError(
+            f"{reader.source} has no column of different numbers beside the entity and the time: "
+            f"history needs one or more; its columns are {names}"
+        )
+    rows = with_history(reader, reading, values)
+    kinds = {name: kind for name, kind in reading.kinds.items() if name in (rows.names or ())}
+    own = replace(reading, entity="", kinds=kinds)
+    inferred = schema_from_data(replace(rows, reading=own), weights, n_jobs)
+    derived = history_names(values)
+    features = (
+        replace(f, unit=history_unit(f.name)) if f.name in derived else f
+        for f in inferred.schema.features
+    )
+    return replace(inferred, schema=replace(inferred.schema, features=tuple(features)))
 
 
 def _calendar(
@@ -432,6 +466,7 @@ def read(
     columns: Sequence[str] | None = None,
     time: str = "",
     zone: str = "",
+    entity: str = "",
     **layout: Any,
 ) -> Reader:
     """Say how rows are to be read; what is not said is found out, or refused where in doubt.
@@ -457,6 +492,11 @@ def read(
     zone : str, optional
         With ``time``, where the times say their zone: the place by whose clock, such as
         ``"Europe/Berlin"``. Times without a zone are taken as the clock showed them.
+    entity : str, optional
+        With ``time``: column that says whose reading a row is, such as a patient or a machine. In
+        place of each column of numbers, its features compare a reading with the earlier ones of
+        its entity among these rows: see `hushtable.history.history_columns`. Rows in memory may be
+        in any order; those of files have to be in the order of time, for each entity.
     **layout
         ``encoding``, ``delimiter``, ``header``, ``skip_lines`` of a CSV file; ``sheet`` of a
         workbook; ``query`` to a database.
@@ -486,7 +526,7 @@ def read(
     reading = Reading(tuple(missing), decimal, dates, dict(kinds or {}), tuple(drop))  # type: ignore[arg-type]
     given = FileLayout(**layout)
     reader = as_reader(data, layout=given)
-    reading = replace(reading, layout=given.kept, time=time, zone=zone)
+    reading = replace(reading, layout=given.kept, time=time, zone=zone, entity=entity)
     return chosen(reader, reading, columns)
 
 
@@ -503,8 +543,7 @@ def chosen(
         near = near_names(lacking, names)
         raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}{near}")
     used = list(columns) if columns is not None else names
-    if reading.time in names and reading.time not in used:
-        used.append(reading.time)
+    used += [n for n in (reading.time, reading.entity) if n in names and n not in used]
     used = [name for name in used if name not in reading.dropped or name in keep]
     used += [name for name in keep if name not in used]
     if not used and names:

@@ -17,6 +17,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts
+from hushtable.data.calendar import without_parts
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
@@ -169,9 +170,11 @@ class TableDetector(FittedTables, ABC):
         """Return the rows to fit, with what this detector says of how they are read."""
         return reader
 
-    def _schema(self, schema: Schema) -> Schema:
+    def _schema(self, inferred: Inferred) -> Schema:
         """Return the schema to draw a plan for, given that of the rows."""
-        return schema
+        # A history compares hours already.
+        plain = not inferred.reading.entity
+        return inferred.schema if plain else without_parts(inferred.schema, ())
 
     def _related(self, schema: Schema, reader: Reader, weights: Any) -> Schema:
         """Return the schema with what binds its columns, where this detector looks at that."""
@@ -225,7 +228,7 @@ class TableDetector(FittedTables, ABC):
         """Return a schema read off the rows; or the given one, with the number of rows."""
         if schema is None:
             inferred = schema_from_data(reader, weights, self.n_jobs)
-            return replace(inferred, schema=self._schema(inferred.schema))
+            return replace(inferred, schema=self._schema(inferred))
         if not isinstance(schema, Schema):
             raise UsageError(
                 f"schema= is a {type(schema).__name__}: needs a Schema, such as "

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
+from hushtable.data.history import values_behind
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
-from hushtable.data.typed import open_rows, with_calendar
+from hushtable.data.typed import open_rows, with_calendar, with_history
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
@@ -537,7 +538,10 @@ class FittedTables(OutlierMixin, BaseEstimator):
             check_is_fitted(self)
         texts = self.plan_.schema.categorical_names
         reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
-        reader = with_calendar(reader, self.reading_.updated(reader.reading), keep)
+        reading = self.reading_.updated(reader.reading)
+        features = self.plan_.schema.names
+        reader = with_history(reader, reading, values_behind(features), keep)
+        reader = with_calendar(reader, reading, keep, features)
         names = reader.names or ()
         if lacking := [name for name in keep if name not in names]:
             raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")

@@ -11,10 +11,12 @@ from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch
+from hushtable.data.calendar import without_parts
 from hushtable.data.readers import Reader
 from hushtable.data.relations import learned_relations
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
+from hushtable.data.understanding import Inferred
 from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
 from hushtable.errors import DataError, UsageError
@@ -68,6 +70,11 @@ class HushTable(TableDetector):
     time : str, optional
         Column of points in time, in whose place its hour, weekday, day of the month and month are
         features: see `hushtable.data.read`, which takes its zone, too. They can be a ``context``.
+    entity : str, optional
+        With ``time``: column that says whose reading a row is, such as a patient or a machine. In
+        place of each column of numbers, its features compare a reading with the earlier ones of
+        its entity among the rows of one call: see `hushtable.history`. Parts of the time are
+        features only where they are the ``context``.
     relations : bool, default=False
         Whether each column of numbers is judged by what the other columns leave of it: the error of
         a ridge regression on them, without the rows that do not fit. It finds rows that break what
@@ -103,6 +110,7 @@ class HushTable(TableDetector):
         novelty: bool = False,
         context: str | Sequence[str] | None = None,
         time: str | None = None,
+        entity: str | None = None,
         relations: bool = False,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
@@ -113,6 +121,7 @@ class HushTable(TableDetector):
         self.novelty = novelty
         self.context = context
         self.time = time
+        self.entity = entity
         self.relations = relations
         self.contamination = contamination
         self.n_jobs = n_jobs
@@ -128,6 +137,8 @@ class HushTable(TableDetector):
             raise UsageError(f"relations={self.relations!r}: needs True or False")
         if self.time is not None and not is_text(self.time):
             raise UsageError(f"time={self.time!r}: needs the name of a column")
+        if self.entity is not None and not is_text(self.entity):
+            raise UsageError(f"entity={self.entity!r}: needs the name of a column")
         if self.context is not None and self.relations:
             raise UsageError(
                 f"context={self.context!r} with relations=True: a row is compared with its "
@@ -165,7 +176,7 @@ class HushTable(TableDetector):
         return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
 
     def _to_fit(self, reader: Reader) -> Reader:
-        if self.time is None:
+        if self.time is None and self.entity is None:
             return reader
         if reader.names is None:
             raise DataError(
@@ -173,13 +184,25 @@ class HushTable(TableDetector):
                 "table or a file"
             )
         reading = reader.reading or Reading()
-        if reading.time not in ("", self.time):
-            raise UsageError(
-                f"time={self.time!r}, and the rows were read with time={reading.time!r}: name one"
-            )
-        return replace(reader, reading=replace(reading, time=self.time))
+        for name in ("time", "entity"):
+            mine, said = getattr(self, name), getattr(reading, name)
+            if mine is not None and said not in ("", mine):
+                raise UsageError(
+                    f"{name}={mine!r}, and the rows were read with {name}={said!r}: name one"
+                )
+        time, entity = self.time or reading.time, self.entity or reading.entity
+        return replace(reader, reading=replace(reading, time=time, entity=entity))
 
-    def _schema(self, schema: Schema) -> Schema:
+    @property
+    def _contexts(self) -> list[str]:
+        """Names of the columns that are the context."""
+        given = () if self.context is None else self.context
+        return [given] if isinstance(given, str) else list(given)
+
+    def _schema(self, inferred: Inferred) -> Schema:
+        schema = inferred.schema
+        if inferred.reading.entity:
+            schema = without_parts(schema, self._contexts)
         return schema.widened(WIDER) if self.novelty else schema
 
     def _related(self, schema: Schema, reader: Reader, weights: Any) -> Schema:
@@ -209,9 +232,8 @@ class HushTable(TableDetector):
         drawn_by = {"marginals": marginals, "novelty": bool(self.novelty)}
         if self.context is None:
             return drawn_by
-        names = [self.context] if isinstance(self.context, str) else list(self.context)
-        _check_contexts(schema, names, n_rows)
-        return drawn_by | {"context": names}
+        _check_contexts(schema, self._contexts, n_rows)
+        return drawn_by | {"context": self._contexts}
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         if self.passes == 1 or self.novelty or self.context is not None:

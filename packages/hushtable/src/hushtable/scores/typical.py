@@ -21,7 +21,7 @@ from hushtable.arguments import entries
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.relations import Relations, numbers_of
-from hushtable.data.schema import DATE, Feature, Schema, number_words, value_words
+from hushtable.data.schema import DATE, SINCE, Feature, Schema, number_words, value_words
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
 from hushtable.files import Content
@@ -178,6 +178,8 @@ def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DI
     types = pa.types
     if _dated(feature, kind):
         return value_words(replace(feature, unit=DATE), x)
+    if feature.unit == SINCE:
+        return value_words(feature, x)
     if types.is_time(kind) or types.is_duration(kind):
         return str(timedelta(seconds=round(x)))
     if types.is_boolean(kind):
@@ -244,7 +246,7 @@ def describe_within(
     if phrase.direction in ("high", "low"):
         anywhere = f" (anywhere {everywhere.usual})" if everywhere.compared else ""
         words = (
-            f"{feature.name} {phrase.text}{_unit(feature)}: {phrase.direction} for {context}, "
+            f"{_named(feature, phrase.text)}: {phrase.direction} for {context}, "
             f"where {phrase.usual} is usual{anywhere}"
         )
         return replace(phrase, words=words)
@@ -276,7 +278,7 @@ def _number_phrase(
     x: float, feature: Feature, kind: pa.DataType, usual: UsualValues | None
 ) -> ValuePhrase:
     text, common = number_text(x, feature, kind), _usual_range(feature, kind, usual)
-    what = f"{feature.name} {text}{_unit(feature)}"
+    what = _named(feature, text)
     ends = _between(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
     if side == "beyond":
@@ -301,8 +303,12 @@ def _number_phrase(
     return ValuePhrase(value, text, common, side, words, usual is not None)
 
 
-def _unit(feature: Feature) -> str:
-    return f" {feature.unit}" if feature.unit and feature.unit != DATE else ""
+def _named(feature: Feature, text: str) -> str:
+    """Return a number of a feature with the feature's name and unit."""
+    if feature.unit == SINCE:
+        return f"no reading for {text}"
+    unit = f" {feature.unit}" if feature.unit and feature.unit != DATE else ""
+    return f"{feature.name} {text}{unit}"
 
 
 def _between(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:
@@ -431,7 +437,7 @@ class RowPhrases:
             return phrase
         others = " and ".join(names[relations.columns[m]] for m in relations.strongest[k])
         expected = number_text(float(X[0, k]) - left, feature, plain_type(one), 3)
-        value = f"{feature.name} {phrase.text}{_unit(feature)}"
+        value = _named(feature, phrase.text)
         words = f"{value}, where by {others} it would be {expected}"
         far = abs(left) > _FAR * relations.spread[k]
         found = ("high" if left > 0.0 else "low") if far else ""

@@ -172,6 +172,8 @@ class Reader:
     reading: Any = None
     #: Columns behind the features that are kept as they are.
     keep: tuple[str, ...] = ()
+    #: The column that says whose reading a row is, where others compare it with earlier ones.
+    entity: str = ""
     #: Where nobody is here to be asked: takes note of what cannot be read.
     unasked: Unasked | None = None
 

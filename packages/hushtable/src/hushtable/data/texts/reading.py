@@ -235,6 +235,8 @@ class Reading:
     #: and the place by whose clock.
     time: str = ""
     zone: str = ""
+    #: The column that says whose reading a row is: see `hushtable.data.history`.
+    entity: str = ""
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, *numbers.DECIMALS):
@@ -246,6 +248,16 @@ class Reading:
                 raise UsageError(f"column {name!r} as {kind!r}: needs one of {', '.join(ASKED)}")
         if self.zone and not self.time:
             raise UsageError("zone goes with time, the column of points in time: name that")
+        if self.entity and not self.time:
+            raise UsageError(
+                f"entity={self.entity!r} goes with time, the column that says when a reading was "
+                "taken: name that"
+            )
+        if self.entity and self.entity == self.time:
+            raise UsageError(
+                f"entity={self.entity!r} is the column of the time, too: name the column that says "
+                "whose reading a row is, and the one that says when it was taken"
+            )
         if self.zone and self.zone not in available_timezones():
             raise UsageError(
                 f"zone={self.zone!r} is unknown: needs a name such as 'Europe/Berlin' or 'UTC'"
@@ -294,6 +306,7 @@ class Reading:
             {**self.layout, **said.layout},
             said.time or self.time,
             said.zone or (self.zone if said.time in ("", self.time) else ""),
+            said.entity or self.entity,
         )
 
     def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
@@ -330,7 +343,7 @@ class Reading:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         optional = {
             "missing": list[str], "decimal": str, "dates": str, "kinds": dict, "drop": list[str],
-            "columns": dict, "layout": dict, "time": str, "zone": str,
+            "columns": dict, "layout": dict, "time": str, "zone": str, "entity": str,
         }  # fmt: skip
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)

@@ -1,0 +1,288 @@
+"""History as options of detectors: readings in place of whose numbers earlier ones are seen."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+from test_history import Injection, panel, synthetic
+
+from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable.data import read, typed
+from hushtable.data.history import SINCE, history_names, values_behind
+from hushtable.data.typed import open_rows
+from hushtable.errors import DataError, FileError, PrivacyError, UsageError
+from hushtable.history import History, history_columns
+
+NAMES = {"entity": "patient", "time": "at"}
+
+
+def readings(seed=0, n=1000):
+    """Readings of six patients in the order of time, with a column that is no number."""
+    frame = panel(seed, n=n)
+    frame["at"] *= n / 400
+    frame = frame.sort_values("at", kind="stable", ignore_index=True)
+    frame["at"] = pd.to_datetime(frame["at"], unit="s")
+    frame["ward"] = np.where(frame["patient"].astype(str) < "c", "north", "south")
+    return frame
+
+
+def schema(values=("pulse", "heat"), public=True):
+    features = [Feature.numeric(name, low=-8, high=24) for name in history_names(values)]
+    return Schema([Feature.categorical("ward", ["north", "south"]), *features], public=public)
+
+
+def opened(rows, **options):
+    """Return the rows that a detector would count, as a table."""
+    reader = open_rows(read(rows, **NAMES), schema(public=False), **options)
+    return pa.Table.from_batches(list(reader.read()))
+
+
+def expected(frame):
+    found = history_columns(frame, **NAMES, values=["pulse", "heat"])
+    return found[["ward", *history_names(["pulse", "heat"])]]
+
+
+def assert_same(table, frame):
+    assert table.column_names == list(frame.columns)
+    for name in history_names(["pulse", "heat"]):
+        np.testing.assert_array_equal(table[name].to_numpy(), frame[name].to_numpy(), err_msg=name)
+
+
+def test_names_are_found_again():
+    assert values_behind(history_names(["a", "b c", "c place"])) == ["a", "b c", "c place"]
+    assert values_behind(["since", "ward", "hour"]) == []
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_rows_have_the_columns_of_the_function(ending, tmp_path):
+    frame = readings()
+    assert_same(opened(frame), expected(frame))
+    file = tmp_path / f"rows{ending}"
+    frame.to_csv(file, index=False) if ending == ".csv" else frame.to_parquet(file)
+    assert_same(opened(file), expected(frame))
+
+
+def test_small_files_and_frames_may_be_in_any_order(tmp_path):
+    frame = readings().sample(frac=1.0, random_state=0, ignore_index=True)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert_same(opened(frame), expected(frame))
+    assert_same(opened(tmp_path / "rows.csv"), expected(frame))
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """Read files in small batches, none of them at once."""
+    monkeypatch.setattr(typed, "_AT_ONCE", 0)
+    monkeypatch.setattr("hushtable.data.readers.reader.BATCH_ROWS", 100)
+
+
+def test_large_files_are_read_in_batches_and_several_one_after_the_other(streamed, tmp_path):
+    frame = readings()
+    half = len(frame) // 2
+    frame[:half].to_parquet(tmp_path / "a.parquet")
+    frame[half:].to_parquet(tmp_path / "b.parquet")
+    reader = open_rows(read(tmp_path, **NAMES), schema(public=False))
+    for _ in range(2):  # each pass begins anew
+        batches = list(reader.read())
+        assert len(batches) >= 2
+        assert_same(pa.Table.from_batches(batches), expected(frame))
+
+
+def test_a_large_file_out_of_order_is_refused_with_the_row(streamed, tmp_path):
+    frame = readings()
+    half = len(frame) // 2
+    frame[half:].to_parquet(tmp_path / "a.parquet")
+    frame[:half].to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(
+        DataError, match=r"row .* older than the last one before it .*sort the read"
+    ):
+        list(open_rows(read(tmp_path, **NAMES), schema(public=False)).read())
+
+
+@pytest.mark.parametrize(
+    ("context", "auc", "precision"), [(None, 0.90, 0.34), ("hour", 0.89, 0.41)]
+)
+def test_a_detector_finds_what_is_unusual_for_an_entity(context, auc, precision):
+    measured = []
+    for seed in range(3):
+        frame, unusual = Injection(synthetic(seed), seed).all()
+        frame["at"] = pd.to_datetime(frame["at"], unit="s")
+        detector = HushTable(**NAMES, context=context, random_state=seed).fit(frame)
+        scores = detector.score_samples(frame)
+        measured.append(
+            (roc_auc_score(unusual, -scores), average_precision_score(unusual, -scores))
+        )
+    found = np.mean(measured, axis=0)
+    print(f"\nentity, context {context}: AUC {found[0]:.3f}, AP {found[1]:.3f}")
+    assert found[0] >= auc
+    assert found[1] >= precision
+
+
+def test_features_are_the_history_and_what_is_no_number():
+    frame = readings()
+    detector = HushTable(**NAMES, random_state=0).fit(frame)
+    assert detector.plan_.schema.names == ["ward", *history_names(["pulse", "heat"])]
+    assert [f.unit for f in detector.plan_.schema.features] == [
+        "", "sd", "sd", "", "sd", "sd", "", SINCE,
+    ]  # fmt: skip
+    kinds = {one.name: one.kind for one in detector.understanding_}
+    assert kinds["patient"] == "id"
+    by_hour = HushTable(**NAMES, context="hour", random_state=0).fit(frame)
+    assert by_hour.plan_.schema.names == [*detector.plan_.schema.names, "hour"]
+
+
+def test_a_model_keeps_how_rows_are_read_and_no_reading(tmp_path):
+    frame = readings()
+    detector = HushTable(**NAMES, random_state=0).fit(frame)
+    detector.save(tmp_path / "model.hush")
+    again = load(tmp_path / "model.hush")
+    assert again.reading_.entity == "patient"
+    np.testing.assert_array_equal(again.score_samples(frame), detector.score_samples(frame))
+    # History begins anew with each call: the first readings of each are missing.
+    first = opened(frame.groupby("patient").head(1))
+    assert np.isnan(first["since"].to_numpy()).all()
+
+
+def test_lists_keep_what_is_asked_for_and_say_how_long_ago():
+    frame = readings().dropna(subset=["at", "patient"], ignore_index=True)
+    late = frame.index[frame["patient"] == frame["patient"][0]][-1]
+    frame.loc[late, "at"] = frame["at"].max() + pd.Timedelta(days=90)
+    detector = HushTable(**NAMES, random_state=0).fit(frame)
+    listed = detector.outliers(frame, n=50, keep=["patient", "at"]).set_index("row")
+    found = listed.loc[late]
+    assert (found["patient"], found["at"]) == tuple(frame.loc[late, ["patient", "at"]])
+    assert "no reading for 9" in found["words"]
+    assert "days, usually" in found["words"]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({}, {"entity": "ward"}, "goes with time"),
+        ({}, {"entity": "at", "time": "at"}, "is the column of the time, too"),
+        ({}, {"entity": "nurse", "time": "at"}, "no column 'nurse' (entity)"),
+        ({}, {"entity": "patient", "time": "when"}, "no column 'when' (time)"),
+        ({"pulse": 60.0, "heat": "warm"}, NAMES, "no column of different numbers"),
+        ({"since": 1.5}, NAMES, "has a column 'since' already"),
+        ({"pulse place": 1.5}, NAMES, "has a column 'pulse place' already"),
+        ({"patient": 1.5}, NAMES, "needs texts or whole numbers"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused_in_words(change, options, said):
+    frame = readings(n=40).assign(**change)
+    frame["more"] = np.arange(len(frame)) % 7 if "pulse" not in change else "x"
+    with pytest.raises((DataError, UsageError)) as refused:
+        HushTable(**options, random_state=0).fit(frame)
+    assert said in str(refused.value)
+
+
+def test_entities_with_one_reading_have_no_history():
+    frame = readings()
+    frame["patient"] = [f"p{i}" for i in range(len(frame))]
+    with pytest.raises(DataError, match="missing in every row"):
+        HushTable(**NAMES, random_state=0).fit(frame)
+
+
+# --- releases -----------------------------------------------------------------------------------
+
+
+def test_under_a_public_plan_the_entity_has_to_be_the_person():
+    plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
+    rows = readings().dropna(subset="patient")
+    with pytest.raises(PrivacyError, match=r"no person is named.*--person"):
+        Sketch.from_data(plan, read(rows, **NAMES))
+    with pytest.raises(PrivacyError, match="person='nurse' is named"):
+        Sketch.from_data(plan, read(rows.assign(nurse="eve"), **NAMES), person="nurse")
+    counted = Sketch.from_data(plan, read(rows, **NAMES), person="patient", rows_per_person=3)
+    assert counted.release(epsilon=1.0).ledger.sensitivity.rows_per_person == 3
+    with pytest.raises(UsageError, match="attended=False"):
+        Sketch.from_data(plan, read(rows, **NAMES), attended=False)
+
+
+def test_a_person_more_or_less_changes_at_most_their_rows():
+    """The canary: an extreme person among others, counted with and without."""
+    plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
+    rows = readings().dropna(subset="patient")
+    extreme = rows[rows["patient"] == rows["patient"][0]].assign(
+        patient="canary", pulse=lambda f: 1e6 * (-1.0) ** np.arange(len(f))
+    )
+    most = 3
+    both = pd.concat([rows, extreme]).sort_values("at", kind="stable", ignore_index=True)
+    options = {"person": "patient", "rows_per_person": most}
+    without = Sketch.from_data(plan, read(rows, **NAMES), **options)
+    with_them = Sketch.from_data(plan, read(both, **NAMES), **options)
+    moved = with_them.counts - without.counts
+    assert moved.min() >= 0
+    assert set(np.add.reduceat(moved, plan.family.offsets[:-1])) == {most}
+
+
+# --- between visits -----------------------------------------------------------------------------
+
+
+def test_a_history_is_kept_as_bytes():
+    frame = readings()
+    whole, parts = History(**NAMES), History(**NAMES)
+    whole.update(frame[:200].drop(columns="ward"))
+    expected = whole.update(frame[200:].drop(columns="ward"))
+    parts.update(frame[:200].drop(columns="ward"))
+    again = History.from_bytes(parts.to_bytes())
+    pd.testing.assert_frame_equal(again.update(frame[200:].drop(columns="ward")), expected)
+    assert History.from_bytes(History(**NAMES).to_bytes()).values is None
+    for damaged in (b"", b"PK", parts.to_bytes()[:-200]):
+        with pytest.raises(FileError, match="damaged"):
+            History.from_bytes(damaged)
+
+
+@pytest.fixture
+def watch(run, tmp_path):
+    """Watch a folder under a model of the first 400 readings; return what a run says, as JSON."""
+    frame = readings(n=1200)
+    (tmp_path / "in").mkdir()
+    HushTable(**NAMES, random_state=0).fit(frame[:400]).save(tmp_path / "model.hush")
+
+    def watch(name, rows, code=0):
+        rows.to_csv(tmp_path / "in" / name, index=False)
+        words = ["--model", tmp_path / "model.hush", "--settle", 0, "-o", tmp_path / "out"]
+        result = run("watch", tmp_path / "in", *words, "--top", 5, "--json")
+        assert result.code == code, result.err
+        return result.json
+
+    watch.frame, watch.folder = frame, tmp_path
+    return watch
+
+
+def assert_lowest(watch, facts, rows):
+    """Check a run's list against the scores of these rows among all, from the first to the last."""
+    scores = load(watch.folder / "model.hush").score_samples(watch.frame)
+    lowest = pd.read_csv(watch.folder / "out" / facts["top"])["score"]
+    np.testing.assert_allclose(lowest, np.sort(scores[rows])[:5])
+
+
+def test_watch_goes_on_where_the_last_run_ended(watch):
+    for name, rows in (
+        ("a.csv", slice(400)),
+        ("b.csv", slice(400, 900)),
+        ("c.csv", slice(900, None)),
+    ):
+        facts = watch(name, watch.frame[rows])
+        assert_lowest(watch, facts, rows)
+
+
+def test_watch_keeps_its_history_if_a_file_fails(watch):
+    watch("a.csv", watch.frame[:800])
+    failed = watch("b.csv", watch.frame[100:200], code=1)["failed"]
+    assert "older than the last one before it" in failed[0]["error"]
+    (watch.folder / "in" / "b.csv").unlink()
+    assert_lowest(watch, watch("c.csv", watch.frame[800:]), slice(800, None))
+
+
+def test_a_folder_of_another_history_is_refused(watch, run, tmp_path):
+    watch("a.csv", watch.frame[:400])
+    other = watch.frame[:400].drop(columns="heat")
+    HushTable(**NAMES, random_state=0).fit(other).save(tmp_path / "model.hush")
+    result = run(
+        "watch", tmp_path / "in", "--model", tmp_path / "model.hush", "-o", tmp_path / "out"
+    )
+    assert result.code == 2
+    assert "keeps the history of" in result.err
