@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import naive
-from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, load
+from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift, load
+from hushtable.data import read
 from hushtable.data.encoding import Encoder
-from hushtable.errors import PlanError, UsageError
+from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import family_from_content
 from hushtable.plans.families.contextual import WEIGHT, Contextual
 from hushtable.scores import Ranks, Scorer
@@ -223,6 +225,42 @@ def test_a_context_of_few_rows_is_compared_with_all(patients, model):
 # --- reasons and words ----------------------------------------------------------------------------
 
 
+def test_rows_of_contexts_that_were_not_counted_can_be_left_unjudged(model, run, tmp_path):
+    new = pa.table(
+        {
+            "ward": ["icu", "gyn", "icu", "renal"],
+            "creatinine": [60.0, 1.0, 2.7, 60.0],
+            "sodium": [140.0] * 4,
+        }
+    )
+    listed = model.outliers(new, n=4, only_counted=True)
+    assert sorted(listed["row"].to_pylist()) == [1, 3]
+    with pytest.raises(DataError, match="no row is left to list: 2 rows were not judged"):
+        model.outliers(new.take([0, 2]), only_counted=True)
+    csv.write_csv(new, tmp_path / "new.csv")
+    model.save(tmp_path / "model.hush")
+    score = ["score", tmp_path / "new.csv", "--model", tmp_path / "model.hush", "--only-counted"]
+    result = run(*score, "-o", tmp_path / "scores.csv", "--json")
+    assert result.json["unjudged"] == 2
+    written = csv.read_csv(tmp_path / "scores.csv")
+    assert written["score"].is_null().to_pylist() == [True, False, True, False]
+    assert written["outlier"].null_count == 2
+    top = run(*score, "-o", tmp_path / "top.csv", "--top", 4)
+    assert "2 rows were not judged: fewer than 8 rows of their context" in top.out
+    assert csv.read_csv(tmp_path / "top.csv")["row"].to_pylist() == listed["row"].to_pylist()
+    assert run(*score, "--count", 1, "-o", tmp_path / "scores.csv").code == 2
+
+
+def test_only_a_model_with_exact_contexts_can_leave_rows_unjudged(patients, schema):
+    plain = HushTable(random_state=0).fit(patients)
+    with pytest.raises(UsageError, match="it has no context"):
+        plain.outliers(patients, only_counted=True)
+    plan = Plan.draw(schema, context=["ward"], epsilon=1.0, expected_rows=3000, random_state=0)
+    released = HushTable.from_counts(Sketch.from_data(plan, patients).release(epsilon=1.0))
+    with pytest.raises(UsageError, match="its counts have noise"):
+        released.outliers(patients, only_counted=True)
+
+
 def test_words_say_what_is_usual_for_the_context(patients, model, tmp_path):
     first = model.outliers(patients, n=1).to_pylist()[0]
     assert first["row"] == 0
@@ -358,3 +396,75 @@ def test_partial_fit_adds_rows_of_any_context(patients):
     model.partial_fit(patients[2000:])
     assert model.sketch_.n_rows == 3000
     assert 0 in model.score_samples(patients).argsort()[:3]
+
+
+# --- drift within the context -------------------------------------------------------------------
+
+
+def year(rng, n, months=range(1, 13), warmer=0.0):
+    """Hours of weather, spread evenly over some months of a year."""
+    days = np.datetime64(f"{2000 + rng.integers(20)}-01-01") + rng.integers(0, 365, n).astype(
+        "m8[D]"
+    )
+    month = days.astype("M8[M]").astype(int) % 12 + 1
+    days, month = days[np.isin(month, months)], month[np.isin(month, months)]
+    heat = 10.0 - 12.0 * np.cos((month - 1) * np.pi / 6.0) + rng.normal(0, 3, len(days)) + warmer
+    at = days.astype("M8[s]") + rng.integers(0, 86_400, len(days)).astype("m8[s]")
+    return pa.table({"at": at, "heat": heat, "wind": rng.gamma(3.0, 2.0, len(days))})
+
+
+def test_months_are_compared_with_the_same_months(rng):
+    before = pa.concat_tables([year(rng, 8_000) for _ in range(3)])
+    seasons = HushTable(time="at", passes=1, random_state=0).fit(before)
+    same = HushTable(time="at", context="month", random_state=0).fit(before)
+
+    def found(model, **options):
+        rows = read(year(rng, 12_000, **options), time="at")
+        return drift(model.sketch_, Sketch.from_data(model.plan_, rows))
+
+    alarms = 0
+    for month in range(1, 13):
+        plain = found(seasons, months=[month])
+        assert plain.overall > 10.0 * plain.level
+        within = found(same, months=[month])
+        assert within.context == ("month",)
+        alarms += within.overall > within.level
+        warmer = found(same, months=[month], warmer=3.0)
+        assert warmer.overall > warmer.level
+    print(f"\nmonths beyond chance: 12 of all seasons, {alarms} of the same months")
+    assert alarms <= 1
+
+
+def test_where_no_context_changed_alarms_are_rare(rng):
+    """Whatever shares of the rows the contexts have: that is no drift within them."""
+    plan = None
+    alarms = 0
+    for _ in range(60):
+        sides = []
+        for shares, n in (((0.6, 0.3, 0.1), 3_000), ((0.1, 0.2, 0.7), 300)):
+            ward = rng.choice(["a", "b", "c"], n, p=shares)
+            level = np.array([0.0, 2.0, -3.0])[
+                np.char.equal(ward[:, None], ["a", "b", "c"]).argmax(1)
+            ]
+            x = pa.array(level + rng.normal(size=n))
+            sides.append(pa.table({"ward": ward, "x": x, "y": rng.normal(size=n)}))
+        if plan is None:
+            plan = HushTable(context="ward", random_state=0).fit(sides[0]).plan_
+        found = drift(*(Sketch.from_data(plan, side) for side in sides))
+        alarms += found.overall > found.level
+    assert alarms <= 6
+
+
+def test_drift_needs_a_context_with_rows_on_both_sides(patients, model):
+    rows = pa.table({"ward": ["icu"] * 5, "creatinine": [1.0] * 5, "sodium": [140.0] * 5})
+    icu = Sketch.from_data(model.plan_, rows)
+    assert np.isnan(drift(model.sketch_, icu).overall)
+
+
+def test_watch_says_within_what_it_compares(model, patients, run, tmp_path):
+    model.save(tmp_path / "model.hush")
+    (tmp_path / "in").mkdir()
+    csv.write_csv(patients, tmp_path / "in" / "a.csv")
+    watch = ["watch", tmp_path / "in", "--model", tmp_path / "model.hush", "--settle", 0]
+    result = run(*watch, "-o", tmp_path / "out")
+    assert "within ward" in result.out

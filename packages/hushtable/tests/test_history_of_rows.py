@@ -149,7 +149,7 @@ def test_lists_keep_what_is_asked_for_and_say_how_long_ago():
     late = frame.index[frame["patient"] == frame["patient"][0]][-1]
     frame.loc[late, "at"] = frame["at"].max() + pd.Timedelta(days=90)
     detector = HushTable(**NAMES, random_state=0).fit(frame)
-    listed = detector.outliers(frame, n=50, keep=["patient", "at"]).set_index("row")
+    listed = detector.outliers(frame, n=300, keep=["patient", "at"]).set_index("row")
     found = listed.loc[late]
     assert (found["patient"], found["at"]) == tuple(frame.loc[late, ["patient", "at"]])
     assert "no reading for 9" in found["words"]

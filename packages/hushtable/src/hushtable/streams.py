@@ -14,6 +14,10 @@ kernel of two rows (appendix B there), which for one histogram with probabilitie
 sum p^2 - 2 sum p^3 + (sum p^2)^2: known from counts. How the histograms of many tables depend on
 each other is not. Their standard deviations are added up, then, as if each said the same as all
 others: an upper bound, unless a sample of rows gives the kernel itself.
+
+Under a plan with a context, exact counts are compared within each context: a January with earlier
+Januaries, whatever part of the rows they are. Each context of a table is a histogram of its own:
+see `within_contexts`.
 """
 
 from collections import deque
@@ -30,7 +34,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.data.typed import open_rows
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.families import EquiWidth, RandomFeature
+from hushtable.plans.families import Contextual, EquiWidth, RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import named
 from hushtable.scores.scorer import Scorer
@@ -202,6 +206,39 @@ def _noise(pair: Pair) -> Floats:
     return 4.0 * variance * apart + cells * (2.0 * variance**2 + fourth + linear)
 
 
+def within_contexts(
+    family: Contextual, before: Floats, after: Floats
+) -> tuple[float, float, float]:
+    """Return squared distance, what it were if no cell were shared, and level within contexts.
+
+    The distance of a table is the mean over its contexts, each by the weight n m / (n + m) of its n
+    rows before and m after; a context with fewer than two of either says nothing. Contexts of one
+    table have different rows, so that their variances add up; tables have the same ones, and their
+    standard deviations do. Tables whose behaviour has a part of the time are left out, if there are
+    others: one month has other weekdays than those before it. ``before`` and ``after`` are exact
+    counts of shape (n_cells,).
+    """
+    shape = family.n_tables, family.contexts, family.cells
+    cyclic = np.array([feature.cyclic for feature in family.schema.features])
+    first = np.cumsum(family.depth, dtype=np.int64) - family.depth
+    timeless = ~np.logical_or.reduceat(cyclic[family.feature], first)
+    tables = timeless if timeless.any() else slice(None)
+    a, b = before.reshape(shape)[tables], after.reshape(shape)[tables]
+    n, m = a.sum(axis=2), b.sum(axis=2)
+    both = (n >= 2.0) & (m >= 2.0)
+    n, m = np.where(both, n, 2.0), np.where(both, m, 2.0)
+    weight = np.where(both, n * m / (n + m), 0.0)
+    own = (a**2 - a).sum(axis=2) / (n * (n - 1.0)) + (b**2 - b).sum(axis=2) / (m * (m - 1.0))
+    found = own - 2.0 * (a * b).sum(axis=2) / (n * m)
+    c, rows = a + b, n + m
+    q = np.clip((c**2 - c).sum(axis=2) / (rows * (rows - 1.0)), 0.0, 1.0)
+    r = (c**3 - 3.0 * c**2 + 2.0 * c).sum(axis=2) / (rows * (rows - 1.0) * (rows - 2.0))
+    squared = np.clip(q - 2.0 * r + q**2, 0.0, q - q**2)
+    variance = 2.0 / (n * (n - 1.0)) + 2.0 / (m * (m - 1.0)) + 4.0 / (n * m)
+    level = np.sqrt((weight**2 * variance * squared).sum(axis=1)).sum()
+    return float((weight * found).sum()), float((weight * own).sum()), _FAR * float(level)
+
+
 @dataclass(frozen=True)
 class Drift:
     """Distance between two sets of rows: 0 for the same, 1 if they share no cell.
@@ -223,6 +260,8 @@ class Drift:
         tables say different things; a sample of rows makes it exact.
     feature_levels : dict of str to float
         Of ``features``. Where several cuts are on a feature, an upper bound.
+    context : tuple of str
+        The columns within which rows were compared: with those of the same month, or ward.
 
     Examples
     --------
@@ -238,6 +277,7 @@ class Drift:
     features: dict[str, float]
     level: float
     feature_levels: dict[str, float]
+    context: tuple[str, ...] = ()
 
     @property
     def beyond_chance(self) -> list[str]:
@@ -257,10 +297,13 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     ----------
     before, after : Sketch or Release
         Of different rows, such as last month's and this month's, or one site's and another's;
-        of any two sizes. Two sums decoded from the same increments, such as a window and what came
-        before it, share noise, which is allowed for.
+        of any two sizes. Exact counts under a plan with a context are compared within it; the
+        drift is NaN if no context has two rows or more on both sides. Two sums decoded from the
+        same increments, such as a window and what came before it, share noise, which is allowed
+        for.
     rows : array, data frame, Arrow object or path, optional
-        Some hundred rows drawn at random from those of either, for an exact ``level``.
+        Some hundred rows drawn at random from those of either, for an exact ``level``; not where
+        rows are compared within a context.
 
     Returns
     -------
@@ -295,6 +338,10 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
             "a second pass counts dense rows only: compare what the first counted "
             "(sketch.first_pass())"
         )
+    if isinstance(plan.family, Contextual) and not (before.ledger or after.ledger):
+        sides = (counted.counts.astype(np.float64) for counted in (before, after))
+        overall, level = _relative(*within_contexts(plan.family, *sides))
+        return Drift(overall, {}, level, {}, tuple(plan.context))
     offsets = plan.family.offsets
     shared = shared_noise(before, after)
     both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1), shared)
@@ -312,9 +359,12 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
 def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
     """Return the distance, and the level, over the distance if no cell were shared."""
     found, scale = distance(pairs)
-    if scale <= 0.0:
-        return float("nan"), float("nan")
-    return found / scale, exceeded_by_chance(pairs, squared) / scale
+    return _relative(found, scale, exceeded_by_chance(pairs, squared))
+
+
+def _relative(found: float, scale: float, level: float) -> tuple[float, float]:
+    """Return distance and level by the distance if no cell were shared; NaN if that is none."""
+    return (found / scale, level / scale) if scale > 0.0 else (float("nan"), float("nan"))
 
 
 def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:

@@ -48,9 +48,10 @@ def drift_facts(found: Drift | None) -> dict[str, Any]:
 def drift_words(found: Drift) -> str:
     """Say how far rows drifted, and what chance explains of it."""
     beyond = "beyond" if found.overall > found.level else "within"
+    within = f" within {', '.join(map(shown, found.context))}" if found.context else ""
     words = (
-        f"Drift {found.overall:.4f}, {beyond} what chance explains (up to {found.level:.4f}; 0 is "
-        "none, 1 is no cell in common)."
+        f"Drift {found.overall:.4f}{within}, {beyond} what chance explains (up to "
+        f"{found.level:.4f}; 0 is none, 1 is no cell in common)."
     )
     if found.beyond_chance:
         words += f" Columns that drifted by more than chance: {listed(found.beyond_chance, 5)}."

@@ -36,7 +36,7 @@ from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.models import OpenedModel
-from hushtable.scores.outliers import Lowest, LowRow, Outliers, find_outliers
+from hushtable.scores.outliers import Lowest, LowRow, Outliers, find_outliers, unjudged_words
 from hushtable.scores.reasons import Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import Usual
@@ -106,7 +106,8 @@ class ScoreColumns:
 
     Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
     second put how far out a value lies into the reasons. ``fields`` are the names and types of the
-    columns; ``stamp`` stands for which they are, and what they follow from.
+    columns; ``stamp`` stands for which they are, and what they follow from. ``only_counted`` leaves
+    scores and ranks of other rows empty.
     """
 
     def __init__(
@@ -116,13 +117,15 @@ class ScoreColumns:
         explain: bool,
         marginals: Path | None,
         keep: Sequence[str] = (),
+        only_counted: bool = False,
     ) -> None:
         features = scorer.plan.schema.features
         # Kept columns have the type that they have in the rows.
         kept: list[tuple[str, pa.DataType | None]] = [(name, None) for name in keep]
         self.fields = [("outside", pa.string()), *kept]
         self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
-        self.keep = keep
+        self.stamp += "counted" if only_counted else ""
+        self.keep, self.only_counted = keep, only_counted
         self.ranks, self.frequencies, reasons = None, None, None
         if marginals is not None:
             self.frequencies = Frequencies(read_counts(marginals), str(marginals))
@@ -137,8 +140,9 @@ class ScoreColumns:
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._details = RowDetails(
-            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, keep=keep
-        )
+            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, keep=keep,
+            only_counted=only_counted,
+        )  # fmt: skip
         self._names = texts_column([feature.name for feature in features])
 
     def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
@@ -148,7 +152,9 @@ class ScoreColumns:
     def _columns(self, batch: Scored) -> list[pa.Array]:
         columns: list[pa.Array] = [batch.outside, *batch.kept]
         if batch.ranks is not None:
-            columns += map(as_column, batch.ranks.T)
+            unjudged = np.isnan(batch.scores)
+            judged = ~unjudged if unjudged.any() else None
+            columns += [as_column(ranks, judged) for ranks in batch.ranks.T]
         for best, share in batch.top:
             # Null where nothing falls short.
             falls = share > 0.0
@@ -212,12 +218,18 @@ class Summary:
             yield self.n_rows, batch.scores, outliers, *columns
             self.n_rows += len(batch.scores)
 
+    @property
+    def n_unjudged(self) -> int:
+        """Rows that were not judged."""
+        return self._lowest.n_unjudged
+
     def merge(self, other: "Summary") -> None:
         """Take in what the scores of another file come to."""
         self.n_rows += other.n_rows
         self.n_outliers += other.n_outliers
         self.tally += other.tally
         self._lowest.merge(other.lowest)
+        self._lowest.n_unjudged += other.n_unjudged
 
 
 def score_files(
@@ -311,6 +323,16 @@ _Top = Annotated[
 ]
 
 
+_OnlyCounted = Annotated[
+    bool,
+    flag(
+        "--only-counted",
+        "Do not judge rows of whose context (of a model with --context) fewer than eight rows were "
+        "counted.",
+    ),
+]
+
+
 def score(
     data: Data,
     model: ModelFile,
@@ -326,6 +348,7 @@ def score(
     id_: _Id = None,
     keep: _Keep = None,
     top: _Top = None,
+    only_counted: _OnlyCounted = False,
 ) -> CommandResult:
     """Score rows and write the scores.
 
@@ -346,10 +369,15 @@ def score(
     line = Threshold(contamination, count, threshold, ranked=ranks is not None)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
+    if only_counted and line.reads_all_rows:
+        raise UsageError(
+            "--only-counted excludes --contamination and --count, which are of all rows: give "
+            "--threshold, or leave it out"
+        )
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
-    details = ScoreColumns(scorer, ranks, explain, marginals, kept)
+    details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted)
     rows = Rows(data, reads, reading, threads)
     if top is not None and isinstance(target, Target):
         found, source = _find_top(scorer, details, usual, rows, top)
@@ -406,6 +434,7 @@ def _find_top(
             usual=usual,
             ranks=details.ranks,
             frequencies=details.frequencies,
+            only_counted=details.only_counted,
             n_jobs=rows.threads,
         )
     return found, reader.source
@@ -442,6 +471,7 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
         "scores": str(output),
         "rows": summary.n_rows,
         "outliers": None if unknown else summary.n_outliers,
+        **({"unjudged": summary.n_unjudged} if summary.n_unjudged else {}),
         "offset": None if unknown else summary.offset,
         "lowest": [row.facts() for row in summary.lowest],
         "tally": tally(scorer.plan.schema, summary.tally),
@@ -470,8 +500,11 @@ def _blocks(
             f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
             f"those below {summary.offset:.4g} {scorer.plan.score.unit}."
         )
+    if summary.n_unjudged:
+        yield Paragraph([unjudged_words(summary.n_unjudged)])
     yield from tally_blocks(scorer.plan.schema, summary.tally, summary.n_rows)
-    yield from lowest_blocks(summary.lowest)
+    if summary.lowest:
+        yield from lowest_blocks(summary.lowest)
     names = [name for name, _ in details.fields]
     yield f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}."
     if scorer.sketch.may_leave:

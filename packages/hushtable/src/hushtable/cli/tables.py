@@ -21,7 +21,7 @@ from hushtable.cli.result import Block, Paragraph, TextTable
 from hushtable.data.columns import as_column
 from hushtable.errors import UsageError
 from hushtable.files import replacing
-from hushtable.scores.outliers import AMONG, LowRow, Outliers
+from hushtable.scores.outliers import AMONG, LowRow, Outliers, unjudged_words
 
 #: How a text begins that a spreadsheet program takes for a formula, unless it is a number.
 _FORMULA = r"^[=+\-@\t\r\n]"
@@ -227,6 +227,7 @@ def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
         "command": "score",
         "scores": str(output),
         "rows": found.n_rows,
+        **({"unjudged": found.n_unjudged} if found.n_unjudged else {}),
         "severity_among": found.among,
         "top": [{name: _json(value) for name, value in row.items()} for row in rows],
     }
@@ -243,7 +244,9 @@ def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
     rows = found.rows[:_SHOWN]
     table = found.table()
     among = table.schema.metadata[AMONG].decode()
-    yield f"The {len(found.rows):,} lowest of {found.n_rows:,} scores:\n"
+    if found.n_unjudged:
+        yield Paragraph([unjudged_words(found.n_unjudged)])
+    yield f"The {len(found.rows):,} lowest of {found.n_rows - found.n_unjudged:,} scores:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     lines = [
         [f"{k + 1}", *_kept(row), f"{row.row:,}", found.severity(k), _score(row)]
@@ -308,11 +311,12 @@ def write_scores(
 def _grouped(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Table]:
     batches, waiting = [], 0
     for start, scores, outliers, *more in rows:
-        n_rows = len(scores)
+        n_rows, unjudged = len(scores), np.isnan(scores)
+        judged = ~unjudged if unjudged.any() else None
         arrays = [
             as_column(np.arange(start, start + n_rows)),
-            as_column(scores),
-            pa.nulls(n_rows, pa.bool_()) if outliers is None else as_column(outliers),
+            as_column(scores, judged),
+            pa.nulls(n_rows, pa.bool_()) if outliers is None else as_column(outliers, judged),
             *more,
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))

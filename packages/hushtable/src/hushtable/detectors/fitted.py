@@ -409,7 +409,9 @@ class FittedTables(OutlierMixin, BaseEstimator):
 
     # --- the lowest rows, and results in frames ---------------------------------------------------
 
-    def outliers(self, X: Any, n: int = 20, keep: Sequence[str] = ()) -> Any:
+    def outliers(
+        self, X: Any, n: int = 20, keep: Sequence[str] = (), *, only_counted: bool = False
+    ) -> Any:
         """Return the n rows with the lowest scores: how rare, how sure, and why.
 
         Parameters
@@ -420,6 +422,9 @@ class FittedTables(OutlierMixin, BaseEstimator):
             How many.
         keep : sequence of str, optional
             Columns whose values stand beside: features, or others such as an identifier.
+        only_counted : bool, default=False
+            With a context: whether to leave rows out of whose context fewer than eight rows were
+            counted, which are else compared with all rows.
 
         Returns
         -------
@@ -462,10 +467,16 @@ class FittedTables(OutlierMixin, BaseEstimator):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         if len(set(keep)) < len(keep):
             raise UsageError(f"keep={list(keep)} names a column twice: name each once")
-        return frame_like(self._lowest(X, n, keep).table(), X)
+        return frame_like(self._lowest(X, n, keep, only_counted=only_counted).table(), X)
 
     def _lowest(
-        self, X: Any, n: int, keep: Sequence[str] = (), reasons: Reasons | None = None
+        self,
+        X: Any,
+        n: int,
+        keep: Sequence[str] = (),
+        reasons: Reasons | None = None,
+        *,
+        only_counted: bool = False,
     ) -> Outliers:
         """Find the n rows with the lowest scores."""
         return find_outliers(
@@ -476,6 +487,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
             usual=self._usual_values(),
             ranks=getattr(self, "_ranks", None),
             reasons=reasons,
+            only_counted=only_counted,
             n_jobs=self.n_jobs,
         )
 

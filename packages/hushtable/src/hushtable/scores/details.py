@@ -15,7 +15,7 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import taken
 from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
-from hushtable.errors import DataTypeError
+from hushtable.errors import DataTypeError, UsageError
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, Top
@@ -81,7 +81,7 @@ class Detail:
 class Scored:
     """A batch of n rows, scored."""
 
-    #: (n,): low is abnormal.
+    #: (n,): low is abnormal; NaN of rows that are not judged.
     scores: Floats
     #: (d, 2): missing and outside values of each feature.
     tally: NDArray[np.int64]
@@ -116,6 +116,16 @@ class RowDetails:
     distributions: Distributions | None = None
     #: Columns whose values stay beside the scores: features, or others that the rows have.
     keep: Sequence[str] = ()
+    #: Whether rows are not judged of whose context few rows were counted.
+    only_counted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.only_counted and self._contexts is None:
+            why = "its counts have noise" if self.scorer.plan.context else "it has no context"
+            raise UsageError(
+                "only_counted (--only-counted) leaves rows out of whose context few rows were "
+                f"counted; the model cannot tell: {why}"
+            )
 
     @cached_property
     def _contexts(self) -> ContextRows | None:
@@ -160,6 +170,8 @@ class RowDetails:
     ) -> Scored:
         if self.distributions is not None:
             self.distributions.add(codes)
+        if self.only_counted and self._contexts is not None:
+            scores = np.where(self._contexts.few(codes), np.nan, scores)
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
@@ -227,7 +239,10 @@ def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
 
 
 def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return the numbers of the lowest scores, lowest first; of equal ones, the earlier first."""
+    """Return the numbers of the lowest scores, lowest first; of equal ones, the earlier first.
+
+    Those that are NaN come last.
+    """
     if 0 < most < len(scores):
         few = np.flatnonzero(scores <= np.partition(scores, most - 1)[most - 1])
         return few[np.argsort(scores[few], kind="stable")[:most]]

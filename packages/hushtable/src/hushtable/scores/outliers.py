@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.readers import Reader, no_rows
-from hushtable.errors import UsageError
+from hushtable.errors import DataError, UsageError
 from hushtable.scores.details import Detail, RowDetails, Scored
 from hushtable.scores.distributions import Frequencies
-from hushtable.scores.reasons import TOP, Reason, Reasons, worth_a_word
+from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.typical import DIRECTION_MEANS, USUAL_MEANS, Usual
 
@@ -44,6 +44,8 @@ class Lowest:
         self.most, self.file = most, file
         #: Rows that came with `add`, and those of them with the highest score of ``rows``.
         self.n_rows = self._ties = 0
+        #: Of these, rows that were not judged.
+        self.n_unjudged = 0
         #: The lowest first.
         self.rows: list[LowRow] = []
 
@@ -57,6 +59,7 @@ class Lowest:
             if batch.scores[i] < bar
         )
         self.n_rows += len(batch.scores)
+        self.n_unjudged += int(np.isnan(batch.scores).sum())
         # Below the bar there are fewer rows than ``most``: those that now lie on it were listed.
         listed = self._ties if self._bar == bar else sum(r.score == self._bar for r in before)
         self._ties = listed + int((batch.scores == self._bar).sum())
@@ -113,6 +116,8 @@ class Outliers:
     explained: bool
     n_rows: int
     meaning: str
+    #: Of the rows that were scored, those that were not judged: see ``only_counted``.
+    n_unjudged: int = 0
 
     def severity(self, k: int) -> str:
         """Return a row's severity, rounded down: 100 would say that no row is as rare."""
@@ -131,6 +136,7 @@ class Outliers:
     def notes(self, model: str) -> dict[str, str]:
         """Return by headings what a reader of the rows needs to know; ``model`` is its name."""
         rows = f"{len(self.rows):,} of {self.n_rows:,} rows, the lowest scores first."
+        rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
         notes = {
             "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by hushtable, with the model {model}.",
             "Rows": f"{rows} Rows are numbered from 0.",
@@ -179,6 +185,12 @@ class Outliers:
         return columns
 
 
+def unjudged_words(n_rows: int) -> str:
+    """Say how many rows were not judged, and why."""
+    rows = "1 row was" if n_rows == 1 else f"{n_rows:,} rows were"
+    return f"{rows} not judged: fewer than {FEW_OF_CONTEXT:.0f} rows of their context were counted."
+
+
 def _joined(values: list[pa.Array]) -> pa.Array:
     """Return kept values as one column; as texts, where files have them in several types."""
     if len({one.type for one in values}) > 1:
@@ -224,11 +236,14 @@ class Search:
         ranks: Ranks | None = None,
         frequencies: Frequencies | None = None,
         reasons: Reasons | None = None,
+        only_counted: bool = False,
     ) -> None:
         check_number(n)
         self._reasons = reasons or reasons_of(scorer, usual, frequencies)
         errors = scorer.plan.family.n_tables > 1
-        self._details = RowDetails(scorer, n, errors=errors, reasons=self._reasons, keep=keep)
+        self._details = RowDetails(
+            scorer, n, errors=errors, reasons=self._reasons, keep=keep, only_counted=only_counted
+        )
         self._usual, self._ranks, self._keep = usual, ranks, tuple(keep)
         self._lowest = Lowest(n)
 
@@ -255,6 +270,11 @@ class Search:
     def found(self) -> Outliers:
         """Return the lowest of the rows; there must have been some."""
         lowest = self._lowest
+        if not lowest.rows:
+            raise DataError(
+                f"no row is left to list: {unjudged_words(lowest.n_unjudged)} Leave only_counted "
+                "(--only-counted) out"
+            )
         scores = np.array([row.score for row in lowest.rows])
         if self._ranks is not None:
             among, shares = _ALL_SITES, self._ranks.of(scores)
@@ -266,7 +286,7 @@ class Search:
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
         scorer, explained = self._details.scorer, self._reasons is not None
         meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
-        seen = lowest.n_rows, meaning
+        seen = lowest.n_rows, meaning, lowest.n_unjudged
         return Outliers(lowest.rows, severities, among, self._keep, explained, *seen)
 
     @property

@@ -94,6 +94,10 @@ class ContextRows:
         self._sum, self._n_tables = family.summing(rows), family.n_tables
         self._columns = [(j, scorer.plan.schema.features[j]) for j in family.context_features]
 
+    def few(self, codes: Codes) -> NDArray[np.bool_]:
+        """Return of which rows (n,) few of their context were counted."""
+        return np.asarray(self._sum(codes) < FEW_OF_CONTEXT * self._n_tables)
+
     def words(self, rows: Batch, i: int, codes: Codes) -> str:
         """Return it in words, for row i of some rows, the only one of ``codes``; empty if many."""
         counted = float(self._sum(codes)[0]) / self._n_tables
