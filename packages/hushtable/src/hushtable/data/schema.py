@@ -45,6 +45,9 @@ class Feature:
     cyclic : bool
         Whether the categories go round, as those of `hushtable.data.calendar` do: the last stands
         beside the first, and categories near each other are alike.
+    neutral : bool
+        Whether a missing number counts as a usual one, and not as rare or frequent by itself: as in
+        a history, of which nothing is known at first.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Feature:
     categories: tuple[str, ...] = ()
     unit: str = ""
     cyclic: bool = False
+    neutral: bool = False
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
@@ -71,6 +75,10 @@ class Feature:
         if type(self.cyclic) is not bool or (self.cyclic and self.kind != "categorical"):
             raise PlanError(
                 f"feature {self.name!r}: cyclic {self.cyclic!r}: needs true or false, of categories"
+            )
+        if type(self.neutral) is not bool or (self.neutral and self.kind != "numeric"):
+            raise PlanError(
+                f"feature {self.name!r}: neutral {self.neutral!r}: needs true or false, of numbers"
             )
         if self.kind == "numeric":
             self._check_range()
@@ -120,9 +128,11 @@ class Feature:
         object.__setattr__(self, "categories", categories)
 
     @classmethod
-    def numeric(cls, name: str, *, low: float, high: float, unit: str = "") -> "Feature":
+    def numeric(
+        cls, name: str, *, low: float, high: float, unit: str = "", neutral: bool = False
+    ) -> "Feature":
         """Make a numeric feature with values in [low, high], in ``unit``."""
-        return cls(name, "numeric", low=low, high=high, unit=unit)
+        return cls(name, "numeric", low=low, high=high, unit=unit, neutral=neutral)
 
     @classmethod
     def categorical(
@@ -153,8 +163,10 @@ class Feature:
         if self.kind == "categorical":
             listed = {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
             return listed | ({"cyclic": True} if self.cyclic else {})
-        content = {"name": self.name, "kind": self.kind, "low": self.low, "high": self.high}
-        return content | ({"unit": self.unit} if self.unit else {})
+        content: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        content |= {"low": self.low, "high": self.high}
+        content |= {"unit": self.unit} if self.unit else {}
+        return content | ({"neutral": True} if self.neutral else {})
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Feature":
@@ -170,7 +182,7 @@ class Feature:
         if missing:
             what = "the public range" if kind == "numeric" else "its public categories"
             raise PlanError(f"feature {name!r}: {' and '.join(missing)} not given: fill in {what}")
-        unknown = set(content) - {"name", "kind", "unit", "cyclic", *needed}
+        unknown = set(content) - {"name", "kind", "unit", "cyclic", "neutral", *needed}
         if unknown:
             raise PlanError(f"feature {name!r}: unknown entries {sorted(unknown)}")
         for key in ("low", "high"):

@@ -260,7 +260,8 @@ def with_calendar(
     if reader.files:
         files = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
         return reader.with_parts([with_calendar(one, reading, keep, wanted) for one in files])
-    kept = [name for name in names if name in {*reader.keep, *keep}]
+    # What is kept beside the features stays at the end; a feature that is kept, in its place.
+    kept = list(reader.keep) or [reading.time] * (reading.time in keep)
     others = [name for name in names if name not in {*kept, reading.time}]
 
     def read() -> Iterator[Batch]:
@@ -364,8 +365,9 @@ def with_history(
         )
     before = history or History(entity=reading.entity, time=reading.time, values=values)
     rows = typed(reader, None, replace(reading, columns={v: reading.column(v) for v in values}))
-    kept = [name for name in names if name in {*reader.keep, *keep}]
-    others = [name for name in names if name not in {*kept, *values, reading.entity}]
+    gone = (*values, reading.entity)
+    kept = list(reader.keep) or [name for name in gone if name in keep]
+    others = [name for name in names if name not in {*kept, *gone}]
     columns = (*others, *derived, *kept)
 
     def read() -> Iterator[Batch]:

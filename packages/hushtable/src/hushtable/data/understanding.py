@@ -270,7 +270,7 @@ def _inferred_of_history(
     inferred = schema_from_data(replace(rows, reading=own), weights, n_jobs)
     derived = history_names(values)
     features = (
-        replace(f, unit=history_unit(f.name)) if f.name in derived else f
+        replace(f, unit=history_unit(f.name), neutral=True) if f.name in derived else f
         for f in inferred.schema.features
     )
     return replace(inferred, schema=replace(inferred.schema, features=tuple(features)))

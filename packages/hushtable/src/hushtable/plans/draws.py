@@ -195,9 +195,12 @@ def random_feature(
     position: Floats,
     max_cells: int,
     places: Mapping[int, Floats] | None = None,
+    medians: Floats | None = None,
 ) -> RandomFeature:
     """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
 
+    A missing value of a neutral feature is on the side of the feature's median, which ``medians``
+    (d,) has as a place from 0 to 1; without them, of the middle of its range.
     ``places`` has, for categorical features that have them, the places of the categories from 0
     to 1: half of the hash functions on such a feature then cut them as if they were numbers, at
     ``position``, with an unseen category above all.
@@ -206,6 +209,11 @@ def random_feature(
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
+    neutral = np.array([f.neutral for f in schema.features])[feature]
+    if neutral.any():
+        usual = np.full(len(schema), 0.5) if medians is None else medians
+        level = 1 + np.minimum(np.floor(usual * kernels.LEVELS), kernels.LEVELS - 1)
+        missing[neutral] = cut[neutral] <= level[feature[neutral]]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
     cut[categorical] = 0
@@ -330,7 +338,8 @@ def _refined(
     """Draw tables of these depths, stratified over features and cuts."""
     feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    return random_feature(schema, rng, depth, feature, position, cells, profile.places)
+    usual = profile.places, profile.medians
+    return random_feature(schema, rng, depth, feature, position, cells, *usual)
 
 
 #: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.

@@ -118,6 +118,19 @@ class Profile:
             drawn = mean + trust * (self.weights[varying] - mean)
             self.weights[varying] = np.maximum(1e-6, drawn)
 
+    @property
+    def medians(self) -> Floats:
+        """Places of the medians on their features' ranges (d,); the middle where not known.
+
+        In the first or last bin of a histogram, the median is the end of the range: most likely the
+        one value that so many rows have.
+        """
+        medians = np.full(len(self.weights), 0.5)
+        for j, steps in self._cumulative.items():
+            place, width = np.interp(0.5, steps, np.linspace(0.0, 1.0, len(steps))), len(steps) - 1
+            medians[j] = 0.0 if place * width < 1.0 else 1.0 if place * width > width - 1 else place
+        return medians
+
     def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
         position = cut.copy()

@@ -224,9 +224,8 @@ def describe_value(
         return _number_phrase(value, feature, kind, usual)
     common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
     often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
-    return ValuePhrase(
-        None, "", common, "missing", f"{feature.name} is missing{often}", usual is not None
-    )
+    what = "no earlier reading" if feature.unit == SINCE else f"{feature.name} is missing"
+    return ValuePhrase(None, "", common, "missing", f"{what}{often}", usual is not None)
 
 
 def describe_within(
