@@ -73,6 +73,14 @@ class Threshold:
         """Whether all rows have to be scored before the first is flagged."""
         return self.count is not None or (self.share is not None and not self.ranked)
 
+    def check(self, only_counted: bool) -> None:
+        """Refuse a line that is drawn among rows that are not judged."""
+        if only_counted and self.reads_all_rows:
+            raise UsageError(
+                "--only-counted excludes --contamination and --count, which are of all rows: give "
+                "--threshold, or leave it out"
+            )
+
     def offset(self, of_model: float, ranks: Ranks | None) -> float:
         """Return the score below which a row is an outlier, where that needs no rows."""
         if self.score is not None:
@@ -369,11 +377,7 @@ def score(
     line = Threshold(contamination, count, threshold, ranked=ranks is not None)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
-    if only_counted and line.reads_all_rows:
-        raise UsageError(
-            "--only-counted excludes --contamination and --count, which are of all rows: give "
-            "--threshold, or leave it out"
-        )
+    line.check(only_counted)
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}

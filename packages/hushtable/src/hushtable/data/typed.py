@@ -347,22 +347,7 @@ def with_history(
     names, derived = reader.names or (), history_names(values)
     if not reading.entity or not values or set(derived) <= set(names):
         return reader
-    if reader.unasked is not None:
-        raise UsageError(
-            f"entity={reading.entity!r}: a value that cannot be read changes what later readings "
-            "are compared with, so somebody has to be asked: it does not go with attended=False"
-        )
-    check_named(reader, {"entity": reading.entity, "time": reading.time})
-    if lacking := [name for name in values if name not in names]:
-        raise DataError(
-            f"{reader.source} has no column {lacking[0]!r}, whose history is a feature: its "
-            f"columns are {list(names)}"
-        )
-    if clash := [name for name in names if name in derived]:
-        raise DataError(
-            f"{reader.source} has a column {clash[0]!r} already, which entity={reading.entity!r} "
-            "would add: rename it, or leave it out"
-        )
+    _check_history(reader, reading, values)
     before = history or History(entity=reading.entity, time=reading.time, values=values)
     rows = typed(reader, None, replace(reading, columns={v: reading.column(v) for v in values}))
     gone = (*values, reading.entity)
@@ -380,10 +365,9 @@ def with_history(
             seconds, clock = _times(there[reading.time], reading, reader.unasked, place)
             numbers = [finite(there[value], value, place) for value in values]
             found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
-            by_name = dict(zip(derived, found.T, strict=True))
-            added = {name: as_column(np.ascontiguousarray(x)) for name, x in by_name.items()}
-            there = {n: there[n] for n in others} | added | {n: there[n] for n in kept}
-            added_to = pa.RecordBatch.from_arrays(list(there.values()), list(there))
+            new = [as_column(np.ascontiguousarray(x)) for x in found.T]
+            arrays = [*(there[n] for n in others), *new, *(there[n] for n in kept)]
+            added_to = pa.RecordBatch.from_arrays(arrays, list(columns))
             for some in slices(len(batch), len(columns)):
                 yield added_to.slice(some.start, some.stop - some.start)
             start += len(batch)
@@ -393,6 +377,27 @@ def with_history(
         reader, names=columns, n_columns=len(columns), read=read, project=None, files=(),
         numeric=False, entity=reading.entity,
     )  # fmt: skip
+
+
+def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> None:
+    """Raise `DataError` or `UsageError` unless rows have what a history needs."""
+    names = reader.names or ()
+    if reader.unasked is not None:
+        raise UsageError(
+            f"entity={reading.entity!r}: a value that cannot be read changes what later readings "
+            "are compared with, so somebody has to be asked: it does not go with attended=False"
+        )
+    check_named(reader, {"entity": reading.entity, "time": reading.time})
+    if lacking := [name for name in values if name not in names]:
+        raise DataError(
+            f"{reader.source} has no column {lacking[0]!r}, whose history is a feature: its "
+            f"columns are {list(names)}"
+        )
+    if clash := [name for name in names if name in history_names(values)]:
+        raise DataError(
+            f"{reader.source} has a column {clash[0]!r} already, which entity={reading.entity!r} "
+            "would add: rename it, or leave it out"
+        )
 
 
 def _together(reader: Reader) -> Iterator[Batch]:

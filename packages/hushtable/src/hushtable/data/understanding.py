@@ -164,7 +164,8 @@ def understood(
     if total.n_rows == 0:
         raise no_rows(reader)
     decide = _decider(reader, reading, total)
-    columns = tuple(decide(j) for j in range(len(names)))
+    whose = ColumnUnderstanding(reading.entity, "id", 1.0, "says whose reading a row is")
+    columns = tuple(whose if n == whose.name else decide(j) for j, n in enumerate(names))
     read = {one.name: one.reading for one in columns if one.reading is not None}
     return columns, replace(reading, columns=read), total
 
@@ -186,8 +187,6 @@ def _decider(
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
 
     def decide(j: int) -> ColumnUnderstanding:
-        if found.names[j] == reading.entity:
-            return ColumnUnderstanding(reading.entity, "id", 1.0, "says whose reading a row is")
         name, low, high = found.names[j], found.low[j], found.high[j]
         if j in found.texts and (found.texts[j].n or low > high):
             one = decider.decide(name)
