@@ -18,13 +18,13 @@ SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
 class Places:
     """Sites that answer by themselves, and a coordinator named lead, in one folder.
 
-    The plan has five tables over two columns.
+    The plan has five tables over two columns, one of which is the context of the other.
     """
 
     def __init__(self, folder, names=("east", "north", "south")):
         self.folder, self.names = folder, names
         self.keys = {name: Keys.generate(name) for name in (*names, "lead")}
-        self.plan = Plan.draw(SCHEMA, n_tables=5, random_state=0)
+        self.plan = Plan.draw(SCHEMA, n_tables=5, context=["a"], random_state=0)
         for name, keys in self.keys.items():
             keys.save(folder / f"{name}.key")
         for seed, name in enumerate(names):

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hushtable import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
-from hushtable.data.schema import Schema
+from hushtable import ACE, Feature, HushTable, LSHiTables, RotatedRSHash, RSHash, Schema
+from hushtable.data.calendar import parts_of
+from hushtable.data.history import history_names
+from hushtable.history import history_columns
 from hushtable_bench import data
 
 #: By the name of what they fit.
@@ -69,6 +71,34 @@ def mixed(detector: str, n_rows: int = 100) -> Scored:
     """Fit a detector to numbers and categories under hostile names."""
     rows = mixed_rows(600)
     return _scored(detector, f"mixed, {detector}", rows, rows.slice(0, n_rows))
+
+
+def by_time(n_rows: int = 60) -> Scored:
+    """Fit a detector to points in time; the rows have their parts, as an export takes them."""
+    rng = np.random.default_rng(7)
+    seconds = rng.integers(0, 3 * 365 * 86_400, 600) + 1_700_000_000.0
+    cost = rng.lognormal(3.0, 1.0, 600)
+    at = pa.array(seconds.astype("M8[s]"))
+    model = HushTable(time="at", random_state=7).fit(pa.table({"at": at, "cost": cost}))
+    rows = pa.table({"cost": cost, **parts_of(seconds)}).slice(0, n_rows)
+    rows = pa.concat_tables([rows, hostile(model.plan_.schema, rows)])
+    return Scored("points in time", model, rows, model.score_samples(rows))
+
+
+def neutral(n_rows: int = 60) -> Scored:
+    """Fit a detector to the columns of a history, of which some are missing."""
+    rng = np.random.default_rng(7)
+    who, at = rng.integers(0, 20, 600), np.arange(600)
+    readings = pa.table({"who": who, "at": at, "pulse": rng.normal(70, 9, 600)})
+    rows = history_columns(readings, entity="who", time="at").select(history_names(["pulse"]))
+    ranges = [(-6, 6), (-6, 6), (-4, 3), (0, 20)]
+    features = [
+        Feature.numeric(name, low=low, high=high, neutral=True)
+        for name, (low, high) in zip(rows.column_names, ranges, strict=True)
+    ]
+    model = HushTable(random_state=7).fit(rows, schema=Schema(features))
+    rows = pa.concat_tables([rows.slice(0, n_rows), hostile(model.plan_.schema, rows)])
+    return Scored("a history", model, rows, model.score_samples(rows))
 
 
 def of_set(folder: Path, name: str, detector: str, n_rows: int = _MOST) -> Scored:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from folder_helpers import Clock, Folder
-from hushtable import Plan, files
+from hushtable import HushTable, Plan, Sketch, files
 from hushtable.errors import FileError, RoundError
+from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
 from hushtable_federation.describe import standing, todos
 from hushtable_federation.folder.mailbox import Store, name_of
@@ -611,3 +612,17 @@ def test_a_period(consortium, clock, masked):
     assert here.check().counts.kind == "increment"
     assert here.site("s01", policy=policy).state == "done"
     assert bool(here.names("shares")) == masked
+
+
+def test_a_context(consortium, clock):
+    """The sum of pairs of a context and a behaviour is that of all rows, and scores them."""
+    one = consortium(3)
+    plan = Plan.draw(SCHEMA, random_state=0, n_tables=5, context=[SCHEMA.names[0]])
+    here = Folder(one, one.open(plan=plan))
+    finish(here)
+    model = HushTable.from_counts(here.check().counts)
+    assert model.plan_.context == [SCHEMA.names[0]]
+    X = np.concatenate([site.X for site in one.sites.values()])
+    exact = Sketch.from_data(plan, X)
+    assert np.abs(model.sketch_.counts - exact.counts).max() < 8.0 * model.sketch_.noise_sd
+    assert np.isfinite(Scorer(model.sketch_).score(X)).all()

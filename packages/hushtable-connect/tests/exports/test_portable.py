@@ -8,6 +8,7 @@ import stat
 
 import jsonschema
 import numpy as np
+import pyarrow as pa
 import pytest
 import rfc8785
 
@@ -133,3 +134,29 @@ def test_wrong_usage(tmp_path, X):
         export(Sketch.zero(Plan.draw(detector.plan_.schema, n_tables=3)), tmp_path / "model.json")
     assert not list(tmp_path.iterdir())
     assert set(formats()) == {".onnx", ".sql", ".json"}
+
+
+@pytest.mark.parametrize("ending", ["json", "onnx", "sql"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"context": "ward"}, "context"),
+        ({"relations": True}, "relations"),
+        ({"time": "at", "entity": "who"}, "history_columns"),
+    ],
+)
+def test_what_needs_more_than_the_row_is_refused(options, words, ending, rng, tmp_path):
+    n = 200
+    rows = pa.table(
+        {
+            "ward": rng.choice(["a", "b"], n),
+            "who": rng.choice(["ann", "bob"], n),
+            "at": pa.array(np.arange(n) * 3600).cast(pa.timestamp("s")),
+            "x": rng.normal(size=n),
+            "y": rng.normal(size=n),
+        }
+    )
+    model = HushTable(**options, n_tables=4, random_state=0).fit(rows)
+    with pytest.raises(UsageError, match=words):
+        export(model, tmp_path / f"model.{ending}")
+    assert not list(tmp_path.iterdir())

@@ -94,6 +94,11 @@ def test_hostile_rows_score_alike_under_hostile_names(engine, detector):
     check(engine, scored.mixed(detector, 60))
 
 
+@pytest.mark.parametrize("case", [scored.by_time, scored.neutral])
+def test_times_and_histories_score_alike(engine, case):
+    check(engine, case())
+
+
 @pytest.mark.slow
 def test_novelty_scores_alike(engine):
     check(engine, scored.mixed("novelty"))

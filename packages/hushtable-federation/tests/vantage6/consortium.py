@@ -101,8 +101,8 @@ class Consortium:
         return {"HUSHTABLE_FOLDER": str(self.at(name))} | database | parameters | labels
 
     def open(self, plan=None, least=2, epsilon=1.0, **more):
-        """Open a round at the coordinator."""
-        plan = plan or Plan.draw(SCHEMA, n_tables=5, random_state=0)
+        """Open a round at the coordinator; by default, one column is the context of the other."""
+        plan = plan or Plan.draw(SCHEMA, n_tables=5, context=["a"], random_state=0)
         round_ = Round.open(
             plan, [self.keys[name].card for name in NAMES], self.keys["lead"], epsilon=epsilon,
             deadline=now() + timedelta(days=1), least=least, **more,

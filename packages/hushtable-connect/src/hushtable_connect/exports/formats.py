@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from hushtable import files, plugins
 from hushtable.counts.base import Counts
-from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
@@ -47,27 +46,37 @@ class Model:
         """
         if isinstance(source, str | os.PathLike):
             opened = open_model(source)
-            _check_exportable(opened.reading, opened.scorer.plan.schema)
+            _check_exportable(opened.reading, opened.scorer.plan)
             return cls(opened.scorer, opened.threshold)
         if isinstance(source, Counts):
             scorer = Scorer(source)
+            _check_exportable(Reading(), scorer.plan)
             return cls(scorer, scorer.auto_offset())
         if not hasattr(source, "offset_"):
             raise UsageError(f"a {type(source).__name__}: needs a fitted detector, or counts")
-        _check_exportable(source.reading_, source._scorer.plan.schema)
+        _check_exportable(source.reading_, source._scorer.plan)
         return cls(source._scorer, float(source.offset_))
 
 
-def _check_exportable(reading: Reading, schema: Schema) -> None:
-    """Raise `UsageError` if values stand for missing ones, or columns have relations.
+def _check_exportable(reading: Reading, plan: Plan) -> None:
+    """Raise `UsageError` if a score takes more than the row.
 
-    Other runtimes would score the former as they are. A text that is no number cannot be a value
-    where all features are numeric.
+    It may take a context, relations or a history; or values stand for missing ones, which other
+    runtimes would score as they are. A text that is no number cannot be a value where all features
+    are numeric.
     """
-    if schema.relations is not None:
+    schema = plan.schema
+    for what, there in (("a context", plan.context), ("relations", schema.relations)):
+        if there:
+            raise UsageError(
+                f"a model with {what} has no export yet: score rows with hushtable, or fit without "
+                f"{what.removeprefix('a ')}"
+            )
+    if reading.entity:
         raise UsageError(
-            "a model with relations has no export yet: score rows with hushtable, or fit without "
-            "relations"
+            f"the model compares the readings of each {reading.entity!r}, which an export cannot: "
+            "make these columns with hushtable.history.history_columns, fit to the rows with them "
+            "and without entity, and make them again of rows before they are scored"
         )
     if reading.absent or (reading.missing and schema.categorical_names):
         raise UsageError(
