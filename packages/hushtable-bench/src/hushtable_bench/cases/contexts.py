@@ -58,7 +58,7 @@ from hushtable_bench.runner import CaseRun, progress
 ROWS, QUICK_ROWS = 2_000, 300
 #: The first seed: the settings of the contexts were chosen on lower ones.
 FIRST_SEED = 20
-QUICK_TABLES = ("wine", "breast", "diabetes")
+QUICK_TABLES = ("wine", "diabetes")
 #: Wards by their number of rows.
 WARDS = {5: 40, 10: 30, 20: 20, 40: 12, 80: 8, 160: 5, 320: 3, 640: 2}
 NEAR_GROUP = "nearest neighbours per group"
@@ -68,7 +68,8 @@ NOISY_ROWS, EPSILON = 50_000, 1.0
 TABLE_TARGETS = {"swap": (0.90, 0.58), "Song": (0.99, 0.91)}
 SIZE_TARGET, MANY_TARGET, NOISE_TARGET = 0.95, 0.80, 0.01
 NIGHT_TARGET, RELATIONS_TARGET, NAMED_TARGET = (0.99, 0.45), (0.97, 0.85), 0.90
-#: By panel: the columns that HushTable is given, and what it reaches with them.
+#: By panel: the columns that HushTable is given, and ROC-AUC and average precision. Those of the
+#: series were chosen on the series themselves.
 PANEL_TARGETS = {
     "synthetic": ("history", 0.88, 0.30),
     "tweets": ("history", 0.84, 0.25),
@@ -223,9 +224,9 @@ def measure_groups(run: CaseRun, seeds: int, quick: bool) -> None:
     run.say(markdown_table(header, lines))
     run.figures["groups"] = found
     if not quick:
-        least = min(found[OURS], key=found[OURS].__getitem__)
-        claim = f"groups, {OURS}: ROC-AUC at the worst size ({least})"
-        run.hold(claim, found[OURS][least], ">=", SIZE_TARGET, ".3f")
+        least, size = min((figure, size) for size, figure in found[OURS].items() if size != "all")
+        claim = f"groups, {OURS}: ROC-AUC at the worst size ({size})"
+        run.hold(claim, least, ">=", SIZE_TARGET, ".3f")
 
 
 def many_groups(seed: int, groups: int = 300, each: int = 33) -> tuple[ContextTable, Flags]:
@@ -383,9 +384,9 @@ def measure_relations(run: CaseRun, seeds: int, quick: bool) -> None:
 
 
 def judge_series(files: PublicFiles) -> list[panels.PanelFigure]:
-    """Judge the recipes by the means over NAB's series, each by a detector of its own."""
+    """Judge each choice of columns by the mean over NAB's series, each by a detector of its own."""
     series = [panel for _, panel in panels.windowed_series(files)]
-    return panels.judge_panels("series of NAB", series, panels.RECIPES)
+    return panels.judge_panels("series of NAB", series, panels.CHOICES)
 
 
 def measure_panels(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) -> None:
@@ -393,24 +394,24 @@ def measure_panels(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) ->
         return [panels.PanelInjection(make(seed), seed).planted() for seed in range(seeds)]
 
     progress("panels: synthetic")
-    found = panels.judge_panels("synthetic", planted(panels.synthetic_panel), panels.RECIPES)
+    found = panels.judge_panels("synthetic", planted(panels.synthetic_panel), panels.CHOICES)
     if not quick:
         try:
             progress("panels: tweets, and series of NAB")
             hourly = planted(lambda _: panels.tweets(files))
-            found += panels.judge_panels("tweets", hourly, panels.RECIPES)
+            found += panels.judge_panels("tweets", hourly, panels.CHOICES)
             found += judge_series(files)
         except DataError as error:
             progress(f"without tweets or series of NAB: {error}")
     run.say("Readings over time: ROC-AUC and AP of all, ROC-AUC by kind of anomaly.")
-    columns = {"panel": "{t.panel}", "columns": "{t.recipe}", "ROC-AUC": "{t.auc:.3f}"}
+    columns = {"panel": "{t.panel}", "columns": "{t.columns}", "ROC-AUC": "{t.auc:.3f}"}
     columns |= {"AP": "{t.ap:.3f}", "by kind": "{t.kinds}"}
     run.table(columns, found, text=2)
     run.figures["panels"] = found
     for figure in found:
-        recipe, *least = PANEL_TARGETS[figure.panel]
-        if figure.recipe == recipe and not quick:
-            hold_both(run, f"{figure.panel}, {recipe}", figure, least)
+        chosen, *least = PANEL_TARGETS[figure.panel]
+        if figure.columns == chosen and not quick:
+            hold_both(run, f"{figure.panel}, {chosen}", figure, least)
 
 
 def contexts(

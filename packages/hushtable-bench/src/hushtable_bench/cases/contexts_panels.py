@@ -150,11 +150,11 @@ class PanelInjection:
         return PlantedPanel(frame, self.kind[~self.dropped])
 
 
-# --- recipes --------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ColumnChoice:
     """Columns that HushTable is given, of those of `history_columns`, and its options."""
 
     columns: tuple[str, ...]
@@ -167,19 +167,20 @@ class Recipe:
         return hushtable_scores(rows, seed, **self.options)
 
 
-def recipe(*columns: str, **options: Any) -> Recipe:
-    return Recipe(columns, options)
+def choice(*columns: str, **options: Any) -> ColumnChoice:
+    return ColumnChoice(columns, options)
 
 
+#: Last readings whose mean has a history, too.
 SMOOTHED = 12
 HISTORY = ("v place", "v change", "v spread", "since")
-RECIPES = {
-    "value": recipe("v"),
-    "value, time=": recipe("v", "at", time="at"),
-    "history": recipe(*HISTORY),
-    "history, value": recipe(*HISTORY, "v"),
-    "history, time=": recipe(*HISTORY, "at", time="at"),
-    "history, mean of 12": recipe(*HISTORY, "mean place", "mean change", "mean spread"),
+CHOICES = {
+    "value": choice("v"),
+    "value, time=": choice("v", "at", time="at"),
+    "history": choice(*HISTORY),
+    "history, value": choice(*HISTORY, "v"),
+    "history, time=": choice(*HISTORY, "at", time="at"),
+    "history, mean of 12": choice(*HISTORY, "mean place", "mean change", "mean spread"),
 }
 
 
@@ -192,10 +193,10 @@ def with_history(frame: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PanelFigure:
-    """Accuracy of a recipe on some panels: means of all, and ROC-AUC by kind of anomaly."""
+    """Accuracy of some columns on some panels: means of all, and ROC-AUC by kind of anomaly."""
 
     panel: str
-    recipe: str
+    columns: str
     auc: float
     ap: float
     by_kind: dict[str, float]
@@ -206,12 +207,15 @@ class PanelFigure:
 
 
 def judge_panels(
-    name: str, panels: Sequence[PlantedPanel], recipes: dict[str, Recipe]
+    name: str, panels: Sequence[PlantedPanel], choices: dict[str, ColumnChoice]
 ) -> list[PanelFigure]:
-    """Judge each recipe by the mean over panels; a panel's place is the seed of its detector."""
+    """Judge each choice of columns by the mean over panels.
+
+    Each panel has a detector of its own, whose seed is the panel's place.
+    """
     histories = [with_history(panel.frame) for panel in panels]
     found = []
-    for title, how in recipes.items():
+    for title, how in choices.items():
         figures: list[dict[str, float]] = []
         for seed, (panel, history) in enumerate(zip(panels, histories, strict=True)):
             scores = how.scores(history, seed)
