@@ -5,8 +5,8 @@ but those of NAB's series are planted, and every method judges the rows that it 
 
 tables      fifteen real tables with contexts of their own, two kinds of planted anomalies, at most
             2,000 rows of a table (see `contexts_tables`, and `contexts_peers` for the methods)
-groups      120 wards of 5 to 640 rows with means, spreads and correlations of their own; 3% of the
-            rows have the behaviour of a row of another ward; ROC-AUC within wards of each size
+groups      120 wards of 5 to 640 rows with means and spreads of their own; 3% of the rows have the
+            behaviour of a row of another ward; ROC-AUC within wards of each size
 many        300 groups of 33 rows and six columns; in 1% of the rows, two columns have the level of
             another group
 noise       diamonds, 50,000 rows, 1% of them swapped: exact counts and their release at epsilon 1,
