@@ -135,6 +135,7 @@ def save(folder, rng, name, rows, columns):
 
 #: Of a case: its module and what is made small there, its arguments, and words that it prints.
 SMALL = {
+    "contexts": (None, {}, "--quick", "within wards of a size"),
     "engines": (reading, {"ROUNDS": 1}, "--rows 20000 --times 2 --rounds 1", "times reading"),
     "expectations": (costs, {"DESIGN_ROWS": (200,), "QUICK_DESIGN_ROWS": (200,),
                              "DESIGN_EPSILONS": (0.1, 3.0)}, "--quick", "Fit on 1 sets"),

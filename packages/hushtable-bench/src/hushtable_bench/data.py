@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.schema import Feature, Schema
-from hushtable.errors import DataError
+from hushtable.errors import DataError, MissingExtraError
 
 #: The environment variable that names the folder.
 VARIABLE = "HUSHTABLE_DATA"
@@ -87,6 +87,22 @@ def find_sets(folder: Path) -> list[Path]:
     if not files:
         raise DataError(f"{folder} holds no .npz file: needs X (n, d) and y (n,) in each")
     return files
+
+
+def fetch(url: str, sha256: str | None) -> Path:
+    """Download a public file to the user's cache, unless it is there; check it by its digest."""
+    try:
+        import pooch
+    except ImportError:
+        raise MissingExtraError("fetching public data sets", "pooch", "bench") from None
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        return Path(pooch.retrieve(url, sha256, path=pooch.os_cache("hushtable")))
+    except (OSError, ValueError) as error:  # no network, or another file than expected
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"{url} cannot be fetched ({reason}): name a folder that has the file with --data"
+        ) from None
 
 
 def load(path: Path) -> LabelledSet:

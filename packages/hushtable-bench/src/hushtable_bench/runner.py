@@ -42,6 +42,7 @@ PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
 #: By name: the module in `hushtable_bench.cases` that has a function of that name.
 CASES = {
     "beyond": "beyond",
+    "contexts": "contexts",
     "databases": "reading",
     "engines": "reading",
     "expectations": "costs",

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from hushtable.errors import DataError, HushTableError, MissingExtraError
-from hushtable_bench.data import LabelledSet, load
+from hushtable.errors import DataError, HushTableError
+from hushtable_bench.data import LabelledSet, fetch, load
 
 #: The paper's figures, and remarks on them.
 PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
@@ -60,9 +60,9 @@ def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
     if folder is not None:
         data = load(folder / f"{which.file}.npz")
     elif which.sha256:
-        data = load(_fetch(f"{_ADBENCH}{which.file}.npz", which.sha256))
+        data = load(fetch(f"{_ADBENCH}{which.file}.npz", which.sha256))
     else:
-        data = kdd99_from_uci(_fetch(_UCI, None))
+        data = kdd99_from_uci(fetch(_UCI, None))
         found = (*data.X.shape, int(data.y.sum()))
         if found != (48_146, 39, 233):
             raise DataError(
@@ -85,22 +85,6 @@ def load_sets(
             except HushTableError as error:
                 left_out[which.name] = str(error)
     return loaded, left_out
-
-
-def _fetch(url: str, sha256: str | None) -> Path:
-    """Download a file to the user's cache, unless it is there."""
-    try:
-        import pooch
-    except ImportError:
-        raise MissingExtraError("fetching public data sets", "pooch", "bench") from None
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        return Path(pooch.retrieve(url, sha256, path=pooch.os_cache("hushtable")))
-    except (OSError, ValueError) as error:  # no network, or another file than expected
-        reason = str(error).splitlines()[0]
-        raise DataError(
-            f"{url} cannot be fetched ({reason}): name a folder that has the file with --data"
-        ) from None
 
 
 #: What KDD Cup 1999 calls user-to-root attacks in its test file.
