@@ -155,7 +155,7 @@ class PanelInjection:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Columns that HushTable is given, of those of `history_columns`, and its options."""
+    """Columns that HushTable is given, of readings and `history_columns`, and its options."""
 
     columns: tuple[str, ...]
     options: dict[str, Any]
@@ -163,7 +163,7 @@ class ColumnChoice:
     def scores(self, history: pd.DataFrame, seed: int) -> Floats:
         """Score readings with their history; columns of one value are left out."""
         rows = history[list(self.columns)]
-        rows = rows.loc[:, rows.nunique() > 1]
+        rows = rows.loc[:, (rows.nunique() > 1) | rows.columns.isin(list(self.options.values()))]
         return hushtable_scores(rows, seed, **self.options)
 
 
@@ -174,13 +174,14 @@ def choice(*columns: str, **options: Any) -> ColumnChoice:
 #: Last readings whose mean has a history, too.
 SMOOTHED = 12
 HISTORY = ("v place", "v change", "v spread", "since")
+BY_ENTITY = {"time": "at", "entity": "entity"}
 CHOICES = {
     "value": choice("v"),
     "value, time=": choice("v", "at", time="at"),
-    "history": choice(*HISTORY),
-    "history, value": choice(*HISTORY, "v"),
-    "history, time=": choice(*HISTORY, "at", time="at"),
-    "history, mean of 12": choice(*HISTORY, "mean place", "mean change", "mean spread"),
+    "columns of history": choice(*HISTORY),
+    "entity=": choice("entity", "at", "v", **BY_ENTITY),
+    "entity=, context hour": choice("entity", "at", "v", **BY_ENTITY, context="hour"),
+    "entity=, mean of 12": choice("entity", "at", "v", "mean", **BY_ENTITY),
 }
 
 

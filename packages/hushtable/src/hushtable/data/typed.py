@@ -353,30 +353,58 @@ def with_history(
     gone = (*values, reading.entity)
     kept = list(reader.keep) or [name for name in gone if name in keep]
     others = [name for name in names if name not in {*kept, *gone}]
-    columns = (*others, *derived, *kept)
+    small = _is_small(reader)
 
     def read() -> Iterator[Batch]:
         start, own = 0, before.copy()
-        small = reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE
-        small |= reader.source == "the data"  # in memory already
         for batch in _together(rows) if small else rows.read():
             there = dict(zip(names, _columns(batch), strict=True))
-            place = _place(reader, start)
-            seconds, clock = _times(there[reading.time], reading, reader.unasked, place)
-            numbers = [finite(there[value], value, place) for value in values]
-            found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
-            new = [as_column(np.ascontiguousarray(x)) for x in found.T]
-            arrays = [*(there[n] for n in others), *new, *(there[n] for n in kept)]
-            added_to = pa.RecordBatch.from_arrays(arrays, list(columns))
-            for some in slices(len(batch), len(columns)):
-                yield added_to.slice(some.start, some.stop - some.start)
+            new = _history(own, there, reading, values, _place(reader, start))
+            there = {n: there[n] for n in others} | new | {n: there[n] for n in kept}
+            whole = pa.RecordBatch.from_arrays(list(there.values()), list(there))
+            for some in slices(len(batch), len(there)):
+                yield whole.slice(some.start, some.stop - some.start)
             start += len(batch)
         before.after = own
 
+    columns = (*others, *derived, *kept)
     return replace(
-        reader, names=columns, n_columns=len(columns), read=read, project=None, files=(),
-        numeric=False, entity=reading.entity,
+        reader, names=columns, n_columns=len(columns), read=_once(read) if small else read,
+        project=None, files=(), numeric=False, entity=reading.entity,
     )  # fmt: skip
+
+
+def _is_small(reader: Reader) -> bool:
+    """Whether all rows are looked at together, once: those of small files, and in memory."""
+    in_memory = reader.source == "the data"
+    return in_memory or (reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE)
+
+
+def _once(read: Callable[[], Iterator[Batch]]) -> Callable[[], Iterator[Batch]]:
+    """Return a ``read`` that keeps the rows for the next passes."""
+    kept: list[list[Batch]] = []
+
+    def read_once() -> Iterator[Batch]:
+        if not kept:
+            kept.append(list(read()))
+        return iter(kept[0])
+
+    return read_once
+
+
+def _history(
+    own: History,
+    there: dict[str, Any],
+    reading: Reading,
+    values: Sequence[str],
+    place: Callable[[int], str],
+) -> dict[str, pa.Array]:
+    """Return the columns of a history for some rows, which are then part of it."""
+    seconds, clock = _times(there[reading.time], reading, None, place)
+    numbers = [finite(there[value], value, place) for value in values]
+    found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
+    columns = (as_column(np.ascontiguousarray(x)) for x in found.T)
+    return dict(zip(history_names(values), columns, strict=True))
 
 
 def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> None:
