@@ -128,7 +128,7 @@ def test_windows_of_a_series_are_its_anomalies(tmp_path):
     assert name == "a.csv"
     assert np.flatnonzero(series.unusual).tolist() == [3, 4, 5, 6]
     history = contexts_panels.with_history(series.frame)
-    assert contexts_panels.CHOICES["history"].scores(history, 0).shape == (60,)
+    assert contexts_panels.CHOICES["columns of history"].scores(history, 0).shape == (60,)
 
 
 def test_targets_are_held_only_by_full_runs(monkeypatch, capsys):

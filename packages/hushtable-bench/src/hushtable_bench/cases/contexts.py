@@ -431,7 +431,7 @@ def measure_panels(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) ->
 def contexts(
     run: CaseRun, *, data: Path | None = None, seeds: int = 3, quick: bool = False
 ) -> None:
-    """Look for what is unusual for its context: five minutes; --quick, small rows in seconds.
+    """Look for what is unusual for its context: ten minutes; --quick, small rows in seconds.
 
     Files of seaborn-data and NAB are looked for in FOLDER/seaborn-data and FOLDER/NAB of --data,
     and fetched once if they are not there; --quick needs none. Methods and tables whose library is
