@@ -232,6 +232,19 @@ def test_under_a_public_plan_the_entity_has_to_be_the_person():
         Sketch.from_data(plan, read(rows, **NAMES), attended=False)
 
 
+def test_the_command_line_refuses_it_too(run, tmp_path):
+    plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
+    plan.save(tmp_path / "plan.hush")
+    readings().dropna(subset="patient").to_csv(tmp_path / "rows.csv", index=False)
+    sketch = ["sketch", tmp_path / "rows.csv", "--plan", tmp_path / "plan.hush", "--time", "at"]
+    sketch += ["--entity", "patient", "-o", tmp_path / "out.hush"]
+    refused = run(*sketch)
+    assert refused.code == 1
+    assert "no person is named" in refused.err.replace("\n", " ")
+    assert not (tmp_path / "out.hush").exists()
+    assert run(*sketch, "--person", "patient").code == 0
+
+
 def test_a_person_more_or_less_changes_at_most_their_rows():
     """The canary: an extreme person among others, counted with and without."""
     plan = Plan.draw(schema(), epsilon=1.0, expected_rows=5000, random_state=0)
@@ -307,6 +320,14 @@ def test_watch_keeps_its_history_if_a_file_fails(watch):
     assert "older than the last one before it" in failed[0]["error"]
     (watch.folder / "in" / "b.csv").unlink()
     assert_lowest(watch, watch("c.csv", watch.frame[800:]), slice(800, None))
+
+
+def test_a_file_that_has_the_columns_already_leaves_the_history_as_it_was(watch):
+    watch("a.csv", watch.frame[:800])
+    made = history_columns(watch.frame[:50], **NAMES, values=["pulse", "heat"])
+    made.to_csv(watch.folder / "in" / "b.csv", index=False)
+    facts = watch("c.csv", watch.frame[800:])
+    assert_lowest(watch, facts, np.r_[:50, 800 : len(watch.frame)])
 
 
 def test_a_folder_of_another_history_is_refused(watch, run, tmp_path):

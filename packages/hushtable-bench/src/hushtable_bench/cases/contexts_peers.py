@@ -239,7 +239,7 @@ METHODS: dict[str, ContextMethod] = {
 def available_methods() -> dict[str, ContextMethod]:
     """Return the methods whose library is installed; say which are not."""
     try:
-        import quantile_forest  # noqa: F401
+        import quantile_forest  # noqa: F401 # whether it is there
     except ImportError as error:
         progress(f"without {QCAD}: {error} (pip install quantile-forest)")
         return {name: method for name, method in METHODS.items() if name != QCAD}

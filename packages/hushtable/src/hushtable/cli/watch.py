@@ -198,7 +198,8 @@ class WatchRun:
             return False
         self.search, self.parts[name] = search, part
         if self._history is not None:
-            self._history = self._history.after
+            # A file that has the columns already leaves none.
+            self._history = self._history.after or self._history
         if counted is not None:
             self._counted += counted
         return True
