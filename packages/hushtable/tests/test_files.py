@@ -491,8 +491,12 @@ def test_a_manifest_of_too_many_values(sketch_file, monkeypatch):
 @pytest.mark.parametrize(
     "hidden", ['"k\\u0069nd":"message"', '"kind" :"message"', '"kind":"messag\\u0065"']
 )
-def test_no_file_hides_its_kind_from_the_bound(tmp_path, hidden):
-    """The bound of a kind holds before anything is parsed, so its kind has to stand there."""
+def test_no_file_hides_its_kind_from_the_bound(tmp_path, monkeypatch, hidden):
+    """The bound of a kind holds before anything is parsed, so its kind has to stand there.
+
+    Also where the package that registers the kind has not been loaded yet.
+    """
+    monkeypatch.delitem(files.KINDS, "message", raising=False)
     text = f'{{"arrays":{{}},"digest":"",{hidden},"plan":{{"kind":"plan"}},"protocol":1}}'
     path = tmp_path / "a.hush"
     path.write_bytes(safetensors.numpy.save({}, metadata={"hushtable": text}))

@@ -133,9 +133,12 @@ def _parse(
         manifest = manifest if text.isascii() else _decoded(manifest)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(manifest, dict) or manifest.get("kind") in [*(bounds.keys() - found)]:
+    if not isinstance(manifest, dict):
         return None
-    return manifest
+    # That of a package which is not loaded yet has to stand in the text, too.
+    kind = manifest.get("kind")
+    hidden = isinstance(kind, str) and f'"kind":"{kind}"'.encode() not in text
+    return None if hidden else manifest
 
 
 def names_kind(text: bytes, kind: str) -> bool:
