@@ -136,8 +136,8 @@ def _parse(
     if not isinstance(manifest, dict):
         return None
     # That of a package which is not loaded yet has to stand in the text, too.
-    kind = manifest.get("kind")
-    hidden = isinstance(kind, str) and f'"kind":"{kind}"'.encode() not in text
+    named = manifest.get("kind")
+    hidden = isinstance(named, str) and f'"kind":"{named}"'.encode() not in text
     return None if hidden else manifest
 
 
