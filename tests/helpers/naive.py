@@ -86,7 +86,8 @@ def contextual_cells(plan, row):
         contexts = [code(plan.schema.features[family.own - 1], row[family.own - 1])]
         contexts *= len(behaviours)
     else:
-        contexts = parts("context_", family.contexts)
+        drawn = parts("context_", family.contexts)
+        contexts = [drawn[t // family.shared] for t in range(len(behaviours))]
     size = family.contexts * family.cells
     return [
         t * size + context * family.cells + behaviour

@@ -2,6 +2,7 @@
 
 import itertools
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,15 @@ def plans(draw):
     names = draw(st.lists(st.sampled_from(varying), min_size=1, unique=True))
     names = names[: len(schema) - 1]
     layout, seed = draw(st.sampled_from(LAYOUTS)), draw(st.integers(0, 99))
-    return Plan.draw(schema, random_state=seed, context=names, **layout), rows
+    plan = Plan.draw(schema, random_state=seed, context=names, **layout)
+    if not plan.family.own and draw(
+        st.booleans()
+    ):  # two tables share a context, the last has its own
+        fewer = -(-plan.family.n_tables // 2)
+        other = Plan.draw(schema, random_state=seed, context=names, **layout | {"n_tables": fewer})
+        family = Contextual.paired(plan.family.behaviour, other.family.context, 0, 0)
+        plan = replace(plan, family=family)
+    return plan, rows
 
 
 @pytest.fixture(scope="module")

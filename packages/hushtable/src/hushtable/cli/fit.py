@@ -177,7 +177,7 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
     return {
         "detector": type(model).__name__,
         "rows": n_rows,
-        "features": len(plan.schema),
+        "features": len(plan.schema.of_rows),
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
         "offset": model.offset_,
@@ -190,7 +190,8 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
 
 
 def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block]:
-    schema = model.plan_.schema
+    schema, differences = model.plan_.schema.of_rows, model.plan_.schema.differences
+    of_rows = values_of_rows(model.plan_.schema)
     n_texts = len(schema.categorical_names)
     yield (
         f"Fitted {facts['detector']} to {facts['rows']:,} rows: {facts['tables']:,} tables, "
@@ -200,12 +201,16 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
     yield f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical."
     if model.plan_.context:
         yield f"Rows are compared within their context: {first_names(model.plan_.context)}."
+    if differences is not None:
+        n = len(differences.columns)
+        columns = "1 column is" if n == 1 else f"{n:,} columns are"
+        yield f"{columns} compared with what it predicts, too."
     yield f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers."
     yield from tally_blocks(schema, model.sketch_.tally, facts["rows"])
     yield f"Wrote {target}."
     yield Paragraph([
-        shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts.")
-        if values_of_rows(schema)
+        shown(f"It holds values of your rows: {of_rows}; and exact counts.")
+        if of_rows
         else "Its ranges are public. It holds exact counts of your rows.",
         "What is usual in each column is in it, too: quantiles, and shares of categories.",
         "Keep it where the rows are.",

@@ -131,10 +131,11 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
-    """Return missing and outside counts of the features that have some."""
+    """Return missing and outside counts of the columns that have some."""
+    names = schema.of_rows.names
     return {
         name: {"missing": int(missing), "outside": int(outside)}
-        for name, (missing, outside) in zip(schema.names, counts, strict=True)
+        for name, (missing, outside) in zip(names, counts[: len(names)], strict=True)
         if missing or outside
     }
 

@@ -135,7 +135,7 @@ def numbers_of(batch: Any, columns: Sequence[int], names: Sequence[str], start: 
         X = batch[:, list(columns)].astype(np.float64)
     else:
         parts = [as_numbers(batch.column(j), names[j], start) for j in columns]
-        X = np.stack(parts, axis=1).astype(np.float64)
+        X = np.stack(parts).astype(np.float64, copy=False).T
     if np.isinf(X).any():
         row, k = (int(place[0]) for place in np.nonzero(np.isinf(X)))
         raise infinite(names[columns[k]], start + row)

@@ -3,15 +3,17 @@
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from numbers import Rational, Real
 from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import entries, is_text
+from hushtable.data.differences import FAR, Differences
 from hushtable.data.relations import Relations
 from hushtable.display import Displayed
 from hushtable.errors import PlanError
@@ -210,6 +212,9 @@ class Schema(Displayed):
     relations : Relations, optional
         Columns of numbers that are judged by what the others leave of them. They are read off rows,
         so a schema with them is not public.
+    differences : Differences, optional
+        What the context predicts of columns of numbers: the last features are the differences from
+        that. They are read off rows, too. See `with_differences`.
 
     Examples
     --------
@@ -224,6 +229,7 @@ class Schema(Displayed):
     named: bool = True
     paid: tuple[Spent, ...] = ()
     relations: Relations | None = None
+    differences: Differences | None = None
 
     def __post_init__(self) -> None:
         features = tuple(self.features) if isinstance(self.features, Iterable) else ()
@@ -237,6 +243,8 @@ class Schema(Displayed):
             raise PlanError(f"feature {twice!r} is listed twice: rename one of the columns")
         if self.relations is not None:
             self._check_relations(self.relations)
+        if self.differences is not None:
+            self._check_differences(self.differences)
 
     def _check_relations(self, relations: Relations) -> None:
         if self.public:
@@ -244,6 +252,34 @@ class Schema(Displayed):
         kinds = [feature.kind for feature in self.features]
         if any(j >= len(kinds) or kinds[j] != "numeric" for j in relations.columns):
             raise PlanError("relations: are of columns of numbers only")
+
+    def _check_differences(self, differences: Differences) -> None:
+        if self.public:
+            raise PlanError("a schema with differences, which are read off rows, is not public")
+        n = len(self.features) - len(differences.columns)
+        columns, added = self.features[: max(n, 0)], self.features[max(n, 0) :]
+        places = {*differences.context, *differences.columns}
+        inside = n > 0 and max(places) < n and not {*differences.context} & {*differences.columns}
+        numbers = inside and all(columns[j].kind == "numeric" for j in differences.columns)
+        if not numbers or added != _features_of(differences, columns):
+            raise PlanError("differences: are of columns of numbers, and the last features")
+        for place, points in zip(differences.context, differences.points, strict=True):
+            if isinstance(next(iter(points), ""), str) != (columns[place].kind != "numeric"):
+                raise PlanError("differences: a context has points of another kind than its column")
+
+    def with_differences(self, differences: Differences) -> "Schema":
+        """Return the schema with a feature for each of the differences, after all others."""
+        added = _features_of(differences, self.features)
+        features = self.features + added
+        return replace(self, features=features, public=False, differences=differences)
+
+    @cached_property
+    def of_rows(self) -> "Schema":
+        """The schema of what rows have as columns: without the differences."""
+        if self.differences is None:
+            return self
+        columns = self.features[: len(self.features) - len(self.differences.columns)]
+        return replace(self, features=columns, differences=None)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -283,18 +319,24 @@ class Schema(Displayed):
         }
         if self.relations is not None:
             content["relations"] = self.relations.to_dict()
+        if self.differences is not None:
+            content["differences"] = self.differences.to_dict()
         return content | ({"paid": [spent.to_dict() for spent in self.paid]} if self.paid else {})
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Schema":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         needed = {"features": list, "public": bool, "named": bool}
-        entries(content, "a schema", needed, {"paid": list, "relations": dict})
+        optional = {"paid": list, "relations": dict, "differences": dict}
+        entries(content, "a schema", needed, optional)
         features = tuple(Feature.from_dict(feature) for feature in content["features"])
         paid = tuple(Spent.from_dict(spent) for spent in content.get("paid", ()))
         found = content.get("relations")
         relations = None if found is None else Relations.from_dict(found)
-        return cls(features, content["public"], content["named"], paid, relations)
+        found = content.get("differences")
+        differences = None if found is None else Differences.from_dict(found)
+        public, named = content["public"], content["named"]
+        return cls(features, public, named, paid, relations, differences)
 
     @classmethod
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":
@@ -323,6 +365,12 @@ class Schema(Displayed):
             raise PlanError(f"{path}: not a TOML file of a schema: {error}") from None
         except RecursionError:
             raise PlanError(f"{path}: nested too deeply: needs one [[feature]] a column") from None
+
+
+def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[Feature, ...]:
+    """Return the features of differences, in usual sizes of these: a missing one is as usual."""
+    names = differences.names([feature.name for feature in columns])
+    return tuple(Feature.numeric(n, low=-FAR, high=FAR, unit="sd", neutral=True) for n in names)
 
 
 def _twice(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.calendar import PARTS, by_clock, parts_of, says_zone, sources, zone_doubt
 from hushtable.data.columns import as_column, as_numbers, integer_too_large, is_text
+from hushtable.data.differences import with_differences
 from hushtable.data.history import (
     History,
     check_named,
@@ -79,6 +80,9 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
+    if schema.differences is not None and getattr(X, "differences", None) != schema.differences:
+        X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
+        return with_differences(X, schema.differences, schema.of_rows.names)
     reading = reading or Reading()
     needed = sources([*schema.names, *keep], reading) if schema.named else ()
     unasked = None if attended else Unasked(needed)

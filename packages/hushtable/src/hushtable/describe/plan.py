@@ -31,6 +31,10 @@ def texts_of_rows(schema: Schema) -> dict[str, int]:
     return {f.name: len(f.categories) for f in schema.features if f.kind == "categorical"}
 
 
+def _columns(n: int) -> str:
+    return "1 column" if n == 1 else f"{n:,} columns"
+
+
 def values_of_rows(schema: Schema, most: int = 20) -> str:
     """Return which values of rows a schema holds, in words; empty if it is public."""
     if schema.public:
@@ -41,9 +45,11 @@ def values_of_rows(schema: Schema, most: int = 20) -> str:
         named = [f"{name} ({n:,})" for name, n in texts.items()]
         more = f" and {len(named) - most:,} more columns" if len(named) > most else ""
         parts.append(f"texts of {', '.join(named[:most])}{more}")
-    if numeric := len(schema) - len(texts):
-        columns = "1 column" if numeric == 1 else f"{numeric:,} columns"
-        parts.append(f"the lowest and highest value of {columns}")
+    if numeric := len(schema.of_rows) - len(texts):
+        parts.append(f"the lowest and highest value of {_columns(numeric)}")
+    if schema.differences is not None:
+        predicted = _columns(len(schema.differences.columns))
+        parts.append(f"quantiles of the context, and what it predicts of {predicted}")
     return ", and ".join(parts)
 
 

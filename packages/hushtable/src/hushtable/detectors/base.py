@@ -176,7 +176,7 @@ class TableDetector(FittedTables, ABC):
         plain = not inferred.reading.entity
         return inferred.schema if plain else without_parts(inferred.schema, ())
 
-    def _related(self, schema: Schema, reader: Reader, weights: Any) -> Schema:
+    def _related(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Schema:
         """Return the schema with what binds its columns, where this detector looks at that."""
         return schema
 
@@ -210,7 +210,8 @@ class TableDetector(FittedTables, ABC):
             )
         self.reading_ = inferred.reading
         reader = open_rows(replace(reader, reading=None), schema, self.reading_)
-        schema = self._related(schema, reader, weights)
+        schema = self._related(schema, reader, weights, n_rows)
+        reader = open_rows(reader, schema, self.reading_)
         self._rng = generator(self.random_state)
         drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)

@@ -379,7 +379,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         """
         reader = self._open(X)
         shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
-        found: Floats = self._output(shares, X, "", self.plan_.schema.names)
+        found: Floats = self._output(shares, X, "", self.plan_.schema.of_rows.names)
         return found
 
     def importances(self, X: Any) -> Floats:
@@ -561,9 +561,9 @@ class FittedTables(OutlierMixin, BaseEstimator):
         return open_rows(reader, self.plan_.schema, self.reading_, keep)
 
     def _set_columns(self, schema: Schema) -> None:
-        self.n_features_in_ = len(schema)
+        self.n_features_in_ = len(schema.of_rows)
         if schema.named:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
+            self.feature_names_in_ = np.array(schema.of_rows.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

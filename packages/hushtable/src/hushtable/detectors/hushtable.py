@@ -12,6 +12,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch
 from hushtable.data.calendar import without_parts
+from hushtable.data.differences import Rows, learned_differences
 from hushtable.data.readers import Reader
 from hushtable.data.relations import learned_relations
 from hushtable.data.schema import Schema
@@ -21,6 +22,7 @@ from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
+from hushtable.plans.families import context_columns
 from hushtable.plans.plan import Plan
 
 #: Share of the width of a range by which it is widened on both sides, for novelty.
@@ -205,7 +207,12 @@ class HushTable(TableDetector):
             schema = without_parts(schema, self._contexts)
         return schema.widened(WIDER) if self.novelty else schema
 
-    def _related(self, schema: Schema, reader: Reader, weights: Any) -> Schema:
+    def _related(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Schema:
+        def rows() -> Iterator[tuple[Any, Weights | None]]:
+            return ((b, w) for part in numbered(reader, weights) for _, b, w in part)
+
+        if self.context is not None:
+            return _with_differences(schema, self._contexts, rows, n_rows)
         if not self.relations:
             return schema
         features = schema.features
@@ -218,10 +225,6 @@ class HushTable(TableDetector):
         ends = np.array([(features[j].low, features[j].high) for j in columns])
         scale = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2.0
         wider = WIDER if self.novelty else 0.0
-
-        def rows() -> Iterator[tuple[Any, Weights | None]]:
-            return ((b, w) for part in numbered(reader, weights) for _, b, w in part)
-
         relations = learned_relations(rows, columns, schema.names, scale, wider)
         return replace(schema, public=False, relations=relations)
 
@@ -255,6 +258,18 @@ class HushTable(TableDetector):
 
 #: Rows of a context that there have to be on average, for a comparison with it to say anything.
 _ROWS_OF_CONTEXT = 2
+
+
+def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: int) -> Schema:
+    """Return the schema with differences from what a context predicts that will be drawn."""
+    inside = context_columns(schema, names)
+    context, others = np.flatnonzero(inside).tolist(), np.flatnonzero(~inside).tolist()
+    categorical = [feature.kind != "numeric" for feature in schema.features]
+    columns = [j for j in others if not categorical[j] and not schema.features[j].constant]
+    if not columns or (len(context) == 1 and categorical[context[0]]):
+        return schema
+    found = learned_differences(rows, n_rows, context, columns, schema.names, categorical)
+    return schema if found is None else schema.with_differences(found)
 
 
 def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int) -> None:

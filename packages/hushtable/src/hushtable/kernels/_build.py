@@ -23,6 +23,7 @@ _WEIGHED = f"{_INTS}, {_INTS}"  # weights, counts
 _PAIRS = f"{_INTS}, {_INTS}, {_INTS}"  # rows, tables, counts
 _PARTS = f"UniTuple({_INTS}, 3)"
 _X = tuple(f"float{bits}[{layout}]" for bits in (32, 64) for layout in ("::1, :", ":, ::1", ":, :"))
+_TABLE = "float64[:, ::1]"
 _WORDS = "uint64[:, ::1]", "uint64[:, :]"
 _FOLDED = "none", "uint8[::1]"
 _FUNCTIONS = tuple(
@@ -37,7 +38,7 @@ _COMPARED = tuple(f"{_CODES}, {functions}" for functions in _FUNCTIONS) + tuple(
 )
 #: Functions of a behaviour, which are folded as a rule, and of a context, or none.
 _PAIRED = tuple(f"{_FUNCTIONS[1]}, {context}" for context in (_FUNCTIONS[1], "none"))
-_PLACE = "UniTuple(int64, 3)"
+_PLACE = "UniTuple(int64, 4)"
 _REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
 _U = "uint32[::1]"
 _GRID = f"Tuple(({_INTS}, {_INTS}, {_U}, {_U}, {_U}, uint8[::1], uint32[:, ::1], int64))"
@@ -48,6 +49,10 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "encode": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "encode_wide": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "take_rows": (f"{_CODES}, {_INTS}, {_CODES}", ("",)),
+    "take_differences": (
+        f"{_TABLE}, int64[:, ::1], {_TABLE}, {_TABLE}, {_FLOATS}, {_TABLE}",
+        ("",),
+    ),
     "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
     "count_numbers_equi_width": (
         f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}, {_WEIGHED}, int64[:, ::1]",
@@ -65,9 +70,9 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{_CODES}, {{}}, {_REACHABLE}, {_FLOATS}, {_FLOATS}, float64[:, ::1], {_FLOATS}",
         (*(f"{one}, none, none" for one in _FUNCTIONS), *(f"{one}, {_PLACE}" for one in _PAIRED)),
     ),
-    "count_contextual": (f"{_CODES}, {{}}, int64, int64, int64, {_WEIGHED}", _PAIRED),
-    "count_pairs_contextual": (f"{_CODES}, {{}}, int64, int64, int64, {_PAIRS}", _PAIRED),
-    "sum_contextual": (f"{_CODES}, {{}}, int64, int64, int64, {_FLOATS}, {_FLOATS}", _PAIRED),
+    "count_contextual": (f"{_CODES}, {{}}, {_PLACE}, {_WEIGHED}", _PAIRED),
+    "count_pairs_contextual": (f"{_CODES}, {{}}, {_PLACE}, {_PAIRS}", _PAIRED),
+    "sum_contextual": (f"{_CODES}, {{}}, {_PLACE}, {_FLOATS}, {_FLOATS}", _PAIRED),
     "count_subspace_grid": (f"{_CODES}, {_GRID}, {_WEIGHED}", ("",)),
     "count_pairs_subspace_grid": (f"{_CODES}, {_GRID}, {_PAIRS}", ("",)),
     "sum_subspace_grid": (f"{_CODES}, {_GRID}, {_FLOATS}, {_FLOATS}", ("",)),

@@ -53,17 +53,18 @@ def _first_cell(t, offsets, place):
     """Return the first cell of a table; with contexts, its first pair."""
     if place is None:
         return offsets[t]
-    return t * place[2]
+    return t * place[3]
 
 
 @inlined
 def _contexts(t, start, stop, codes, context, place, scratch, begins):
     """Write where the cells of each row's context begin in the table; nothing without contexts."""
     if place is not None:
-        upper, planes = scratch
-        context_cells(t, start, stop, codes, context, place[0], upper, planes, begins)
-        for i in range(stop - start):
-            begins[i] = np.uint16(begins[i] * np.uint16(place[1]))
+        (own, shared, width, _), (upper, planes) = place, scratch
+        if t % shared == 0:  # else those of the table before
+            context_cells(t // shared, start, stop, codes, context, own, upper, planes, begins)
+            for i in range(stop - start):
+                begins[i] = np.uint16(begins[i] * np.uint16(width))
 
 
 @inlined
@@ -124,8 +125,8 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
     code are ``bits[g]``, and which can be ``patterns[at[g]..at[g + 1]]``, or, where there are
     none, one bit that can be flipped. ``gains`` (n, d) and ``totals`` (n,) float64.
 
-    ``context`` and ``place`` are None; or those of `count_contextual`, ``place`` being (own, width,
-    size): ``functions`` are then those of the behaviour, and the context stays.
+    ``context`` and ``place`` are None; or those of `count_contextual`: ``functions`` are then those
+    of the behaviour, and the context stays.
     """
     n, d, first, offsets = codes.shape[1], gains.shape[1], functions[0], functions[6]
     groups, feature, bits, at, patterns = reachable

@@ -314,66 +314,73 @@ def context_cells(t, start, stop, codes, context, own, upper, planes, cells):
 
 
 @inlined
-def _pair_cells(t, start, stop, codes, behaviour, context, own, width, scratch, cells):
-    """Write the cell of table ``t``, counted from the table's first, for each row of a block."""
-    upper, planes, contexts = scratch
-    context_cells(t, start, stop, codes, context, own, upper, planes, contexts)
+def _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells):
+    """Write the cell of table ``t``, counted from the table's first, for each row of a block.
+
+    Tables that share a context come one after another: ``contexts`` holds that of the last one.
+    """
+    (behaviour, context), (own, shared, width, _), (upper, planes) = functions, place, scratch
+    if t % shared == 0:
+        drawn = t // shared
+        context_cells(drawn, start, stop, codes, context, own, upper, planes, contexts)
+        for i in range(stop - start):
+            contexts[i] = np.uint16(contexts[i] * np.uint16(width))
     _random_feature_cells(t, start, stop, codes, behaviour, behaviour[5], upper, planes, cells)
     for i in range(stop - start):
-        cells[i] = np.uint16(np.uint16(contexts[i] * np.uint16(width)) + cells[i])
+        cells[i] = np.uint16(contexts[i] + cells[i])
 
 
 @inlined
-def _pair_cell(i, t, codes, behaviour, context, own, width):
+def _pair_cell(i, t, codes, behaviour, context, place):
     """Return the cell of row ``i`` in table ``t``, counted from the table's first."""
+    own, shared, width, _ = place
     cell = np.int64(_cell_of_row(i, t, codes, behaviour))
     if context is None:
         return np.int64(codes[own, i]) * width + cell
-    return np.int64(_cell_of_row(i, t, codes, context)) * width + cell
+    return np.int64(_cell_of_row(i, t // shared, codes, context)) * width + cell
 
 
 @kernel
-def count_contextual(codes, behaviour, context, own, width, size, weights, counts):
+def count_contextual(codes, behaviour, context, place, weights, counts):
     """Count rows into the cells of every table of a Contextual family.
 
     ``behaviour`` and ``context`` are hash functions, as those of `count_random_feature`;
-    ``context`` may be None: see `context_cells`. Each of ``size`` cells of a table is one of
-    ``width`` cells of the behaviour within a context. ``weights`` (n,) int64, or empty for one
-    each. ``counts`` int64.
+    ``context`` may be None: see `context_cells`. ``place`` is (own, shared, width, size): so many
+    tables share a context, and each of ``size`` cells of a table is one of ``width`` cells of the
+    behaviour within a context. ``weights`` (n,) int64, or empty for one each. ``counts`` int64.
     """
-    n = codes.shape[1]
-    scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8), np.empty(BLOCK, np.uint16)
-    cells = np.empty(BLOCK, np.uint16)
+    n, functions, size = codes.shape[1], (behaviour, context), place[3]
+    scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
+    contexts, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         for t in range(len(behaviour[0]) - 1):
-            _pair_cells(t, start, stop, codes, behaviour, context, own, width, scratch, cells)
+            _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells)
             add(cells, stop - start, weights, start, t * size, counts)
 
 
 @kernel
-def count_pairs_contextual(
-    codes, behaviour, context, own, width, size, pair_row, pair_table, counts
-):
+def count_pairs_contextual(codes, behaviour, context, place, pair_row, pair_table, counts):
     """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    size = place[3]
     for p in range(len(pair_row)):
         t = pair_table[p]
-        cell = _pair_cell(pair_row[p], t, codes, behaviour, context, own, width)
+        cell = _pair_cell(pair_row[p], t, codes, behaviour, context, place)
         counts[t * size + cell] += 1
 
 
 @kernel
-def sum_contextual(codes, behaviour, context, own, width, size, values, totals):
+def sum_contextual(codes, behaviour, context, place, values, totals):
     """Write into ``totals`` (n,) the sum over the tables of ``values`` at each row's cell."""
-    n = codes.shape[1]
-    scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8), np.empty(BLOCK, np.uint16)
-    cells = np.empty(BLOCK, np.uint16)
+    n, functions, size = codes.shape[1], (behaviour, context), place[3]
+    scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
+    contexts, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
     total = np.empty(BLOCK, np.float64)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         total[:] = 0.0
         for t in range(len(behaviour[0]) - 1):
-            _pair_cells(t, start, stop, codes, behaviour, context, own, width, scratch, cells)
+            _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells)
             table = values[t * size : (t + 1) * size]
             for i in range(stop - start):
                 total[i] += table[cells[i]]

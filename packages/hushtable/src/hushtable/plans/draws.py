@@ -323,7 +323,8 @@ def draw_hushtable(
     behaviour = _refined(schema, rng, depth, profile, _weights_of(profile, ~inside), cells)
     most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
     own = _own_cells(schema, inside, most if noisy or n_contexts < CONTEXTS else MAX_CELLS // cells)
-    drawn = None if own else _drawn_context(schema, rng, m, profile, inside, most)
+    drawn_contexts = m if schema.differences is None else -(-m // SHARED)
+    drawn = None if own else _drawn_context(schema, rng, drawn_contexts, profile, inside, most)
     return Contextual.paired(behaviour, drawn, own, margin)
 
 
@@ -345,6 +346,9 @@ def _refined(
 #: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.
 #: Measured: see docs/context.md.
 CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
+#: Tables that share a drawn context, where differences from what it predicts are features.
+#: Measured: see docs/context.md.
+SHARED = 4
 #: Tables for counts of pairs that will have noise, and contexts of each. Measured: see
 #: docs/context.md.
 PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}

@@ -102,13 +102,13 @@ class Explainer:
     """
 
     def __init__(self, scorer: Scorer) -> None:
-        self._scorer = scorer
+        self._scorer, self._schema = scorer, scorer.plan.schema
         family = scorer.plan.family
         self._gains = family.gaining(scorer.values, rare_below(scorer))
         can_gain = self._gains.features
         sharing = can_gain if can_gain.any() else np.ones_like(can_gain)
-        self.equal = sharing / sharing.sum()
-        self._ones = np.ones(len(sharing))
+        self.equal = self._of_columns(sharing / sharing.sum())
+        self._ones = np.ones(len(self.equal))
         self.typical = float(scorer.histogram_means().mean())
 
     def explain(self, X: Any, *, n_jobs: int | None = None) -> Floats:
@@ -202,6 +202,7 @@ class Explainer:
         start, rows, _ = item
         codes = self._scorer.encode(item)
         totals, shares = self._gains(codes)
+        shares = self._of_columns(shares)
         n_tables = self._scorer.plan.family.n_tables
         scores = totals / n_tables
         # Exact, in whatever order BLAS adds: values of cells are multiples of 2**-20.
@@ -221,6 +222,17 @@ class Explainer:
             part = np.divide(outside.beyond, total, out=np.zeros(len(total)), where=total > 0.0)
             shares[outside.rows, outside.features] += part * lost[outside.rows]
         return Explained(start, rows, scores, shares, codes)
+
+    def _of_columns(self, shares: Floats) -> Floats:
+        """Return shares (..., d) of the columns, given those of all features.
+
+        What a column's difference from what the context predicts gains is the column's.
+        """
+        differences, d = self._schema.differences, len(self._schema.of_rows)
+        if differences is None:
+            return shares
+        shares[..., differences.columns] += shares[..., d:]
+        return np.ascontiguousarray(shares[..., :d])
 
 
 def rare_below(scorer: Scorer) -> Floats:

@@ -1,7 +1,8 @@
 """Reasons why rows score low: the features with the largest shares, in words."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,26 @@ from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, taken
+from hushtable.data.relations import Relations, numbers_of
 from hushtable.data.schema import value_words
 from hushtable.plans.families import WEIGHT, Contextual
+from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import (
-    RowPhrases,
     Usual,
+    UsualValues,
     ValuePhrase,
     cell,
     describe_cell,
     describe_value,
+    describe_within,
+    number_text,
     plain_type,
     read_value,
+    with_name,
 )
 
 #: Below how many times as much, and how to say it.
@@ -148,6 +154,76 @@ def worth_a_word(reasons: list[Reason]) -> list[Reason]:
     return [r for r in reasons if r.share >= WORTH_A_WORD * reasons[0].share]
 
 
+#: Standard deviations of a residual beyond which its value is high or low beside the other columns.
+_FAR = 2.0
+#: Columns of a context that are named.
+_NAMED = 2
+
+
+class RowPhrases:
+    """Puts values of rows in words, beside what is usual: in the row's context, or anywhere."""
+
+    def __init__(self, plan: Plan, usual: Usual | None) -> None:
+        self._features, self._usual = plan.schema.features, usual
+        names, self._relations = plan.schema.names, plan.schema.relations
+        self._differences, self._columns = plan.schema.differences, plan.schema.of_rows.names
+        self._context = names.index(plan.context[0]) if usual and usual.within else None
+
+    def of(self, rows: Batch, i: int, j: int) -> ValuePhrase:
+        """Return the value of column j in row i of some rows, in words."""
+        feature, one = self._features[j], cell(rows, j, i)
+        if self._relations is not None and j in self._relations.columns:
+            return self._beside_others(self._relations, rows, i, j)
+        if (phrase := self._beside_predicted(rows, i, j)) is not None:
+            return phrase
+        usual = self._usual_of(j)
+        if self._usual is not None and self._context is not None and j != self._context:
+            column = self._features[self._context]
+            context = str(read_value(column, cell(rows, self._context, i)))
+            if (within := self._usual.within.get(context)) is not None:
+                return describe_within(feature, one, within[j], f"{column.name} {context}", usual)
+        return describe_cell(feature, one, usual)
+
+    def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
+        """Return the value of column j in words, beside the one that the other columns predict."""
+        k, names = relations.columns.index(j), self._columns
+        X = numbers_of(rows[i : i + 1], relations.columns, names)
+        left = float(relations.residuals(X)[0, k])
+        if math.isnan(left):
+            return describe_cell(self._features[j], cell(rows, j, i), self._usual_of(j))
+        others = " and ".join(names[relations.columns[m]] for m in relations.strongest[k])
+        far = left / relations.spread[k]
+        return self._beside(rows, i, j, others, float(X[0, k]) - left, far)
+
+    def _beside_predicted(self, rows: Batch, i: int, j: int) -> ValuePhrase | None:
+        """Return the value of column j beside what the context predicts, if it is far from that."""
+        differences = self._differences
+        if differences is None or j not in differences.columns:
+            return None
+        k = differences.columns.index(j)
+        far = cell(rows, len(self._columns) + k, i)[0].as_py()
+        if far is None or not abs(far) > _FAR:
+            return None
+        predicted = float(differences.predicted(rows[i : i + 1], self._columns)[k])
+        by = [self._columns[place] for place in differences.context]
+        named = " and ".join(by) if len(by) <= _NAMED else "its context"
+        return self._beside(rows, i, j, named, predicted, far)
+
+    def _beside(
+        self, rows: Batch, i: int, j: int, by: str, predicted: float, far: float
+    ) -> ValuePhrase:
+        """Return the value of column j beside another, ``far`` standard deviations away."""
+        feature, one = self._features[j], cell(rows, j, i)
+        phrase = describe_cell(feature, one, self._usual_of(j))
+        expected = number_text(predicted, feature, plain_type(one), 3)
+        words = f"{with_name(feature, phrase.text)}, where by {by} it would be {expected}"
+        direction = ("high" if far > 0.0 else "low") if abs(far) > _FAR else ""
+        return replace(phrase, words=words, usual=expected, direction=direction, compared=True)
+
+    def _usual_of(self, j: int) -> UsualValues | None:
+        return None if self._usual is None else self._usual.values[j]
+
+
 class Reasons:
     """Finds the features that lower the scores of rows, and puts them in words.
 
@@ -165,7 +241,7 @@ class Reasons:
         usual: Usual | None = None,
     ) -> None:
         self.explainer = Explainer(scorer)
-        self.features = scorer.plan.schema.features
+        self.features = scorer.plan.schema.of_rows.features
         self._values, self._frequencies = values, frequencies
         self._phrases = RowPhrases(scorer.plan, usual)
         self._crowding = None if scorer.row_noise > 0.0 else Crowding(scorer)

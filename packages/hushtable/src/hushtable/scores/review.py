@@ -19,9 +19,9 @@ from hushtable.display import Displayed
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.details import Detail, RowDetails, lowest_rows
-from hushtable.scores.reasons import Reasons, worth_a_word
+from hushtable.scores.reasons import Reasons, RowPhrases, worth_a_word
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import RowPhrases, Usual, ValuePhrase
+from hushtable.scores.typical import Usual, ValuePhrase
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

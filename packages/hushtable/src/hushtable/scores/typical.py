@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.relations import Relations, numbers_of
 from hushtable.data.schema import DATE, SINCE, Feature, Schema, number_words, value_words
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
 from hushtable.files import Content
-from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
 #: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
@@ -245,7 +243,7 @@ def describe_within(
     if phrase.direction in ("high", "low"):
         anywhere = f" (anywhere {everywhere.usual})" if everywhere.compared else ""
         words = (
-            f"{_named(feature, phrase.text)}: {phrase.direction} for {context}, "
+            f"{with_name(feature, phrase.text)}: {phrase.direction} for {context}, "
             f"where {phrase.usual} is usual{anywhere}"
         )
         return replace(phrase, words=words)
@@ -277,7 +275,7 @@ def _number_phrase(
     x: float, feature: Feature, kind: pa.DataType, usual: UsualValues | None
 ) -> ValuePhrase:
     text, common = number_text(x, feature, kind), _usual_range(feature, kind, usual)
-    what = _named(feature, text)
+    what = with_name(feature, text)
     ends = _between(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
     if side == "beyond":
@@ -302,7 +300,7 @@ def _number_phrase(
     return ValuePhrase(value, text, common, side, words, usual is not None)
 
 
-def _named(feature: Feature, text: str) -> str:
+def with_name(feature: Feature, text: str) -> str:
     """Return a number of a feature with the feature's name and unit."""
     if feature.unit == SINCE:
         return f"no reading for {text}"
@@ -398,49 +396,6 @@ class Usual:
             for context, found in said.get("usual_within", {}).items()
         }
         return cls(scores, _of_features(said["usual"], schema), within)
-
-
-#: Standard deviations of a residual beyond which its value is high or low beside the other columns.
-_FAR = 2.0
-
-
-class RowPhrases:
-    """Puts values of rows in words, beside what is usual: in the row's context, or anywhere."""
-
-    def __init__(self, plan: Plan, usual: Usual | None) -> None:
-        self._features, self._usual = plan.schema.features, usual
-        names, self._relations = plan.schema.names, plan.schema.relations
-        self._context = names.index(plan.context[0]) if usual and usual.within else None
-
-    def of(self, rows: Batch, i: int, j: int) -> ValuePhrase:
-        """Return the value of column j in row i of some rows, in words."""
-        feature, one = self._features[j], cell(rows, j, i)
-        if self._relations is not None and j in self._relations.columns:
-            return self._beside_others(self._relations, rows, i, j)
-        usual = None if self._usual is None else self._usual.values[j]
-        if self._usual is not None and self._context is not None and j != self._context:
-            column = self._features[self._context]
-            context = str(read_value(column, cell(rows, self._context, i)))
-            if (within := self._usual.within.get(context)) is not None:
-                return describe_within(feature, one, within[j], f"{column.name} {context}", usual)
-        return describe_cell(feature, one, usual)
-
-    def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
-        """Return the value of column j in words, beside the one that the other columns predict."""
-        feature, one = self._features[j], cell(rows, j, i)
-        phrase = describe_cell(feature, one, None if self._usual is None else self._usual.values[j])
-        k, names = relations.columns.index(j), [feature.name for feature in self._features]
-        X = numbers_of(rows[i : i + 1], relations.columns, names)
-        left = float(relations.residuals(X)[0, k])
-        if math.isnan(left):
-            return phrase
-        others = " and ".join(names[relations.columns[m]] for m in relations.strongest[k])
-        expected = number_text(float(X[0, k]) - left, feature, plain_type(one), 3)
-        value = _named(feature, phrase.text)
-        words = f"{value}, where by {others} it would be {expected}"
-        far = abs(left) > _FAR * relations.spread[k]
-        found = ("high" if left > 0.0 else "low") if far else ""
-        return replace(phrase, words=words, usual=expected, direction=found, compared=True)
 
 
 def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:

@@ -174,6 +174,8 @@ class Reader:
     keep: tuple[str, ...] = ()
     #: The column that says whose reading a row is, where others compare it with earlier ones.
     entity: str = ""
+    #: Those whose columns stand behind those of the rows, as a schema's `differences`.
+    differences: Any = None
     #: Where nobody is here to be asked: takes note of what cannot be read.
     unasked: Unasked | None = None
 
@@ -207,7 +209,10 @@ class Reader:
         if not self.files:
             return parts[0]
         joined = one_after_other(parts, self.source)
-        return replace(joined, reading=self.reading, keep=self.keep, unasked=self.unasked)
+        return replace(
+            joined, reading=self.reading, keep=self.keep, unasked=self.unasked,
+            differences=self.differences,
+        )  # fmt: skip
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
         """Return a reader of some of the rows, by their rising numbers; a pass reads all."""

@@ -62,7 +62,8 @@ class Contextual(Concatenated):
     ``context_`` are those on the columns of the context, folded into ``contexts`` cells. A cell is
     a pair: context times ``cells``, plus behaviour. Where ``own`` is above 0, there are no
     functions of the context: each value of the categorical feature with this number, counted from
-    1, is a context, as are a missing value and an unseen one.
+    1, is a context, as are a missing value and an unseen one. Otherwise, ``shared`` tables at a
+    time, one after another, have the same functions of the context.
     """
 
     name: ClassVar[str] = "Contextual"
@@ -85,6 +86,7 @@ class Contextual(Concatenated):
     contexts: int = whole_number(2, MAX_CELLS)
     cells: int = whole_number(2, MAX_CELLS)
     own: int = whole_number(0, MAX_CELLS, default=0)
+    shared: int = whole_number(1, MAX_CELLS, default=1)
     margin: int = whole_number(0, kernels.LEVELS, default=0)
 
     def _check(self) -> None:
@@ -109,7 +111,8 @@ class Contextual(Concatenated):
     ) -> "Contextual":
         """Return pairs of two tables each; or of one, and each value of feature ``own``.
 
-        ``margin`` is that of `RandomFeature`.
+        There may be fewer tables of the context, each for several of the behaviour. ``margin`` is
+        that of `RandomFeature`.
         """
         schema = behaviour.schema
         if context is None:
@@ -117,6 +120,7 @@ class Contextual(Concatenated):
             contexts = len(schema.features[own - 1].categories) + 2
         else:
             drawn, contexts = context.arrays(), context.max_cells
+        shared = 1 if context is None else -(-behaviour.n_tables // context.n_tables)
         return cls(
             schema=schema,
             **behaviour.arrays(),
@@ -124,13 +128,14 @@ class Contextual(Concatenated):
             contexts=contexts,
             cells=behaviour.max_cells,
             own=own,
+            shared=shared,
             margin=margin,
         )
 
     @property
     def n_drawn(self) -> int:
-        """Number of tables whose context is drawn: all, or none if it is a feature's value."""
-        return 0 if self.own else self.n_tables
+        """Number of contexts that are drawn; none if it is a feature's value."""
+        return 0 if self.own else -(-self.n_tables // self.shared)
 
     @property
     def n_context_functions(self) -> int:
@@ -236,7 +241,12 @@ class Contextual(Concatenated):
         return _GainInContext(self, values, limits)
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return *self._functions(codes), self.own - 1, self.cells, self.size
+        return *self._functions(codes), self._place
+
+    @property
+    def _place(self) -> tuple[int, int, int, int]:
+        """(own, shared, width, size), as the kernels name them."""
+        return self.own - 1, self.shared, self.cells, self.size
 
     def _functions(self, codes: Codes) -> tuple[Any, Any]:
         """Return the hash functions of behaviour and context, for the kernels and these rows."""
@@ -279,7 +289,6 @@ class _GainInContext:
         family = self.family
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
         behaviour, context = family._functions(codes)
-        place = family.own - 1, family.cells, family.size
         rest = family.behaviour.reachable, self.values, self.limits, gains, totals
-        kernels.gain_random_feature(codes.codes, behaviour, context, place, *rest)
+        kernels.gain_random_feature(codes.codes, behaviour, context, family._place, *rest)
         return totals, gains

@@ -1,0 +1,282 @@
+"""Numbers beside what their context predicts: regressions on a context that is drawn."""
+
+import copy
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
+from hushtable.cli import main
+from hushtable.data.differences import FAR, MOST_ROWS, Differences, learned_differences
+from hushtable.errors import DataError, PlanError, PrivacyError
+
+
+def stones(n=4000, seed=0):
+    """Stones whose price and width follow from their weight and cut; 1% cost a quarter more."""
+    rng = np.random.default_rng(seed)
+    carat, cut = rng.gamma(3.0, 0.3, n) + 0.2, rng.choice(["fair", "good", "ideal"], n)
+    better = np.select([cut == "good", cut == "ideal"], [500, 900], 0)
+    price = (4000 * carat**1.7 + better) * rng.lognormal(0, 0.05, n)
+    width = 6.4 * carat ** (1 / 3) + rng.normal(0, 0.05, n)
+    odd = rng.choice(n, n // 100, replace=False)
+    price[odd] *= 1.25  # as a stone has that weighs an eighth more
+    table = {"carat": carat, "cut": cut, "price": price.round(), "width": width.round(2)}
+    return pd.DataFrame(table), np.isin(np.arange(n), odd)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return stones()[0]
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    return HushTable(context=["carat", "cut"], random_state=0).fit(rows)
+
+
+def without(schema):
+    """A model's plan as it would be drawn without the differences."""
+    return Schema(schema.of_rows.features, public=False)
+
+
+def test_a_smooth_context_finds_what_pairs_of_cells_do_not():
+    figures = []
+    for seed in range(3):
+        rows, planted = stones(seed=seed)
+        model = HushTable(context=["carat", "cut"], random_state=0).fit(rows)
+        plan = Plan.draw(
+            without(model.plan_.schema), context=["carat", "cut"], random_state=0,
+            marginals=Sketch.from_data(Plan.marginals(without(model.plan_.schema)), rows),
+        )  # fmt: skip
+        pairs = HushTable.from_counts(Sketch.from_data(plan, rows))
+        for one in (model, pairs):
+            low = -one.score_samples(rows)
+            figures += [roc_auc_score(planted, low), average_precision_score(planted, low)]
+    auc, ap, auc_of_pairs, ap_of_pairs = np.reshape(figures, (3, 4)).mean(axis=0)
+    print(
+        f"\nprices by weight: {auc:.3f} / {ap:.3f}, by pairs {auc_of_pairs:.3f} / {ap_of_pairs:.3f}"
+    )
+    assert auc > auc_of_pairs + 0.1
+    assert ap > ap_of_pairs + 0.2
+
+
+def test_the_column_is_blamed_and_said_beside_its_prediction(rows):
+    changed = rows.copy()
+    changed.loc[5, ["carat", "cut", "price", "width"]] = 2.0, "ideal", 900.0, 8.06
+    model = HushTable(context=["carat", "cut"], random_state=0).fit(changed)
+    shares = model.explain(changed.iloc[:9])
+    assert shares.shape == (9, 4)
+    assert shares[5].argmax() == 2
+    words = model.outliers(changed, n=200).set_index("row").loc[5, "words"]
+    start, _, rest = words.partition("price 900, where by carat and cut it would be ")
+    expected = float(rest.split(";")[0])
+    assert start == ""
+    assert 0.9 < expected / (4000 * 2.0**1.7 + 900) < 1.1
+    assert len(model.importances(changed)) == 4
+    numbers = changed[["carat", "price"]]
+    alone = HushTable(context=["carat"], random_state=0).fit(numbers).outliers(numbers, n=200)
+    assert "where by carat it would be" in alone.set_index("row").words[5]
+
+
+def test_differences_are_those_of_the_regression():
+    """Without noise, an additive function is predicted to what the ridges leave."""
+    rng = np.random.default_rng(1)
+    x, kind = rng.uniform(0, 1, 8000), rng.choice(["a", "b"], 8000)
+    y = 3.0 * x + 2.0 * (kind == "b") + 100.0
+    table = pa.RecordBatch.from_pydict({"x": x, "kind": kind, "y": y})
+    names, kinds = ["x", "kind", "y"], [False, True, False]
+    found = learned_differences(lambda: [(table, None)], 8000, [0, 1], [2], names, kinds)
+    assert found.points[1] == ("a", "b")
+    assert len(found.points[0]) == 8
+    predicted = [found.predicted(table[i : i + 1], names)[0] for i in range(20)]
+    np.testing.assert_allclose(predicted, y[:20], atol=0.1)
+    differences = found.of(table, names)
+    assert differences.shape == (1, 8000)
+    assert np.abs(differences).max() <= FAR
+    # Beyond the ends, the function is constant; what is missing or unknown adds nothing.
+    other = pa.RecordBatch.from_pydict(
+        {"x": [9.0, 1.0, None, 0.5], "kind": ["a", "a", None, "other"], "y": [0.0] * 4}
+    )
+    at = [found.predicted(other[i : i + 1], names)[0] for i in range(4)]
+    assert abs(at[0] - 103.0) < 0.1
+    assert abs(at[1] - 103.0) < 0.1
+    assert at[2] == found.weights[0, 0]
+    unknown = {"x": [0.5], "kind": ["a"], "y": pa.array([None], pa.float64())}
+    assert np.isnan(found.of(pa.RecordBatch.from_pydict(unknown), names)).all()
+
+
+def test_a_row_has_its_bits_whatever_rows_come_with_it(rows, model):
+    rows = rows.copy()
+    rows.loc[3, "price"], rows.loc[4, "carat"], rows.loc[5, "cut"] = np.nan, np.nan, None
+    rows.loc[6, "cut"], rows.loc[7, "carat"] = "unknown", 99.0
+    whole = model.score_samples(rows)
+    assert np.isfinite(whole).all()
+    alone = [model.score_samples(rows.iloc[i : i + 1])[0] for i in range(9)]
+    np.testing.assert_array_equal(alone, whole[:9])
+    np.testing.assert_array_equal(model.score_samples(pa.Table.from_pandas(rows)), whole)
+    plan = model.plan_
+    parts = Sketch.from_data(plan, rows[:333]) + Sketch.from_data(plan, rows[333:])
+    np.testing.assert_array_equal(parts.counts, Sketch.from_data(plan, rows, n_jobs=2).counts)
+
+
+def test_arrays_have_no_names(rows):
+    X = rows[["carat", "price", "width"]].to_numpy()
+    model = HushTable(context=["x0"], random_state=0).fit(X)
+    assert model.n_features_in_ == 3
+    assert not hasattr(model, "feature_names_in_")
+    named = HushTable(context=["carat"], random_state=0).fit(rows[["carat", "price", "width"]])
+    np.testing.assert_array_equal(
+        model.score_samples(X), named.score_samples(rows[["carat", "price", "width"]])
+    )
+    assert model.explain(X[:5]).shape == (5, 3)
+    with pytest.raises(DataError, match="2 features"):
+        model.score_samples(X[:, :2])
+    with pytest.raises(DataError, match="5 features"):
+        model.score_samples(np.hstack([X, X[:, 1:]]))
+    X = X.copy()
+    X[3, 1] = np.inf
+    with pytest.raises(DataError, match="infinity"):
+        model.score_samples(X)
+
+
+def test_the_columns_of_rows_stay_their_columns(rows, model):
+    assert model.n_features_in_ == 4
+    assert list(model.feature_names_in_) == list(rows.columns)
+    assert model.plan_.schema.names[4:] == ["price given context", "width given context"]
+    frame = copy.copy(model).set_output(transform="pandas").explain(rows[:3])
+    assert list(frame.columns) == list(rows.columns)
+
+
+def test_weights_count_rows(rows):
+    some = rows[:500]
+    weighted = HushTable(context=["carat"], random_state=0).fit(some, sample_weight=[1] * 500)
+    plain = HushTable(context=["carat"], random_state=0).fit(some)
+    np.testing.assert_array_equal(weighted.score_samples(some), plain.score_samples(some))
+    twice = HushTable(context=["carat"], random_state=0).fit(
+        some, sample_weight=[2] * 250 + [0] * 250
+    )
+    assert twice.plan_.schema.differences is not None
+
+
+def test_of_many_rows_some_evenly_spaced_ones_are_looked_at():
+    rows, _ = stones(n=5 * MOST_ROWS)
+    names, kinds = list(rows), [False, True, False, False]
+    every, fifth = (
+        pa.RecordBatch.from_pandas(some, preserve_index=False) for some in (rows, rows[::5])
+    )
+    of_all, of_some = (
+        learned_differences(lambda some=some: parts(some), len(some), [0, 1], [2, 3], names, kinds)
+        for some in (every, fifth)
+    )
+    assert of_all == of_some
+    assert of_all != learned_differences(
+        lambda: [(every, None)], len(every) // 5, [0, 1], [2, 3], names, kinds
+    )
+
+
+def parts(batch):
+    """The rows in batches of 999."""
+    return [(batch[start : start + 999], None) for start in range(0, len(batch), 999)]
+
+
+def test_a_file_keeps_them(tmp_path, rows, model):
+    model.save(tmp_path / "model.hush")
+    again = load(tmp_path / "model.hush")
+    assert again.plan_.plan_id == model.plan_.plan_id
+    assert again.plan_.schema.differences == model.plan_.schema.differences
+    np.testing.assert_array_equal(again.score_samples(rows), model.score_samples(rows))
+    assert list(again.outliers(rows, n=3)["words"]) == list(model.outliers(rows, n=3)["words"])
+    assert hash(again.plan_.schema.differences) == hash(model.plan_.schema.differences)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("context", [1, 0]), ("context", [0]), ("context", [0, 2]), ("context", [0, "cut"]),
+        ("columns", [2]), ("columns", [2, 9]), ("columns", []), ("columns", [1, 2]),
+        ("points", [[0.0, 1.0], ["a"]]), ("points", [["a"] * 8, ["x", "y", "z"]]),
+        ("points", [["a", "b"], 3]), ("weights", [[1.0]]), ("weights", [["x"]]),
+        ("weights", [[float("nan")] * 4] * 12), ("least", [0.0, 1.0]), ("least", [1.0]),
+        ("more", 1),
+    ],
+)  # fmt: skip
+def test_differences_that_cannot_be_are_refused(model, name, wrong):
+    content = json.loads(json.dumps(model.plan_.schema.to_dict()))
+    assert Schema.from_dict(content) == model.plan_.schema
+    content["differences"][name] = wrong
+    with pytest.raises(PlanError):
+        Schema.from_dict(content)
+
+
+def test_a_public_schema_has_none(model):
+    content = model.plan_.schema.to_dict() | {"public": True}
+    with pytest.raises(PlanError, match="not public"):
+        Schema.from_dict(content)
+
+
+def test_counts_under_them_are_not_released(rows, model):
+    with pytest.raises(PrivacyError):
+        model.sketch_.release(epsilon=1.0, delta=1e-6)
+
+
+def test_contexts_that_need_no_regression_have_none(rows):
+    own = HushTable(context="cut", random_state=0).fit(rows)
+    assert own.plan_.schema.differences is None
+    texts = rows.assign(size=np.where(rows["width"] > 6, "large", "small"))
+    only_texts = HushTable(context=["carat"], random_state=0).fit(texts[["carat", "cut", "size"]])
+    assert only_texts.plan_.schema.differences is None
+    nothing = texts.assign(price=np.nan, width=np.nan)
+    nothing.loc[:2, "price"], nothing.loc[5:7, "width"] = [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]
+    assert (
+        HushTable(context=["carat"], random_state=0).fit(nothing).plan_.schema.differences is None
+    )
+    constant = texts.assign(price=5.0)
+    one = HushTable(context=["carat"], random_state=0).fit(constant)
+    assert one.plan_.schema.names[-1] == "width given context"
+    assert "price given context" not in one.plan_.schema.names
+
+
+def test_rare_categories_and_a_missing_context(rows):
+    many = rows.assign(
+        cut=[f"c{i % 900}" for i in range(len(rows))], carat=rows["carat"].where(rows["carat"] > 9)
+    )
+    many.loc[:1, "carat"] = 1.0, 2.0
+    model = HushTable(context=["carat", "cut"], random_state=0).fit(many)
+    differences = model.plan_.schema.differences
+    assert len(differences.points[1]) == 64
+    assert np.isfinite(model.score_samples(many)).all()
+
+
+def test_a_column_of_that_name_is_refused(rows):
+    with pytest.raises(PlanError, match="price given context"):
+        HushTable(context=["carat"]).fit(rows.assign(**{"price given context": rows["price"]}))
+
+
+def test_the_command_says_so(tmp_path, rows, capsys):
+    rows.to_csv(tmp_path / "stones.csv", index=False)
+    file, out = str(tmp_path / "stones.csv"), str(tmp_path / "model.hush")
+    assert main(["fit", file, "--context", "carat,cut", "--seed", "0", "-o", out]) == 0
+    printed = capsys.readouterr().out
+    assert "Rows are compared within their context: carat, cut.\n" in printed
+    assert "2 columns are compared with what it predicts, too.\n" in printed
+    assert "3 columns are numeric, 1 categorical.\n" in printed
+    scores = str(tmp_path / "scores.csv")
+    assert main(["score", file, "--model", out, "--top", "5", "-o", scores]) == 0
+    assert "where by carat and cut it would be" in (tmp_path / "scores.csv").read_text()
+    assert main(["inspect", out]) == 0
+    assert "price given context" in capsys.readouterr().out
+
+
+def test_equality_looks_at_the_numbers(model):
+    differences = model.plan_.schema.differences
+    content = differences.to_dict()
+    assert Differences.from_dict(content) == differences
+    content["least"][0] *= 2.0
+    assert Differences.from_dict(content) != differences
+    assert differences != "differences"
+    schema = Schema([Feature.numeric("a", low=0, high=1)])
+    assert schema.of_rows is schema
