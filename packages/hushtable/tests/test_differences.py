@@ -271,6 +271,24 @@ def test_the_command_says_so(tmp_path, rows, capsys):
     assert "price given context" in capsys.readouterr().out
 
 
+def test_lists_reports_and_reviews_have_the_columns_of_the_rows(tmp_path, rows, model):
+    (first,) = model.review(rows[:50]).list_of(1)
+    assert sorted(first.values) == sorted(rows.columns)
+    X = rows[["carat", "price"]].to_numpy()
+    array = HushTable(context=["x0"], random_state=0).fit(X)
+    (first,) = array.review(X[:50]).list_of(1)
+    assert sorted(first.values) == ["x0", "x1"]
+    rows.to_csv(tmp_path / "stones.csv", index=False)
+    model.save(tmp_path / "model.hush")
+    page = tmp_path / "report.html"
+    rows_of = [str(tmp_path / "model.hush"), str(tmp_path / "stones.csv"), "--rows", "9"]
+    assert main(["report", *rows_of, "--values", "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "where by carat and cut it would be" in text
+    assert "given context" not in text
+    assert main(["plan", "check", str(tmp_path / "model.hush"), str(tmp_path / "stones.csv")]) == 0
+
+
 def test_equality_looks_at_the_numbers(model):
     differences = model.plan_.schema.differences
     content = differences.to_dict()

@@ -34,6 +34,14 @@ def connection(rows):
         yield made
 
 
+def test_a_context_that_predicts_others_needs_no_further_columns(connection, rows):
+    numbers = [name for name in COLUMNS if rows[name].dtype.kind == "f"]
+    detector = HushTable(n_tables=20, context=numbers[:1], random_state=0).fit(rows[COLUMNS])
+    assert detector.plan_.schema.differences is not None
+    found = connection.sql(f"SELECT {engine.register_score(connection, detector)} AS s FROM t").df()
+    np.testing.assert_array_equal(found["s"], detector.score_samples(rows[COLUMNS]))
+
+
 def test_scores_are_the_detector_s_to_the_bit(connection, rows):
     detector = HushTable(n_tables=20, random_state=0).fit(rows[COLUMNS])
     call = engine.register_score(connection, detector)

@@ -405,7 +405,7 @@ class ExplanationDisplay(Display):
             if not 0 <= row < len(every):
                 raise UsageError(f"row={row}: needs the number of one of {len(every):,} rows")
             shares = every[row]
-        names = estimator.plan_.schema.names
+        names = estimator.plan_.schema.of_rows.names
         return cls.from_shares(shares, features=names, n_features=n_features, label=label, ax=ax)
 
     @classmethod

@@ -69,7 +69,7 @@ def register_score(connection: Any, model: Any, name: str = "hush_score") -> str
     (True,)
     """
     counts, reading = counts_of(model), reading_of(model)
-    scorer, schema = Scorer(counts), counts.plan.schema
+    scorer, schema = Scorer(counts), counts.plan.schema.of_rows
 
     def scores(*columns: Any) -> pa.Array:
         return pa.array(score(scorer, rows_of(columns, schema.names), reading))
@@ -123,7 +123,7 @@ def register_sketch(connection: Any, plan: Plan, name: str = "hush_sketch") -> s
     40
     """
     check_plan(plan)
-    fields = {feature.name: _type(feature) for feature in plan.schema.features}
+    fields = {feature.name: _type(feature) for feature in plan.schema.of_rows.features}
     columns = [quoted(one, '"') for one in fields]
 
     def sketches(groups: Any) -> pa.Array:

@@ -169,7 +169,7 @@ def register_score(session: Any, model: Any, name: str = "hush_score") -> str:
     Row(found=True)
     """
     counts, reading = counts_of(model), reading_of(model)
-    names = counts.plan.schema.names
+    names = counts.plan.schema.of_rows.names
 
     # The types are Spark's: they say that it is called once a partition.
     def scores(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -225,7 +225,7 @@ def register_sketch(session: Any, plan: Plan, name: str = "hush_sketch") -> str:
     40
     """
     check_plan(plan)
-    names = plan.schema.names
+    names = plan.schema.of_rows.names
 
     # The types are Spark's: they say that this is an aggregate.
     def sketched(*columns: pa.Array) -> bytes:
@@ -248,10 +248,11 @@ def _register(session: Any, name: str, function: Any, gives: str) -> None:
 def _chosen(plan: Plan, data: Any) -> Any:
     if not hasattr(data, "mapInArrow"):
         raise UsageError(f"{type(data).__name__} is no Spark data frame")
-    lacking = [name for name in plan.schema.names if name not in data.columns]
+    names = plan.schema.of_rows.names
+    lacking = [name for name in names if name not in data.columns]
     if lacking:
         raise DataError(f"the data lack the plan's columns {lacking}: they have {data.columns}")
-    return data.select(*plan.schema.names)
+    return data.select(*names)
 
 
 def _batch(sketch: Sketch) -> pa.RecordBatch:

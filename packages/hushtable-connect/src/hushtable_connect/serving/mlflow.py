@@ -181,7 +181,7 @@ def _signature(mlflow: Any, schema: Schema) -> Any:
         return None
     types = mlflow.types.schema
     # Of any type: the library checks values itself, and MLflow refuses int64 where it has a double.
-    inputs = [types.ColSpec(types.AnyType(), name) for name in schema.names]
+    inputs = [types.ColSpec(types.AnyType(), name) for name in schema.of_rows.names]
     kinds = {"row": "long", "severity": "double", "outlier": "boolean", "score": "double"}
     kinds |= {"reasons": "string", "outside": "string"}
     outputs = [types.ColSpec(kind, name, required=False) for name, kind in kinds.items()]

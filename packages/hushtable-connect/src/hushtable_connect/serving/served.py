@@ -129,7 +129,7 @@ class Served:
         DataError
             If there are no rows, or the columns or values do not fit.
         """
-        schema = self.detector.plan_.schema
+        schema = self.detector.plan_.schema.of_rows
         names = list(schema.names)
         if not rows:
             raise DataError("no rows: needs 1 or more")

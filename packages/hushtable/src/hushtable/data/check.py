@@ -122,8 +122,8 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
     >>> age.rows, age.above
     (3, 1)
     """
-    reader = open_rows(X, schema)
-    encoder = Encoder(replace(schema, relations=None))  # values are checked, not residuals
+    schema = replace(schema.of_rows, relations=None)  # values are checked, not what is left of them
+    reader, encoder = open_rows(X, schema), Encoder(schema)
 
     def counted(item: Numbered) -> _Counts:
         start, batch, _ = item

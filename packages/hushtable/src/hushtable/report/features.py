@@ -43,7 +43,7 @@ def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
 
     ``shown`` is whether to show ranges and categories.
     """
-    schema = counts.plan.schema
+    schema = counts.plan.schema.of_rows
     columns = {
         "feature": schema.names[:MOST],
         "range or categories": [values(f, shown) for f in schema.features[:MOST]],
@@ -56,8 +56,10 @@ def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
     tallied, zeros = bool(tallies), []
     for whose, tally in tallies.items():
         for which, what in enumerate(("missing", "outside")):
-            if tally[:, which].any():
-                columns[f"{what} in {whose}"] = [f"{n:,}" for n in tally[:MOST, which].tolist()]
+            if tally[: len(schema), which].any():
+                columns[f"{what} in {whose}"] = [
+                    f"{n:,}" for n in tally[: len(schema), which].tolist()[:MOST]
+                ]
             else:
                 zeros.append(f"{what} in {whose}")
     drift = None if scores is None else scores.drift
@@ -70,7 +72,7 @@ def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
     if tallies:
         _, newest = tallies.popitem()  # these rows, if there are any
         rows = scores.n_rows if scores is not None else counts.n_rows
-        outside = zip(schema.names, newest[:, 1].tolist(), strict=True)
+        outside = zip(schema.names, newest[: len(schema), 1].tolist(), strict=True)
         doubtful = [name for name, n in outside if 2 * n > rows]
     return Features(columns, zeros, tallied, doubtful, len(schema))
 
@@ -164,7 +166,7 @@ def histograms(counts: Counts, shown: bool) -> list[Histogram]:
     ends = itertools.pairwise(plan.family.offsets.tolist())
     found = []
     for feature, (first, last) in itertools.islice(
-        zip(plan.schema.features, ends, strict=True), MOST_FIGURES
+        zip(plan.schema.of_rows.features, ends, strict=False), MOST_FIGURES
     ):
         cells = counts.counts[first:last]
         found.append(Histogram(feature, cells[:-1], int(cells[-1]), counts.noise_sd, shown))

@@ -499,7 +499,7 @@ def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str
     learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
     sizes = learned.moved_from(before, reader, n_jobs=n_jobs)
     most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
-    names = scorer.plan.schema.names
+    names = scorer.plan.schema.of_rows.names
     return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
 
 

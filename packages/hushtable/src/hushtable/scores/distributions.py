@@ -33,7 +33,7 @@ class Distributions:
     """
 
     def __init__(self, schema: Schema) -> None:
-        self.features = schema.features[:MOST_FEATURES]
+        self.features = schema.of_rows.features[:MOST_FEATURES]
         related = () if schema.relations is None else schema.relations.columns
         self._related = {schema.features[j].name for j in related}
         # A category behind those of the plan is any other.

@@ -187,8 +187,8 @@ class ReviewRows:
     """Shows rows as a scorer scores them, with columns to keep beside."""
 
     def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
-        self._features, self._keep = scorer.plan.schema.features, tuple(keep)
-        names = scorer.plan.schema.names
+        self._schema, self._keep = scorer.plan.schema, tuple(keep)
+        names = self._schema.names
         self._behind = tuple(name for name in keep if name not in names)
         self._in_words = RowPhrases(scorer.plan, usual)
         reasons = Reasons(scorer, usual=usual)
@@ -199,11 +199,12 @@ class ReviewRows:
         row = found.row(k)
         reader = Reader(
             None if isinstance(row, np.ndarray) else tuple(row.schema.names),
-            len(self._features) + len(self._behind),
+            len(self._schema) + len(self._behind),
             1,
             lambda: iter((row,)),
             numeric=isinstance(row, np.ndarray),
             keep=self._behind,
+            differences=self._schema.differences,
         )
         (detail,) = self._details.batches(reader, lambda batch: batch.detail(0))
         share = np.count_nonzero(scores <= scores[k]) / found.n_rows
@@ -220,7 +221,8 @@ class ReviewRows:
     def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
         """Return each feature's value in words, those of the reasons first."""
         values = {
-            feature.name: self._in_words.of(row, 0, j) for j, feature in enumerate(self._features)
+            feature.name: self._in_words.of(row, 0, j)
+            for j, feature in enumerate(self._schema.of_rows.features)
         }
         first = [one.feature for one in worth_a_word(detail.reasons or [])]
         return {name: values[name] for name in (*first, *values)}
