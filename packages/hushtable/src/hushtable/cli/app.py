@@ -32,6 +32,7 @@ plan draw       plan               Draw the hash functions that all sites share.
 plan check      schema             Check rows against a schema or plan, before they are counted.
 plan marginals  plan               Make the plan of a first round: one histogram for each column.
 plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
+plan relations  plan               Make the plan of a round that finds which columns go together.
 plan gate       plan               Make the plan between two passes, which finds the dense rows.
 plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.

@@ -158,6 +158,15 @@ _Ranges = Annotated[
     Path | None,
     option("FILE", "Merged release under hushtable plan ranges: narrows the ranges of SCHEMA."),
 ]
+_Relations = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Merged release under hushtable plan relations of --marginals: judge columns of numbers by "
+        "what the others predict.",
+    ),
+]
+_Merged = Annotated[Path, argument("MARGINALS", "Merged release under hushtable plan marginals.")]
 _Detector = Annotated[Detector, typer.Option(help="Detector whose tables to draw.")]
 _Tables = Annotated[
     int | None,
@@ -219,6 +228,7 @@ def draw(
     seed: options.Seed = None,
     marginals: _Marginals = None,
     ranges: _Ranges = None,
+    relations: _Relations = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = 1e-6,
     expected_rows: options.ExpectedRows = None,
@@ -241,10 +251,11 @@ def draw(
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """
-    target = Target(output, [schema, marginals, ranges, secret])
+    target = Target(output, [schema, marginals, ranges, relations, secret])
     _check_secret(secret, seed, key, trust)
-    counts = None if marginals is None else read_counts(marginals)
-    features = _schema(schema, ranges)
+    features, counts = _schema(schema, ranges), read_counts(marginals) if marginals else None
+    if relations is not None:
+        features, counts = _related(features, relations, marginals), None
     terms: dict[str, Any] = {
         "detector": detector.draw, "marginals": counts, "epsilon": epsilon, "delta": delta,
         "expected_rows": expected_rows, "sites": sites, "passes": passes,
@@ -252,8 +263,7 @@ def draw(
     }  # fmt: skip
     if novelty:
         terms["novelty"] = True
-    if context is not None:
-        terms["context"] = names_in(context)
+    terms |= {} if context is None else {"context": names_in(context)}
     if tables is not None or epsilon is None:
         terms["n_tables"] = 100 if tables is None else tables
     plan, lines, more = _drawn(features, terms, seed, secret, key, trust)
@@ -369,6 +379,21 @@ def ranges(
     return save_plan(plan, target, "plan ranges")
 
 
+def relations(marginals: _Merged, output: options.Output) -> CommandResult:
+    """Make the plan of a round that finds which columns go together.
+
+    Sketch, release and merge under it, and give the sum to --relations of "plan draw", with the
+    marginals: columns of numbers are then judged by what the others predict. It takes three tenths
+    of the budget.
+
+    Example:
+      hushtable plan relations marginals.hush -o relations.plan.hush
+    """
+    target = Target(output, [marginals])
+    plan = Plan.relations(read_release(marginals))
+    return save_plan(plan, target, "plan relations")
+
+
 def gate(first: _First, output: options.Output) -> CommandResult:
     """Make the plan between two passes, which finds the dense rows.
 
@@ -472,3 +497,18 @@ def _schema(path: Path, ranges: Path | None) -> Schema:
             "plan ranges was given"
         )
     return release.ranges()
+
+
+def _related(schema: Schema, relations: Path, marginals: Path | None) -> Schema:
+    """Return a schema with the relations that a release shows."""
+    if marginals is None:
+        raise UsageError(
+            "--relations needs --marginals, too: the release that its plan was made of"
+        )
+    release = read_release(relations)
+    if release.plan.schema != schema:
+        raise PlanError(
+            f"{relations} holds relations of another schema: give the schema, and the ranges, that "
+            "hushtable plan marginals was given"
+        )
+    return release.relations(read_release(marginals))

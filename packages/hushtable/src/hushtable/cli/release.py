@@ -119,8 +119,8 @@ _Budget = Annotated[
     float | None,
     option(
         "S",
-        "Share of the budget to take; by default .1 for marginals, .05 for ranges, and all that is "
-        "left for tables.",
+        "Share of the budget to take; by default .1 for marginals, .05 for ranges, .3 for "
+        "relations, and all that is left for tables.",
     ),
 ]
 _Most = Annotated[

@@ -16,6 +16,7 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
+from hushtable.plans.relations import profile_of, relations_of_pairs
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP
 from hushtable.privacy.budget import (
@@ -138,6 +139,39 @@ class Release(Noised):
             low, high = feature.low + start * width, feature.low + stop * width
             features.append(Feature.numeric(feature.name, low=low, high=high, unit=feature.unit))
         return Schema(tuple(features), named=schema.named, paid=self.spent())
+
+    def relations(self, marginals: "Release") -> Schema:
+        """Return the schema whose columns are judged by what the others predict of them.
+
+        For a release under `Plan.relations`. The schema carries the cost with it, so that every
+        release under it counts it.
+
+        Parameters
+        ----------
+        marginals : Release
+            The one that the plan was made of.
+
+        Raises
+        ------
+        PlanError
+            If these are other marginals.
+        PrivacyError
+            If there are too few rows for the noise.
+        """
+        plan = self.plan
+        if plan.purpose is not Purpose.RELATIONS:
+            raise UsageError(
+                f"a release of a {plan.detector!r} plan holds no relations: sketch and release "
+                "under Plan.relations(marginals)"
+            )
+        needed = type(plan).relations(marginals)
+        if needed.plan_id != plan.plan_id:
+            raise PlanError(
+                "the plan of these counts was made of other marginals: " + needed.difference(plan)
+            )
+        profile = profile_of(marginals)
+        found = relations_of_pairs(plan.schema, self.counts, self.ledger.noise_sd, profile)
+        return replace(plan.schema, paid=self.spent(), relations=found)
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Release":

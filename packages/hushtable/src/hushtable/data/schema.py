@@ -211,7 +211,7 @@ class Schema(Displayed):
         under this schema has to count. Such ranges are as good as public.
     relations : Relations, optional
         Columns of numbers that are judged by what the others leave of them. They are read off rows,
-        so a schema with them is not public.
+        so a schema with them is not public; or off private releases, which are then among ``paid``.
     differences : Differences, optional
         What the context predicts of columns of numbers: the last features are the differences from
         that. They are read off rows, too. See `with_differences`.
@@ -247,7 +247,7 @@ class Schema(Displayed):
             self._check_differences(self.differences)
 
     def _check_relations(self, relations: Relations) -> None:
-        if self.public:
+        if self.public and not self.paid:
             raise PlanError("a schema with relations, which are read off rows, is not public")
         kinds = [feature.kind for feature in self.features]
         if any(j >= len(kinds) or kinds[j] != "numeric" for j in relations.columns):

@@ -88,7 +88,7 @@ def _domain(release: Release) -> str:
     schema = release.plan.schema
     numeric = sum(feature.kind == "numeric" for feature in schema.features)
     how = (
-        "were found through earlier private releases, which are counted"
+        "were found through earlier private releases, or are public; the releases are counted"
         if schema.paid
         else "are public, and were fixed without looking at the rows"
     )

@@ -40,8 +40,8 @@ def _schema(schema: Schema) -> View:
         says = ["This schema holds nothing of a row: its ranges and categories are public."]
         if schema.paid:
             says = [
-                "This schema holds no row's value as it is: its ranges come from private "
-                "releases, whose cost counts in every release under it."
+                "This schema holds no row's value as it is: its ranges or relations come from "
+                "private releases, whose cost counts in every release under it."
             ]
     else:
         says = [

@@ -37,6 +37,7 @@ from hushtable.privacy.layout import (
     GATE_SHARE,
     MARGINAL_SHARE,
     RANGE_SHARE,
+    RELATION_SHARE,
     Design,
 )
 
@@ -47,6 +48,7 @@ class Purpose(Enum):
     SCORES = "scores"
     MARGINALS = "marginals"
     RANGES = "ranges"
+    RELATIONS = "relations"
     GATE = "gate"
     RANKS = "ranks"
     VERDICTS = "verdicts"
@@ -59,20 +61,25 @@ class Purpose(Enum):
     @property
     def refines(self) -> bool:
         """Whether the counts are of a first round, that the next plan is drawn from."""
-        return self in (Purpose.MARGINALS, Purpose.RANGES)
+        return self in _SHARES
 
     def share(self, before: "Set[Purpose]", first_of_two: bool) -> float | None:
         """Return the share of the budget that a release takes by default; None is what is left.
 
         ``before`` are the rounds behind its plan.
         """
-        shares = {Purpose.MARGINALS: MARGINAL_SHARE, Purpose.RANGES: RANGE_SHARE}
-        if self in shares:
-            return shares[self]
-        left = 1.0 - sum(share for purpose, share in shares.items() if purpose in before)
+        if self in _SHARES:
+            return _SHARES[self]
+        left = 1.0 - sum(share for purpose, share in _SHARES.items() if purpose in before)
         if self is Purpose.GATE:
             return left * GATE_SHARE
         return left * FIRST_PASS_SHARE if first_of_two and self.scores_rows else None
+
+
+_SHARES = {
+    Purpose.MARGINALS: MARGINAL_SHARE, Purpose.RANGES: RANGE_SHARE,
+    Purpose.RELATIONS: RELATION_SHARE,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -598,6 +605,7 @@ for _draw in (
     Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
     Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
     Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
+    Draw("relations", families.RandomFeature, _LOG2, purpose=Purpose.RELATIONS),
     Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
     Draw(
         "rotated_rs_hash", families.RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"

@@ -40,6 +40,7 @@ from hushtable.plans.gate import (
     score_histogram,
 )
 from hushtable.plans.profile import MARGINAL_BINS, Marginals
+from hushtable.plans.relations import pairs_of_columns, profile_of
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.plans.verdicts import check_enough, check_takes_verdicts
 from hushtable.privacy.accounting import Horizon
@@ -400,6 +401,30 @@ class Plan(Displayed):
         return cls._histograms(schema, design.range_bins(len(schema)), "ranges", design)
 
     @classmethod
+    def relations(cls, marginals: PlanCounts) -> Self:
+        """Make the plan of an optional round after the marginals, for relations between columns.
+
+        For each pair of columns of numbers there is a table of four cells: whether each is at least
+        its median, as the marginals show it. `Release.relations` of the merged counts is the schema
+        whose columns are judged by what the others predict. It takes three tenths of the budget.
+
+        Parameters
+        ----------
+        marginals : Sketch or Release
+            Merged counts under `marginals`. Of a `Release`, what it cost counts in every release
+            under the plan. Of a `Sketch`, nothing can be released under the plan.
+
+        Raises
+        ------
+        PlanError
+            If the counts are no marginals.
+        UsageError
+            If there are fewer than 2 columns of numbers that vary, or more than 100.
+        """
+        family = pairs_of_columns(marginals.plan.schema, profile_of(marginals))
+        return cls._after(marginals, "relations", family, exact=not marginals.may_leave)
+
+    @classmethod
     def ranks(cls, model: PlanCounts) -> Self:
         """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
@@ -469,14 +494,9 @@ class Plan(Displayed):
     @classmethod
     def _histograms(cls, schema: Schema, bins: int, name: str, design: Design | None) -> Self:
         return cls(
-            schema,
-            EquiWidth(schema, bins),
-            DRAWS[name].score,
-            name,
-            data_dependent=not schema.public,
-            behind=schema.paid,
-            design=design,
-        )
+            schema, EquiWidth(schema, bins), DRAWS[name].score, name,
+            data_dependent=not schema.public, behind=schema.paid, design=design,
+        )  # fmt: skip
 
     # --- the second pass --------------------------------------------------------------------------
 

@@ -42,6 +42,10 @@ REFINED = Refinement(4.0, 0.3, 0.2)
 FOR_NOVELTY = Refinement(None, 0.25)
 
 
+#: Distance of the quartiles of a normal distribution, in standard deviations.
+_QUARTILES = 1.349
+
+
 class Marginals(NamedTuple):
     """One histogram a feature (an EquiWidth family's), and the noise in it.
 
@@ -130,6 +134,16 @@ class Profile:
             place, width = np.interp(0.5, steps, np.linspace(0.0, 1.0, len(steps))), len(steps) - 1
             medians[j] = 0.0 if place * width < 1.0 else 1.0 if place * width > width - 1 else place
         return medians
+
+    @property
+    def spreads(self) -> Floats:
+        """Standard deviations by the quartiles, in widths of the ranges (d,), at least a bin's."""
+        spreads = np.full(len(self.weights), 1.0 / math.sqrt(12.0))
+        for j, steps in self._cumulative.items():
+            low, high = np.interp([0.25, 0.75], steps, np.linspace(0.0, 1.0, len(steps)))
+            least = 1.0 / (len(steps) - 1) / math.sqrt(12.0)
+            spreads[j] = max((high - low) / _QUARTILES, least)
+        return spreads
 
     def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
