@@ -338,6 +338,7 @@ PAGES = {
     "docs/frames.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
     "docs/index.md": Page(names=orders),
     "docs/history.md": Page(needs=("pandas",)),
+    "docs/relations.md": Page(needs=("pandas",)),
     "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),

@@ -24,7 +24,7 @@ Rows: TypeAlias = Callable[[], Iterable[tuple[Any, NDArray[np.int64] | None]]]
 FAR = 5.0
 #: Rows that a regression is fitted to at most, evenly spaced, and their values: its error is then
 #: far below the differences themselves, and memory stays flat.
-MOST_ROWS, _MOST_VALUES = 16_384, 1 << 22
+MOST_ROWS, _MOST_VALUES = 8_192, 1 << 22
 #: Quantiles of a number between which its function is linear, ends included; and categories of a
 #: column that have a level of their own at most, the most frequent ones.
 _QUANTILES, _LEVELS = 8, 64

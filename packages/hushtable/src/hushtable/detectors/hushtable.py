@@ -67,7 +67,8 @@ class HushTable(TableDetector):
         are its behaviour. A row then scores low if its behaviour is unusual for its context, and
         half as low if it is unusual everywhere. Each table counts pairs of both (see
         `hushtable.plans.families.Contextual`), in one pass. A context of which few rows were
-        counted is compared with all rows. Of arrays, columns are named by their numbers, as in
+        counted is compared with all rows. With several columns, or numbers, each number of the
+        behaviour is also compared with what a regression on the context predicts. Of arrays, columns are named by their numbers, as in
         ``plan_.schema.names``.
     time : str, optional
         Column of points in time, in whose place its hour, weekday, day of the month and month are
@@ -81,8 +82,8 @@ class HushTable(TableDetector):
         Whether each column of numbers is judged by what the other columns leave of it: the error of
         a ridge regression on them, without the rows that do not fit. It finds rows that break what
         binds columns, and explains them: "x 31.8, where by y and z it would be 3.2". Linear
-        relations only; columns without any are judged as they are. Not for releases: what binds the
-        columns is read off the rows.
+        relations only; columns without any are judged as they are. Not for releases, as what binds
+        the columns is read off the rows: see `Plan.relations`.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
