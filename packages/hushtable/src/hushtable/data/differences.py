@@ -189,7 +189,7 @@ def with_differences(reader: Reader, differences: Differences, names: Sequence[s
                 yield np.concatenate([batch, found.T], axis=1)
                 continue
             columns, own = list(batch.columns), batch.schema.names
-            columns[n:n] = (as_column(column, ~np.isnan(column)) for column in found)
+            columns[n:n] = map(as_column, found)
             yield pa.RecordBatch.from_arrays(columns, [*own[:n], *added, *own[n:]])
 
     named = None if reader.names is None else (*reader.names[:n], *added, *reader.names[n:])
