@@ -68,8 +68,8 @@ class HushTable(TableDetector):
         half as low if it is unusual everywhere. Each table counts pairs of both (see
         `hushtable.plans.families.Contextual`), in one pass. A context of which few rows were
         counted is compared with all rows. With several columns, or numbers, each number of the
-        behaviour is also compared with what a regression on the context predicts. Of arrays, columns are named by their numbers, as in
-        ``plan_.schema.names``.
+        behaviour is also compared with what a regression on the context predicts. Of arrays,
+        columns are named by their numbers, as in ``plan_.schema.names``.
     time : str, optional
         Column of points in time, in whose place its hour, weekday, day of the month and month are
         features: see `hushtable.data.read`, which takes its zone, too. They can be a ``context``.
