@@ -339,6 +339,7 @@ PAGES = {
     "docs/index.md": Page(names=orders),
     "docs/history.md": Page(needs=("pandas",)),
     "docs/relations.md": Page(needs=("pandas",)),
+    "docs/home.md": Page(needs=("pandas",)),
     "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
@@ -428,11 +429,17 @@ NETWORK = "needs the network"
 FLOWER = "make test-flower does it, in an environment of its own"
 VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
+HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, and calls these"
 NOT_RUN = {
     ("docs/install.md", "pip wheel './packages/hushtable[report]' ./packages/hushtable-federation"
         " -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
+    ("docs/home.md", "hushtable round model result.hush --site north.toml"
+        " -o north.home.hush"): HOME,
+    ("docs/home.md", "hushtable score patients.csv --model north.home.hush -o scores.csv"): HOME,
+    ("docs/home.md",
+        "hushtable score patients.csv --model north.home.hush --top 20 -o lowest.csv"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python -m hushtable_bench databases"):
         "needs a PostgreSQL server, a minute",

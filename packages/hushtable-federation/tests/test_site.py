@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hushtable import Plan, load
+from hushtable.cli import main
 from hushtable.errors import DataError, FileError, UsageError
 from hushtable_federation import Coordinator, Site, SiteSettings
 from hushtable_federation.settings import write_settings
@@ -164,3 +165,40 @@ for name in hushtable_federation.__all__:
     exec(f"from hushtable_federation import {name}")
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.usefixtures("quick_noise")
+def test_the_home_model_of_a_site(places, capsys):
+    """Its own rows beside the counts of all others; the book stays as it is."""
+    round_, box = places.open(least=3), places.folder / "box"
+    box.mkdir()
+    lead = Coordinator.open(places.folder / "lead.key", places.folder)
+    lead.post(box, places.folder / "round.hush")
+    for _ in range(2):
+        for name in places.names:
+            Site.open(places.file(name)).sync(box)
+        ((posts, visit),) = lead.sync(box)
+    assert visit.state == "done"
+    north = Site.open(places.file("north"))
+    ((posts, visit),) = north.sync(box)
+    result = load(north.result(posts.round))
+    before = (places.folder / "north.book").read_bytes()
+    home = north.model(result)
+    X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
+    assert home.n_rows == len(X)
+    with places.book("north") as book:
+        mine = book.answer(round_.round_id).under(result.plan)
+        assert (home.elsewhere.counts == result.counts - mine.sent).all()
+    assert home.elsewhere.noise_sd < result.noise_sd
+    assert (places.folder / "north.book").read_bytes() == before
+    made = str(places.folder / "north.home.hush")
+    site = ["round", "model", str(north.result(posts.round)), "--site", str(places.file("north"))]
+    assert main([*site, "-o", made]) == 0
+    assert "it must never leave" in capsys.readouterr().out
+    np.testing.assert_array_equal(load(made).elsewhere.counts, home.elsewhere.counts)
+    rows, out = str(places.folder / "north.csv"), str(places.folder / "scores.csv")
+    assert main(["score", rows, "--model", made, "-o", out]) == 0
+    assert main(["score", rows, "--model", made, "--top", "20", "-o", out]) == 0
+    capsys.readouterr()
+    assert main([*site, "--book", str(places.folder / "north.book"), "-o", made]) == 2
+    assert "exclude each other" in capsys.readouterr().err

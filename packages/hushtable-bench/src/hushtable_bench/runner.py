@@ -52,6 +52,7 @@ CASES = {
     "families": "families",
     "first_use": "latency",
     "folder": "sums",
+    "joining": "joining",
     "latency": "latency",
     "load": "load",
     "month": "journeys",

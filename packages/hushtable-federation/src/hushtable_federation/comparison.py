@@ -17,7 +17,7 @@ from scipy.special import pdtr
 
 from hushtable.arguments import whole
 from hushtable.counts.base import Noised
-from hushtable.counts.release import noise_of_others
+from hushtable.counts.release import LocalModel, noise_of_others
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable_federation.book.book import Book
@@ -214,6 +214,28 @@ def strange_share(
     below = np.where(few > 0, pdtr(np.maximum(few - 1.0, 0.0), expected), 0.0)
     chance = most * pdtr(few, expected) - _TIMES * share * below
     return max(float((found - chance).sum()) / tables, 0.0)
+
+
+def others_in(result: Noised, book: Book) -> LocalModel:
+    """Return the counts of all others in a result: without what the site sent, and its noise.
+
+    Raises
+    ------
+    RoundError
+        If the site has no part in the result, or nobody else has, or it has several.
+    UsageError
+        If the result is not about the tables of a model, or has its hash functions hidden.
+    """
+    _layout(result)
+    if result.hidden:
+        raise UsageError(
+            "the hash functions of this result are hidden: open it with the sites' plan first "
+            "(hushtable round model --plan)"
+        )
+    own, *more = _parts(result, book)
+    if more:
+        raise RoundError(f"{book.site!r} has {1 + len(more)} parts in this result: needs one")
+    return LocalModel.of(result, own.share.release, own.sent, np.zeros_like(own.sent))
 
 
 def _layout(result: Noised) -> Layout:

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hushtable.counts.base import Noised
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
@@ -17,6 +18,7 @@ from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import Period, RowDigester, RowDigests
 from hushtable_federation.clock import now, stamp
+from hushtable_federation.comparison import others_in
 from hushtable_federation.coordinator import Coordinator, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
@@ -31,6 +33,9 @@ from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
+
+if TYPE_CHECKING:
+    from hushtable.detectors.home import HomeModel
 
 
 class Attendant:
@@ -73,7 +78,7 @@ class SiteRows:
         self._digester: RowDigester | None = None
         self.sketch: Sketch | None = None
 
-    def open(self, plan: Plan) -> None:
+    def open(self, plan: Plan) -> Reader:
         """Open the rows under a plan's schema; what cannot be read is refused here."""
         settings, known = self._settings, len(notes)
         if settings.rows is None:
@@ -95,6 +100,7 @@ class SiteRows:
         finally:
             if not attended:  # nobody reads them
                 del notes[known:]
+        return self._reader
 
     def count(self, round_: Round, plan: Plan) -> Sketch:
         """Return the sketch of the rows, at most as many of each person as the round states."""
@@ -262,6 +268,29 @@ class Site:
                 refusal = Message.refuse(round_folder.round.round_id, self.keys, word)
                 round_folder.add(REFUSED, self.card.name, refusal)
                 return Visit().end("failed", f"Refused ({word}): {error}")
+
+    def model(self, result: Noised) -> "HomeModel":
+        """Return the site's home model: its own rows beside the counts of all others in a result.
+
+        Nothing is sent, and it costs no epsilon: the rows are read where they are.
+
+        Parameters
+        ----------
+        result : Release
+            Of a round about the tables of a model in which this site took part.
+
+        Raises
+        ------
+        RoundError
+            If the site has no part in the result, or nobody else has.
+        UsageError
+            If the result is about something else, or hides its hash functions.
+        """
+        from hushtable.detectors.home import HomeModel  # scikit-learn takes a second to import
+
+        with self.book() as book:
+            others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)
+            return HomeModel.fit(rows.open(result.plan), others, n_jobs=self.settings.threads)
 
     def result(self, round_: Round) -> Path:
         """Return where the result of a round is written."""

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Feature, Schema
-    from hushtable.detectors import ACE, HushTable, LSHiTables, PyODAdapter, RotatedRSHash, RSHash
+    from hushtable.detectors import (
+        ACE,
+        HomeModel,
+        HushTable,
+        LSHiTables,
+        PyODAdapter,
+        RotatedRSHash,
+        RSHash,
+    )
     from hushtable.detectors.load import load
     from hushtable.errors import HushTableError
     from hushtable.plans.plan import Plan
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ACE",
     "Feature",
+    "HomeModel",
     "HushTable",
     "HushTableError",
     "Increment",
@@ -48,6 +57,7 @@ _from_home, _ = exports(
     {
         "ACE": "detectors",
         "Feature": "data.schema",
+        "HomeModel": "detectors",
         "HushTable": "detectors",
         "HushTableError": "errors",
         "Increment": "counts.periods",

@@ -14,7 +14,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -239,6 +239,7 @@ KINDS = {
     "detector": Kind("a model of hushtable fit"),
     "verdicts": Kind("verdicts of hushtable learn"),
     "local": Kind("a local model of hushtable round model"),
+    "home": Kind("a home model of hushtable round model --site"),
 }
 
 #: What people write of themselves as JSON, and others need.
@@ -309,6 +310,16 @@ class Content:
         if name not in self.arrays:
             raise PlanError(f"a file of kind {self.kind} holds no {name}")
         return self.arrays[name]
+
+    def part(self, name: str, kind: str) -> "Content":
+        """Return what the file carries of another object, as the content of a file of its own."""
+        start = f"{name}."
+        own = {key: array for key, array in self.arrays.items() if key.startswith(start)}
+        arrays = {key.removeprefix(start): array for key, array in own.items()}
+        found = self.manifest.get(name)
+        if not isinstance(found, dict):
+            raise PlanError(f"a file of kind {self.kind} holds no {name}")
+        return replace(self, kind=kind, manifest=found, arrays=arrays)
 
     def build(self, make: Callable[["Content"], T]) -> T:
         """Return ``make(self)``; what it refuses becomes a `FileError` that names the file."""

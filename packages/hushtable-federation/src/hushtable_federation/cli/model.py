@@ -19,29 +19,45 @@ from hushtable_federation.clock import shown_time
 from hushtable_federation.comparison import Comparison
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.result import open_result
+from hushtable_federation.site import Site
 
 _Result = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
 _Book = Annotated[
     Path | None, option("FILE", "This site's book: its exact counts replace what it sent.")
 ]
+_Site = Annotated[
+    Path | None,
+    option("FILE", "This site's file, such as north.toml: its own rows beside all others' counts."),
+]
 _Plan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
 
 
-def model(result: _Result, output: Output, book: _Book = None, plan: _Plan = None) -> CommandResult:
+def model(
+    result: _Result,
+    output: Output,
+    book: _Book = None,
+    plan: _Plan = None,
+    site: _Site = None,
+) -> CommandResult:
     """Make the model that a site scores with out of a result.
 
     With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
     take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model holds
-    the site's rows as exact counts, and must never leave it.
+    the site's rows as exact counts, and must never leave it. With --site, it is a home model: the
+    site's own rows beside the counts of all others. hushtable score then says of each row whether
+    it is rare here, and whether it is elsewhere.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
+      hushtable round model result.hush --site north.toml -o north.home.hush
     """
-    target = Target(output, [result, book, plan])
+    target = Target(output, [result, book, plan, site])
+    if site is not None:
+        return _home(result, target, book, plan, site)
     if book is None and plan is None:
         raise UsageError(
-            f"{result} can be scored with as it is: give --book for a local model, or --plan to "
-            "open a result with hidden hash functions"
+            f"{result} can be scored with as it is: give --site for a home model, --book for a "
+            "local one, or --plan to open a result with hidden hash functions"
         )
     read = open_result(result)
     opened = _opened(result, read, plan)
@@ -49,14 +65,10 @@ def model(result: _Result, output: Output, book: _Book = None, plan: _Plan = Non
     verified = None if book is None else _verified(read, book)
     target.save(made)
     facts: dict[str, Any] = {
-        "command": "round model",
-        "model": str(output),
-        "local": book is not None,
-        "rows": made.n_rows,
-        "noise_sd": made.noise_sd,
-        "signed_by": signed_by(read),
+        "command": "round model", "model": str(output), "local": book is not None,
+        "rows": made.n_rows, "noise_sd": made.noise_sd, "signed_by": signed_by(read),
         "verified": verified,
-    }
+    }  # fmt: skip
 
     def blocks() -> Iterator[Block]:
         status = standing(read)
@@ -70,6 +82,38 @@ def model(result: _Result, output: Output, book: _Book = None, plan: _Plan = Non
             yield f"(In the result: {opened.noise_sd:,.1f}.)"
             yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
         yield f"  hushtable score DATA --model {output} -o scores.parquet"
+
+    return CommandResult(facts, blocks())
+
+
+def _home(
+    result: Path, target: Target, book: Path | None, plan: Path | None, site: Path
+) -> CommandResult:
+    """Make a home model of a site's own rows and a result."""
+    if book is not None:
+        raise UsageError("--site and --book exclude each other: the site's file names its book")
+    opened = _opened(result, open_result(result), plan)
+    home = Site.open(site).model(opened)
+    with target.writing():
+        home.save(target.path)
+    others = len(opened.ledger.shares) - 1
+    facts: dict[str, Any] = {
+        "command": "round model", "model": str(target.path), "weight": home.weight,
+        "rows": home.n_rows, "rows_elsewhere": home.elsewhere.n_rows,
+        "others": others, "noise_sd": home.elsewhere.noise_sd,
+    }  # fmt: skip
+
+    def blocks() -> Iterator[Block]:
+        yield (
+            f"{home.n_rows:,} rows here, about {home.elsewhere.n_rows:,} elsewhere, "
+            f"with noise of {home.elsewhere.noise_sd:,.1f} on each count."
+        )
+        if others == 1:
+            yield "Elsewhere is one other site: what is said of it is said of that site."
+        if not home.weight:
+            yield "Of these rows, no more are rare elsewhere than of others: they rank as here."
+        yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
+        yield f"  hushtable score DATA --model {target.path} -o scores.csv"
 
     return CommandResult(facts, blocks())
 

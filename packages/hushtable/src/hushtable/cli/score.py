@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.cli.counts import read_counts, signed_by, standing
+from hushtable.cli.home import is_home, score_home
 from hushtable.cli.options import Data, ModelFile, Threads, check_contamination, flag, option
 from hushtable.cli.output import OutputFolder, Target, shown, tally, tally_blocks
 from hushtable.cli.progress import watched
@@ -30,6 +31,7 @@ from hushtable.cli.tables import (
 )
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, one_after_other
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, UsageError
 from hushtable.scores import models
 from hushtable.scores.details import RowDetails, Scored
@@ -73,13 +75,14 @@ class Threshold:
         """Whether all rows have to be scored before the first is flagged."""
         return self.count is not None or (self.share is not None and not self.ranked)
 
-    def check(self, only_counted: bool) -> None:
-        """Refuse a line that is drawn among rows that are not judged."""
+    def checked(self, only_counted: bool) -> "Threshold":
+        """Return the line; refuse one that is drawn among rows that are not judged."""
         if only_counted and self.reads_all_rows:
             raise UsageError(
                 "--only-counted excludes --contamination and --count, which are of all rows: give "
                 "--threshold, or leave it out"
             )
+        return self
 
     def offset(self, of_model: float, ranks: Ranks | None) -> float:
         """Return the score below which a row is an outlier, where that needs no rows."""
@@ -374,10 +377,11 @@ def score(
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
     id_, kept = reads.beside(id_, keep)
-    line = Threshold(contamination, count, threshold, ranked=ranks is not None)
+    line = Threshold(contamination, count, threshold, ranks is not None).checked(only_counted)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
-    line.check(only_counted)
+    if is_home(model, line.drawn or ranks or explain or only_counted):
+        return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
@@ -393,8 +397,8 @@ def score(
         summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
     else:
         summary = _score_file(scorer, details, offset, line, rows, target)
-    facts = _facts(scorer, summary, output) | signed | done
-    return CommandResult(facts, _blocks(scorer, details, summary, target, **done))
+    shown_blocks = _blocks(scorer, details, summary, target, **done)
+    return CommandResult(_facts(scorer, summary, output) | signed | done, shown_blocks)
 
 
 def _target(

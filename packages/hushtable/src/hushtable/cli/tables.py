@@ -308,6 +308,13 @@ def write_scores(
             writer.write_table(harmless_table(table) if as_csv else table)
 
 
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table of rows, in the format that the path ends in; atomically."""
+    table = harmless_table(table) if path.suffix == ".csv" else table
+    with replacing(path, private=True) as file, SCORES[path.suffix](file, table.schema) as writer:
+        writer.write_table(table)
+
+
 def _grouped(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Table]:
     batches, waiting = [], 0
     for start, scores, outliers, *more in rows:

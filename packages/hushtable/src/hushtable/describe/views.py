@@ -5,7 +5,7 @@ that was read off rows. Imported when the first thing is shown.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushtable import plugins
 from hushtable.counts.base import Counts, Noised
@@ -20,6 +20,9 @@ from hushtable.display import View
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.review import ReviewRow
+
+if TYPE_CHECKING:
+    from hushtable.detectors.home import HomeModel
 
 _FEATURES = ("column", "kind", "range or categories")
 
@@ -149,8 +152,18 @@ def _learned(model: LearnedModel) -> View:
 
 
 #: By name of the class, so that no room is imported, with its extra, before it is needed.
+def _home(home: "HomeModel") -> View:
+    figures = {
+        "Rows here": f"{home.n_rows:,}",
+        "Rows elsewhere": f"about {home.elsewhere.n_rows:,}",
+        "Weight of elsewhere": f"{home.weight:.2f}",
+    }
+    says = ["This home model holds exact counts and values of this site's rows: it never leaves."]
+    return View("Home model", says, figures)
+
+
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
     "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Periods": _periods, "ReviewRow": _review_row,
+    "Periods": _periods, "ReviewRow": _review_row, "HomeModel": _home,
 }  # fmt: skip

@@ -10,15 +10,18 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.detectors.base import TableDetector
+    from hushtable.detectors.home import HomeModel
     from hushtable.detectors.hushtable import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
     from hushtable.detectors.pyod import PyODAdapter
 
 __all__ = [
-    "ACE", "HushTable", "LSHiTables", "PyODAdapter", "RSHash", "RotatedRSHash", "TableDetector",
+    "ACE", "HomeModel", "HushTable", "LSHiTables", "PyODAdapter", "RSHash", "RotatedRSHash",
+    "TableDetector",
 ]  # fmt: skip
 
 _HOMES = {
-    "ACE": "hushtable", "HushTable": "hushtable", "LSHiTables": "hushtable", "PyODAdapter": "pyod",
-    "RSHash": "hushtable", "RotatedRSHash": "hushtable", "TableDetector": "base",
+    "ACE": "hushtable", "HomeModel": "home", "HushTable": "hushtable", "LSHiTables": "hushtable",
+    "PyODAdapter": "pyod", "RSHash": "hushtable", "RotatedRSHash": "hushtable",
+    "TableDetector": "base",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

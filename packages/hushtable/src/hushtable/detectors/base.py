@@ -583,6 +583,10 @@ class TableDetector(FittedTables, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted detector to a .hush file, atomically: a complete one, or none."""
+        files.write(path, "detector", *self._entries())
+
+    def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of the detector: manifest entries and arrays."""
         check_is_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value
@@ -602,7 +606,7 @@ class TableDetector(FittedTables, ABC):
         if (usual := self._usual_values()) is not None:
             more, scores = usual.entries()
             entries, arrays = entries | more, arrays | scores
-        files.write(path, "detector", entries, arrays)
+        return entries, arrays
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:

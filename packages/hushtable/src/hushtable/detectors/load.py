@@ -12,10 +12,12 @@ from hushtable.plans.draws import DRAWS
 from hushtable.plans.plan import Plan
 
 if TYPE_CHECKING:
-    from hushtable.detectors import TableDetector
+    from hushtable.detectors import HomeModel, TableDetector
 
 
-def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalModel, "TableDetector"]:
+def load(
+    path: str | os.PathLike[str],
+) -> Union[Plan, Sketch, Release, LocalModel, "TableDetector", "HomeModel"]:
     """Read a .hush file. Nothing in it is executed.
 
     Parameters
@@ -25,7 +27,7 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalMode
 
     Returns
     -------
-    Plan, Sketch, Release, LocalModel or fitted detector
+    Plan, Sketch, Release, LocalModel, fitted detector or HomeModel
         Whichever the file holds.
 
     Raises
@@ -70,4 +72,10 @@ def _detector(content: files.Content) -> Any:
     return known[name].from_file(content)
 
 
-READERS["detector"] = _detector
+def _home(content: files.Content) -> Any:
+    from hushtable.detectors import HomeModel
+
+    return HomeModel.from_file(content)
+
+
+READERS["detector"], READERS["home"] = _detector, _home

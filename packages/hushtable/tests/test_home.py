@@ -1,0 +1,210 @@
+"""Home models: a site's own rows beside the counts of all others."""
+
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from hushtable import Feature, HomeModel, LocalModel, Plan, Schema, Sketch, load
+from hushtable.cli import main
+from hushtable.errors import DataError, FileError, PlanError, UsageError
+
+SCHEMA = Schema([
+    Feature.numeric("temperature", low=30, high=110, unit="C"),
+    Feature.numeric("pulse", low=20, high=220),
+    Feature.categorical("ward", ["medical", "surgical", "renal"]),
+])  # fmt: skip
+
+
+def patients(n, seed, wards=("medical", "surgical")):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({
+        "temperature": rng.normal(37.0, 0.5, n).round(1),
+        "pulse": rng.normal(75, 12, n).round(),
+        "ward": rng.choice(list(wards), n),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def others():
+    plan = Plan.draw(
+        SCHEMA, random_state=0, marginals=Sketch.from_data(Plan.marginals(SCHEMA), patients(500, 9))
+    )
+    return Sketch.from_data(plan, patients(6000, 1))
+
+
+@pytest.fixture(scope="module")
+def fahrenheit():
+    """A site of which three devices in five report Fahrenheit."""
+    rows = patients(600, 2)
+    rows.loc[:359, "temperature"] = (rows.loc[:359, "temperature"] * 1.8 + 32).round(1)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def home(fahrenheit, others):
+    return HomeModel.fit(fahrenheit, others, random_state=0)
+
+
+def test_what_is_systematic_here_is_seen_by_the_others_alone(home, fahrenheit):
+    found = home.scores(fahrenheit)
+    kinds = np.array(found.kinds)
+    assert (kinds[:360] == "systematic").mean() > 0.9
+    assert (kinds[360:] == "systematic").mean() < 0.05
+    assert home.weight == 1.0
+    low = -found.score
+    planted = np.arange(600) < 360
+    assert roc_auc_score(planted, low) > 0.95
+    assert roc_auc_score(planted, -found.here) < 0.6
+    words = home.outliers(fahrenheit, n=20).to_pylist()
+    assert all(one["row"] < 360 for one in words)
+    assert words[0]["words"].startswith("common here, rare elsewhere: temperature")
+
+
+def test_rows_of_other_kinds(others):
+    rows = patients(600, 3, wards=["medical"])
+    rows.loc[0] = 37.0, 75, "surgical"  # nothing else here, and half of the others
+    rows.loc[1] = 42.9, 190, "medical"
+    home = HomeModel.fit(rows, others, random_state=0)
+    found = home.scores(rows)
+    assert found.kinds[:2] == ["visitor", "outlier"]
+    assert found.kinds.count("ordinary") > 500
+    words = {one["row"]: one["words"] for one in home.outliers(rows, n=60).to_pylist()}
+    assert words[0].startswith("rare here, usual elsewhere: ward surgical")
+    assert words[1].startswith("rare here and elsewhere: ")
+
+
+def test_a_site_like_the_others_ranks_by_its_own_rows(others):
+    rows = patients(600, 4)
+    home = HomeModel.fit(rows, others, random_state=0)
+    assert home.weight < 0.5
+    found = home.scores(rows)
+    assert np.argsort(found.score)[0] == np.argsort(found.here)[0]
+
+
+def test_a_site_of_many_cases_finds_them_by_the_others():
+    """A referral centre: 30% of its rows are what is rare elsewhere."""
+    rng = np.random.default_rng(0)
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-8, high=8) for j in range(4)))
+    plan = Plan.draw(schema, random_state=0)
+    elsewhere = Sketch.from_data(
+        plan, np.vstack([rng.normal(size=(5000, 4)), rng.normal(size=(50, 4)) * 0.7 + 3])
+    )
+    mine = np.vstack([rng.normal(size=(60, 4)) * 0.7 + 3, rng.normal(size=(140, 4))])
+    planted = np.arange(200) < 60
+    home = HomeModel.fit(mine, elsewhere, random_state=0)
+    found = home.scores(mine)
+    here, both = (average_precision_score(planted, -s) for s in (found.here, found.score))
+    assert both > here + 0.1
+
+
+def test_released_counts_of_others(fahrenheit):
+    terms = {"epsilon": 1.0, "expected_rows": 6600}
+    plan = Plan.draw(SCHEMA, random_state=0, **terms)
+    mine, theirs = (Sketch.from_data(plan, rows) for rows in (fahrenheit, patients(6000, 1)))
+    sent, released = mine.release(1.0), theirs.release(1.0)
+    elsewhere = LocalModel.of(
+        sent + released, sent.release_id, sent.counts, np.zeros_like(sent.counts)
+    )
+    np.testing.assert_array_equal(elsewhere.counts, released.counts)
+    home = HomeModel.fit(fahrenheit, elsewhere, random_state=0)
+    kinds = np.array(home.scores(fahrenheit).kinds)
+    assert (kinds[:360] == "systematic").mean() > 0.9
+    assert (kinds[360:] == "systematic").mean() < 0.05
+
+
+def test_noise_without_a_threshold_leaves_the_own_rows(fahrenheit):
+    plan = Plan.draw(SCHEMA, random_state=0)
+    noisy = Sketch.from_data(plan, patients(30, 1)).release(0.05)
+    elsewhere = LocalModel.of(
+        noisy + noisy_twin(plan), noisy.release_id, noisy.counts, np.zeros_like(noisy.counts)
+    )
+    home = HomeModel.fit(fahrenheit, elsewhere, random_state=0)
+    assert home.weight == 0.0
+    found = home.scores(fahrenheit)
+    order = np.argsort(found.here, kind="stable")
+    assert (np.diff(found.score[order]) >= 0).all()
+    assert set(found.kinds) <= {"ordinary", "visitor"}
+
+
+def noisy_twin(plan):
+    return Sketch.from_data(plan, patients(30, 5)).release(0.05)
+
+
+def test_a_file_keeps_it_for_its_owner_alone(tmp_path, home, fahrenheit):
+    path = tmp_path / "home.hush"
+    home.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = load(path)
+    assert isinstance(again, HomeModel)
+    assert again.weight == home.weight
+    a, b = home.scores(fahrenheit), again.scores(fahrenheit)
+    np.testing.assert_array_equal(a.score, b.score)
+    assert a.kinds == b.kinds
+    assert "never leaves" in home._repr_html_()
+    assert repr(home).startswith("HomeModel(600 rows here, about 6,000 elsewhere")
+
+
+@pytest.mark.parametrize("command", ["merge", "release", "export", "drift", "report", "plan ranks"])
+def test_no_other_command_takes_it(tmp_path, home, capsys, command):
+    path = tmp_path / "home.hush"
+    home.save(path)
+    more = {"merge": [str(path)], "release": ["--epsilon", "1"], "drift": [str(path)]}
+    code = main(
+        [*command.split(), str(path), *more.get(command, []), "-o", str(tmp_path / "o.onnx")]
+    )
+    assert code in (1, 2)
+    assert capsys.readouterr().err
+    assert not (tmp_path / "o.onnx").exists()
+
+
+def test_score_writes_both(tmp_path, home, fahrenheit, capsys):
+    model, rows, out = (str(tmp_path / name) for name in ("home.hush", "rows.csv", "out.csv"))
+    home.save(model)
+    fahrenheit.assign(id=[f"P{i}" for i in range(600)]).to_csv(rows, index=False)
+    assert main(["score", rows, "--model", model, "--id", "id", "-o", out]) == 0
+    printed = capsys.readouterr().out
+    assert "common here, rare elsewhere" in printed
+    scores = pd.read_csv(out)
+    assert list(scores) == ["row", "score", "outlier", "id", "here", "elsewhere", "kind"]
+    found = home.scores(fahrenheit)
+    np.testing.assert_allclose(scores["score"], found.score)
+    assert scores["kind"].tolist() == found.kinds
+    assert main(["score", rows, "--model", model, "--id", "id", "--top", "9", "-o", out]) == 0
+    listed = pd.read_csv(out)
+    assert list(listed) == ["row", "id", "score", "here", "elsewhere", "kind", "words"]
+    assert len(listed) == 9
+    assert listed["id"][0] == f"P{listed['row'][0]}"
+    capsys.readouterr()
+    assert main(["inspect", model]) == 0
+    printed = capsys.readouterr().out
+    assert "600" in printed
+    assert "no: it holds exact counts, and values of rows" in printed
+    assert main(["score", rows, "--model", model, "--count", "5", "-o", out]) == 2
+    assert "a home model has two scores" in capsys.readouterr().err
+    assert main(["score", rows, "--model", model, "-o", str(tmp_path / "out.xlsx")]) == 2
+
+
+def test_what_cannot_be_is_refused(tmp_path, home, others, fahrenheit):
+    with pytest.raises(DataError, match="9 rows: a model of its own needs 10"):
+        HomeModel.fit(fahrenheit[:9], others)
+    with pytest.raises(DataError, match="no column"):
+        HomeModel.fit(fahrenheit.drop(columns="pulse"), others)
+    with pytest.raises((PlanError, UsageError)):
+        HomeModel.fit(fahrenheit, Sketch.from_data(Plan.marginals(SCHEMA), patients(50, 1)))
+    with pytest.raises(UsageError, match="no row"):
+        HomeModel.fit(fahrenheit, Sketch.zero(others.plan))
+    home.save(tmp_path / "home.hush")
+    from hushtable import files
+
+    content = files.read(tmp_path / "home.hush")
+    for wrong in ({}, {"elsewhere": {}}, {"here": 3}):
+        entries = {k: v for k, v in content.manifest.items() if k in ("here", "elsewhere")}
+        arrays = (
+            dict(content.arrays) if wrong else content.arrays | {"own_beyond": np.ones(2) * [2, 1]}
+        )
+        files.write(tmp_path / "wrong.hush", "home", entries | wrong, arrays)
+        with pytest.raises(FileError):
+            load(tmp_path / "wrong.hush")
