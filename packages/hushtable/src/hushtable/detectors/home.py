@@ -220,9 +220,13 @@ class HomeModel(Displayed):
         assert usual is not None
         share = np.maximum(usual.as_rare(here), 0.5 / max(1, self.n_rows))
         score = -np.maximum(-np.log(share), _SLOPE * self.weight * beyond)
-        ends = beyond - _NEAR, beyond + _NEAR
-        own, others = (share(ends[0]) - share(ends[1]) for share in (self._share, _share_of_others))
-        systematic = (beyond >= 1.0) & (own >= _EXCESS * others) & (own * self.n_rows >= _FEW)
+        systematic = beyond >= 1.0
+        far = beyond[systematic]
+        own, others = (
+            share_of(far - _NEAR) - share_of(far + _NEAR)
+            for share_of in (self._share, _share_of_others)
+        )
+        systematic[systematic] = (own >= _EXCESS * others) & (own * self.n_rows >= _FEW)
         rare_here = here < self.here.offset_
         return HomeScores(here, elsewhere, share, beyond, score, rare_here, systematic)
 
