@@ -437,9 +437,6 @@ NOT_RUN = {
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/home.md", "hushtable round model result.hush --site north.toml"
         " -o north.home.hush"): HOME,
-    ("docs/home.md", "hushtable score patients.csv --model north.home.hush -o scores.csv"): HOME,
-    ("docs/home.md",
-        "hushtable score patients.csv --model north.home.hush --top 20 -o lowest.csv"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python -m hushtable_bench databases"):
         "needs a PostgreSQL server, a minute",
