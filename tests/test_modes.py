@@ -74,7 +74,8 @@ def test_files_of_the_library(tmp_path, rows, public):
 DECIDED = {
     "plan": True, "release": True, "layout": True, "round": True, "submission": True,
     "sealed": True, "secret": True, "message": True, "increment": True,
-    "periods": False, "sketch": False, "detector": False, "local": False, "verdicts": False,
+    "periods": False, "sketch": False, "detector": False, "local": False, "home": False,
+    "verdicts": False,
 }  # fmt: skip
 
 

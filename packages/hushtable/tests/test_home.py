@@ -63,6 +63,16 @@ def test_what_is_systematic_here_is_seen_by_the_others_alone(home, fahrenheit):
     assert words[0]["words"].startswith("common here, rare elsewhere: temperature")
 
 
+def test_what_is_systematic_is_reported_as_a_group(home, fahrenheit, others):
+    first, *_ = home.systematic(fahrenheit)
+    assert first.column == "temperature"
+    assert (first.rows < 360).mean() > 0.95
+    assert abs(first.share - 0.6) < 0.06
+    assert "common here and rare elsewhere by temperature" in first.words
+    alike = patients(600, 4)
+    assert HomeModel.fit(alike, others, random_state=0).systematic(alike) == []
+
+
 def test_rows_of_other_kinds(others):
     rows = patients(600, 3, wards=["medical"])
     rows.loc[0] = 37.0, 75, "surgical"  # nothing else here, and half of the others
@@ -167,6 +177,7 @@ def test_score_writes_both(tmp_path, home, fahrenheit, capsys):
     assert main(["score", rows, "--model", model, "--id", "id", "-o", out]) == 0
     printed = capsys.readouterr().out
     assert "common here, rare elsewhere" in printed
+    assert "common here and rare elsewhere by temperature: a device" in " ".join(printed.split())
     scores = pd.read_csv(out)
     assert list(scores) == ["row", "score", "outlier", "id", "here", "elsewhere", "kind"]
     found = home.scores(fahrenheit)

@@ -18,7 +18,6 @@ from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import Period, RowDigester, RowDigests
 from hushtable_federation.clock import now, stamp
-from hushtable_federation.comparison import others_in
 from hushtable_federation.coordinator import Coordinator, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
@@ -286,7 +285,9 @@ class Site:
         UsageError
             If the result is about something else, or hides its hash functions.
         """
-        from hushtable.detectors.home import HomeModel  # scikit-learn takes a second to import
+        # SciPy and scikit-learn take a second to import.
+        from hushtable.detectors.home import HomeModel
+        from hushtable_federation.comparison import others_in
 
         with self.book() as book:
             others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)

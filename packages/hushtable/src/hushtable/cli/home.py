@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.output import Target, size
+from hushtable.cli.output import Target, shown, size
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.cli.rows import Rows
@@ -69,8 +69,8 @@ def score_home(
     home = files.read(model).build(HomeModel.from_file)
     home.here.n_jobs = rows.threads
     reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
-    with watched(reader, passes=3) as watch:
-        found = home.scores(watch.reader)
+    with watched(reader, passes=5) as watch:
+        found, groups = home.scores(watch.reader), home.systematic(watch.reader)
         beside = _beside(watch.reader, kept)
         listed = home.outliers(watch.reader, top or _SHOWN)
     kinds = Counter(found.kinds)
@@ -88,9 +88,13 @@ def score_home(
         write_table(target.path, listed)
     facts = {
         "command": "score", "rows": len(found.score), "weight": home.weight, "kinds": dict(kinds),
+        "systematic": [
+            {"column": one.column, "rows": len(one.rows), "share": one.share} for one in groups
+        ],
         "output": str(target.path), "lowest": listed.slice(0, top or _SHOWN).to_pylist(),
     }  # fmt: skip
-    return CommandResult(facts, _blocks(home, kinds, listed, target))
+    sentences = [shown(one.words) for one in groups[:_SHOWN]]
+    return CommandResult(facts, _blocks(home, kinds, sentences, listed, target))
 
 
 def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
@@ -102,7 +106,9 @@ def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
     return {name: table[name].combine_chunks() for name in kept}
 
 
-def _blocks(home: Any, kinds: Counter[str], listed: Any, target: Target) -> Iterator[Block]:
+def _blocks(
+    home: Any, kinds: Counter[str], sentences: list[str], listed: Any, target: Target
+) -> Iterator[Block]:
     from hushtable.detectors.home import WORDS
 
     yield Paragraph([
@@ -113,7 +119,9 @@ def _blocks(home: Any, kinds: Counter[str], listed: Any, target: Target) -> Iter
     yield TextTable(
         ["kind", "rows", ""], [(kind, f"{kinds[kind]:,}", words) for kind, words in WORDS.items()]
     )
+    for sentence in sentences:
+        yield Paragraph([sentence])
     yield ""
-    shown = listed.slice(0, _SHOWN).to_pylist()
-    yield TextTable(["row", "why"], [(f"{one['row']:,}", one["words"]) for one in shown])
+    rows = listed.slice(0, _SHOWN).to_pylist()
+    yield TextTable(["row", "why"], [(f"{one['row']:,}", shown(one["words"])) for one in rows])
     yield f"\nWrote {target}. It describes this site's rows: keep it where they are."

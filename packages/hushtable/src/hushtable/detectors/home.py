@@ -25,6 +25,7 @@ from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.display import Displayed
 from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.scores.explain import Explainer
 
 Floats = NDArray[np.float64]
 
@@ -93,6 +94,33 @@ class HomeScores:
         """Return ``score``, ``here``, ``elsewhere`` and ``kind`` of each row."""
         columns = {"score": self.score, "here": self.here, "elsewhere": self.elsewhere}
         return pa.table({**columns, "kind": texts_column(self.kinds)})
+
+
+@dataclass(frozen=True)
+class SystematicRows:
+    """Rows of a site that are common there and rare elsewhere, by the same column.
+
+    Attributes
+    ----------
+    column : str
+        Column that makes most of these rows rare elsewhere.
+    rows : ndarray of shape (k,), int64
+        Their numbers, rising.
+    share : float
+        Share of all rows that were scored.
+    """
+
+    column: str
+    rows: NDArray[np.int64]
+    share: float
+
+    @property
+    def words(self) -> str:
+        """Sentence about the rows."""
+        return (
+            f"{len(self.rows):,} rows ({self.share:.1%}) are common here and rare elsewhere by "
+            f"{self.column}: a device, a unit, a coding habit, or a speciality?"
+        )
 
 
 class HomeModel(Displayed):
@@ -229,6 +257,34 @@ class HomeModel(Displayed):
         systematic[systematic] = (own >= _EXCESS * others) & (own * self.n_rows >= _FEW)
         rare_here = here < self.here.offset_
         return HomeScores(here, elsewhere, share, beyond, score, rare_here, systematic)
+
+    def systematic(self, X: Any) -> list[SystematicRows]:
+        """Group the rows that are common here and rare elsewhere by the column that makes them so.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns of the plan.
+
+        Returns
+        -------
+        list of SystematicRows
+            The most rows first; groups of fewer than five are left out.
+        """
+        reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
+        found = self.scores(reader).systematic
+        rows = np.flatnonzero(found)
+        if not len(rows):
+            return []
+        explainer = Explainer(self._others._scorer)
+        blamed = explainer.explain(reader.take(rows), n_jobs=self.here.n_jobs).argmax(axis=1)
+        names = self.elsewhere.plan.schema.of_rows.names
+        groups = [
+            SystematicRows(name, mine, len(mine) / len(found))
+            for j, name in enumerate(names)
+            if len(mine := rows[blamed == j]) >= _FEW
+        ]
+        return sorted(groups, key=lambda group: -len(group.rows))
 
     def outliers(self, X: Any, n: int = 10) -> pa.Table:
         """List the rows with the lowest scores, with their kind and the reasons.
