@@ -240,6 +240,18 @@ def test_contexts_that_need_no_regression_have_none(rows):
     assert "price given context" not in one.plan_.schema.names
 
 
+def test_no_row_needs_to_be_complete(rows, model):
+    """Each row lacks its price or its width: both are predicted as from complete rows."""
+    gaps = rows.copy()
+    gaps.loc[::2, "price"], gaps.loc[1::2, "width"] = np.nan, np.nan
+    some = HushTable(context=["carat", "cut"], random_state=0).fit(gaps)
+    found, whole = (one.plan_.schema.differences for one in (some, model))
+    assert found.columns == whole.columns
+    batch, names = pa.RecordBatch.from_pandas(rows, preserve_index=False), list(rows)
+    a, b = found.of(batch, names), whole.of(batch, names)
+    assert min(np.corrcoef(x, y)[0, 1] for x, y in zip(a, b, strict=True)) > 0.9
+
+
 def test_rare_categories_and_a_missing_context(rows):
     many = rows.assign(
         cut=[f"c{i % 900}" for i in range(len(rows))], carat=rows["carat"].where(rows["carat"] > 9)

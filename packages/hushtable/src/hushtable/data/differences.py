@@ -25,6 +25,8 @@ FAR = 5.0
 #: Rows that a regression is fitted to at most, evenly spaced, and their values: its error is then
 #: far below the differences themselves, and memory stays flat.
 MOST_ROWS, _MOST_VALUES = 8_192, 1 << 22
+#: Values that a column needs, to be predicted.
+_LEAST_ROWS = 10
 #: Quantiles of a number between which its function is linear, ends included; and categories of a
 #: column that have a level of their own at most, the most frequent ones.
 _QUANTILES, _LEVELS = 8, 64
@@ -240,7 +242,7 @@ def learned_differences(
     names: Sequence[str],
     categorical: Sequence[bool],
 ) -> Differences | None:
-    """Fit the regressions to some rows; None if no column of numbers varies among these.
+    """Fit the regressions to some rows; None if no column has ten numbers there that vary.
 
     Parameters
     ----------
@@ -257,14 +259,12 @@ def learned_differences(
     """
     most = min(MOST_ROWS, _MOST_VALUES // len(columns))
     Y, given, weights = _some(rows, -(-n_rows // most), context, columns, names, categorical)
-    complete = np.asarray(~np.isnan(Y).any(axis=1))
-    Y, weights = Y[complete], weights[complete]
-    given = [_filtered(values, complete) for values in given]
-    varied = np.ptp(Y, axis=0) > 0.0 if len(Y) else np.zeros(len(columns), np.bool_)
+    varied = np.fmax.reduce(Y, axis=0) > np.fmin.reduce(Y, axis=0)
+    varied &= np.count_nonzero(~np.isnan(Y), axis=0) >= _LEAST_ROWS
     if not varied.any():
         return None
     Y, columns = Y[:, varied], [j for j, varies in zip(columns, varied, strict=True) if varies]
-    middle, spread = Y.mean(axis=0), Y.std(axis=0)
+    middle, spread = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
     points = tuple(map(_points, given))
     M = np.hstack([np.ones((len(Y), 1)), *map(_functions, given, points)])
     predicted, usual, least = _fitted(M, (Y - middle) / spread, weights)
@@ -298,10 +298,6 @@ def _some(
     return np.concatenate(numbers), joined, np.concatenate(times)
 
 
-def _filtered(values: Floats | pa.Array, rows: NDArray[np.bool_]) -> Floats | pa.Array:
-    return values[rows] if isinstance(values, np.ndarray) else values.filter(as_column(rows))
-
-
 def _points(values: Floats | pa.Array) -> tuple[float, ...] | tuple[str, ...]:
     """Return the points of the function of a context."""
     if isinstance(values, np.ndarray):
@@ -325,21 +321,29 @@ def _functions(values: Floats | pa.Array, points: Sequence[Any]) -> Floats:
 
 
 def _fitted(M: Floats, Z: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the weights (p, k) of predictions and of usual sizes, and the least of these (k,)."""
+    """Return the weights (p, k) of predictions and of usual sizes, and the least of these (k,).
+
+    Where a number is missing, NaN, its row has no part in what is predicted of its column.
+    """
     first = np.abs(Z - M @ _ridge(M, Z, _RIDGE, weights))
-    worst = (first / (np.median(first, axis=0) + 1e-9)).max(axis=1)
+    worst = np.fmax.reduce(first / (np.nanmedian(first, axis=0) + 1e-9), axis=1, initial=0.0)
     near = np.where(worst <= np.quantile(worst, 1.0 - _LEFT_OUT), weights, 0.0)
     predicted = _ridge(M, Z, _RIDGE, near)
     left: Floats = np.abs(Z - M @ predicted)
-    sizes = np.minimum(left, np.quantile(left, _CUT_OFF, axis=0)) * _NORMAL
-    least = np.maximum(_LEAST * sizes.mean(axis=0), 1e-9)
+    sizes = np.minimum(left, np.nanquantile(left, _CUT_OFF, axis=0)) * _NORMAL
+    least = np.maximum(_LEAST * np.nanmean(sizes, axis=0), 1e-9)
     return predicted, _ridge(M, sizes, _RIDGE_OF_SIZES, near), least
 
 
 def _ridge(M: Floats, Z: Floats, penalty: float, weights: Floats) -> Floats:
     """Return the weights (p, k) of a ridge regression; the constant is not penalized."""
-    weighted = M.T * weights
     penalties = np.full(M.shape[1], penalty)
     penalties[0] = 1e-9
-    solved = np.linalg.solve(weighted @ M + np.diag(penalties), weighted @ Z)
+    missing = np.isnan(Z)
+    if Z.shape[1] > 1 and missing.any():
+        each = [_ridge(M, column[:, np.newaxis], penalty, weights) for column in Z.T]
+        return np.concatenate(each, axis=1)
+    weighted = M.T * np.where(missing[:, 0], 0.0, weights)
+    known = np.where(missing, 0.0, Z)
+    solved = np.linalg.solve(weighted @ M + np.diag(penalties), weighted @ known)
     return np.asarray(solved, np.float64)
