@@ -41,8 +41,8 @@ _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
 #: Own rows without which the site's own model says nothing.
 LEAST_ROWS = 10
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
-#: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. Measured on 76 tables:
-#: see docs/home.md.
+#: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. Measured: see
+#: docs/benchmarks.md.
 _SLOPE, _PLACE = 2.75, 0.7
 #: Share of the own rows at that place up to which the others have no weight.
 _TENTH = 0.1
@@ -169,7 +169,8 @@ class HomeModel(Displayed):
         X : array, data frame, Arrow object or path
             The site's own rows, with the columns of the plan.
         elsewhere : Sketch or LocalModel
-            Counts of all others under the plan of the round: see `without_own`.
+            Counts of all others under the plan of the round: of exact counts, ``result - own``; of
+            a release, `LocalModel.of` with zeros in place of the site's exact counts.
         random_state, n_jobs
             As in `HushTable`.
 
