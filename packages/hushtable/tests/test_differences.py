@@ -240,6 +240,16 @@ def test_contexts_that_need_no_regression_have_none(rows):
     assert "price given context" not in one.plan_.schema.names
 
 
+def test_a_column_may_be_called_differences(rows, model):
+    more = rows.assign(differences=1.0)
+    with pytest.warns(UserWarning, match="were not seen in fit"):
+        found = model.score_samples(more)
+    np.testing.assert_array_equal(found, model.score_samples(rows))
+    np.testing.assert_array_equal(
+        Sketch.from_data(model.plan_, more).counts, Sketch.from_data(model.plan_, rows).counts
+    )
+
+
 def test_no_row_needs_to_be_complete(rows, model):
     """Each row lacks its price or its width: both are predicted as from complete rows."""
     gaps = rows.copy()

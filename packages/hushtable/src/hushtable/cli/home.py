@@ -70,9 +70,10 @@ def score_home(
     home.here.n_jobs = rows.threads
     reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
     with watched(reader, passes=5) as watch:
-        found, groups = home.scores(watch.reader), home.systematic(watch.reader)
+        found = home.scores(watch.reader)
+        groups = home.systematic(watch.reader, found)
         beside = _beside(watch.reader, kept)
-        listed = home.outliers(watch.reader, top or _SHOWN)
+        listed = home.outliers(watch.reader, top or _SHOWN, found)
     kinds = Counter(found.kinds)
     if top is None:
         flagged = np.array([kind != "ordinary" for kind in found.kinds])

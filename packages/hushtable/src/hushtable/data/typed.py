@@ -80,7 +80,8 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
-    if schema.differences is not None and getattr(X, "differences", None) != schema.differences:
+    have = X.differences if isinstance(X, Reader) else None
+    if schema.differences is not None and have != schema.differences:
         X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
         return with_differences(X, schema.differences, schema.of_rows.names)
     reading = reading or Reading()

@@ -259,13 +259,15 @@ class HomeModel(Displayed):
         rare_here = here < self.here.offset_
         return HomeScores(here, elsewhere, share, beyond, score, rare_here, systematic)
 
-    def systematic(self, X: Any) -> list[SystematicRows]:
+    def systematic(self, X: Any, scores: HomeScores | None = None) -> list[SystematicRows]:
         """Group the rows that are common here and rare elsewhere by the column that makes them so.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
             Rows, with the columns of the plan.
+        scores : HomeScores, optional
+            Of these rows, if they are known already.
 
         Returns
         -------
@@ -273,7 +275,7 @@ class HomeModel(Displayed):
             The most rows first; groups of fewer than five are left out.
         """
         reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
-        found = self.scores(reader).systematic
+        found = (scores or self.scores(reader)).systematic
         rows = np.flatnonzero(found)
         if not len(rows):
             return []
@@ -287,7 +289,7 @@ class HomeModel(Displayed):
         ]
         return sorted(groups, key=lambda group: -len(group.rows))
 
-    def outliers(self, X: Any, n: int = 10) -> pa.Table:
+    def outliers(self, X: Any, n: int = 10, scores: HomeScores | None = None) -> pa.Table:
         """List the rows with the lowest scores, with their kind and the reasons.
 
         Reasons are those of the question that makes the row unusual: of the site's own model, or,
@@ -299,6 +301,8 @@ class HomeModel(Displayed):
             Rows, with the columns of the plan.
         n : int, default=10
             Rows to list at most.
+        scores : HomeScores, optional
+            Of these rows, if they are known already.
 
         Returns
         -------
@@ -307,7 +311,7 @@ class HomeModel(Displayed):
         """
         whole("n", n, 1)
         reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
-        found = self.scores(reader)
+        found = scores or self.scores(reader)
         lowest = np.argsort(found.score, kind="stable")[:n]
         rows = np.sort(lowest)
         words = [self._reasons(model, reader.take(rows)) for model in (self.here, self._others)]
