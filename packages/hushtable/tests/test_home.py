@@ -36,6 +36,11 @@ def others():
 
 
 @pytest.fixture(scope="module")
+def marginals():
+    return Sketch.from_data(Plan.marginals(SCHEMA), patients(6000, 1))
+
+
+@pytest.fixture(scope="module")
 def fahrenheit():
     """A site of which three devices in five report Fahrenheit."""
     rows = patients(600, 2)
@@ -44,8 +49,8 @@ def fahrenheit():
 
 
 @pytest.fixture(scope="module")
-def home(fahrenheit, others):
-    return HomeModel.fit(fahrenheit, others, random_state=0)
+def home(fahrenheit, others, marginals):
+    return HomeModel.fit(fahrenheit, others, marginals=marginals, random_state=0)
 
 
 def test_what_is_systematic_here_is_seen_by_the_others_alone(home, fahrenheit):
@@ -63,14 +68,77 @@ def test_what_is_systematic_here_is_seen_by_the_others_alone(home, fahrenheit):
     assert words[0]["words"].startswith("common here, rare elsewhere: temperature")
 
 
-def test_what_is_systematic_is_reported_as_a_group(home, fahrenheit, others):
-    first, *_ = home.systematic(fahrenheit)
-    assert first.column == "temperature"
-    assert (first.rows < 360).mean() > 0.95
-    assert abs(first.share - 0.6) < 0.06
-    assert "common here and rare elsewhere by temperature" in first.words
+def test_what_is_systematic_is_reported_by_its_column(home, fahrenheit, others, marginals):
+    found = home.column_differences(fahrenheit)
+    first = found.systematic
+    assert first is not None
+    assert first.name == "temperature"
+    assert abs(first.here - 0.6) < 0.01
+    assert first.elsewhere < 0.01
+    assert "temperature is 40 C or more in 60% of the rows here, in 0% elsewhere" in found.words
+    assert "no other column differs" in found.words
+    assert found.columns[0] is first
+
+
+def test_columns_of_an_honest_site_do_not_differ(others, marginals):
     alike = patients(600, 4)
-    assert HomeModel.fit(alike, others, random_state=0).systematic(alike) == []
+    found = HomeModel.fit(alike, others, marginals=marginals, random_state=0)
+    differences = found.column_differences(alike)
+    assert differences.systematic is None
+    assert differences.differing == ()
+    assert differences.words == "The columns do not differ from elsewhere beyond chance."
+
+
+def test_another_mix_of_cases_is_not_called_systematic(others, marginals):
+    rows = patients(3000, 5)
+    mine = rows[(rows["pulse"] > 80) & (rows["temperature"] > 37.2)]
+    found = HomeModel.fit(mine, others, marginals=marginals, random_state=0)
+    differences = found.column_differences(mine)
+    assert differences.systematic is None
+    assert {one.name for one in differences.differing} == {"temperature", "pulse"}
+    assert "another mix of cases" in differences.words
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("codes", "ward is "),
+        ("missing", "pulse is missing in 20% of the rows here, in 0% elsewhere"),
+        ("unknown", "ward is none of the known categories in 20%"),
+    ],
+)
+def test_faults_of_other_kinds(others, marginals, fault, words):
+    mine = patients(1000, 6, wards=["medical"] * 3 + ["surgical"])
+    elsewhere = patients(6000, 7, wards=["medical"] * 3 + ["surgical"])
+    counts = Sketch.from_data(others.plan, elsewhere)
+    histograms = Sketch.from_data(marginals.plan, elsewhere)
+    if fault == "codes":
+        swapped = {"medical": "surgical", "surgical": "medical"}
+        mine.loc[:399, "ward"] = mine.loc[:399, "ward"].map(swapped)
+    elif fault == "missing":
+        mine.loc[:199, "pulse"] = np.nan
+    else:
+        mine.loc[:199, "ward"] = "ward 7"
+    home = HomeModel.fit(mine, counts, marginals=histograms, random_state=0)
+    found = home.column_differences(mine)
+    assert found.systematic is not None
+    assert words in found.words
+
+
+def test_columns_cannot_be_compared_without_histograms(others, marginals, fahrenheit):
+    home = HomeModel.fit(fahrenheit, others, random_state=0)
+    with pytest.raises(UsageError, match="no histograms of the others' columns"):
+        home.column_differences(fahrenheit)
+    with pytest.raises(PlanError, match="not histograms"):
+        HomeModel.fit(fahrenheit, others, marginals=others)
+    of_others = Sketch.from_data(Plan.marginals(Schema(SCHEMA.features[:2])), np.zeros((20, 2)))
+    with pytest.raises(PlanError, match="histograms are of the columns temperature, pulse;"):
+        HomeModel.fit(fahrenheit, others, marginals=of_others)
+    plan = Plan.draw(SCHEMA, random_state=0, context=["ward"])
+    within = Sketch.from_data(plan, patients(6000, 1))
+    home = HomeModel.fit(fahrenheit, within, marginals=marginals, random_state=0)
+    with pytest.raises(UsageError, match="do not tell columns apart"):
+        home.column_differences(fahrenheit)
 
 
 def test_rows_of_other_kinds(others):
@@ -143,6 +211,18 @@ def noisy_twin(plan):
     return Sketch.from_data(plan, patients(30, 5)).release(0.05)
 
 
+def test_the_rarest_rows_have_no_ties(others):
+    """Quantiles of many rows are kept, and new rows are rarer than all of them."""
+    rows = patients(20_000, 8)
+    home = HomeModel.fit(rows, others, random_state=0)
+    rows.loc[:9, "temperature"] = np.linspace(45, 109, 10)
+    found = home.scores(rows)
+    lowest = np.sort(found.score)[:300]
+    assert len(np.unique(lowest)) > len(np.unique(np.sort(found.here)[:300])) * 0.95
+    order = np.argsort(found.here, kind="stable")
+    assert (np.diff(found.score[order]) >= 0.0).all() or home.weight > 0.0
+
+
 def test_a_file_keeps_it_for_its_owner_alone(tmp_path, home, fahrenheit):
     path = tmp_path / "home.hush"
     home.save(path)
@@ -177,7 +257,7 @@ def test_score_writes_both(tmp_path, home, fahrenheit, capsys):
     assert main(["score", rows, "--model", model, "--id", "id", "-o", out]) == 0
     printed = capsys.readouterr().out
     assert "common here, rare elsewhere" in printed
-    assert "common here and rare elsewhere by temperature: a device" in " ".join(printed.split())
+    assert "Systematic at this site: temperature is 40 C or more" in " ".join(printed.split())
     scores = pd.read_csv(out)
     assert list(scores) == ["row", "score", "outlier", "id", "here", "elsewhere", "kind"]
     found = home.scores(fahrenheit)
@@ -212,9 +292,9 @@ def test_what_cannot_be_is_refused(tmp_path, home, others, fahrenheit):
 
     content = files.read(tmp_path / "home.hush")
     for wrong in ({}, {"elsewhere": {}}, {"here": 3}):
-        entries = {k: v for k, v in content.manifest.items() if k in ("here", "elsewhere")}
+        entries = {k: v for k, v in content.manifest.items() if k in ("here", "elsewhere", "own")}
         arrays = (
-            dict(content.arrays) if wrong else content.arrays | {"own_beyond": np.ones(2) * [2, 1]}
+            dict(content.arrays) if wrong else content.arrays | {"own.beyond": np.ones(2) * [2, 1]}
         )
         files.write(tmp_path / "wrong.hush", "home", entries | wrong, arrays)
         with pytest.raises(FileError):

@@ -216,7 +216,7 @@ def strange_share(
     return max(float((found - chance).sum()) / tables, 0.0)
 
 
-def others_in(result: Noised, book: Book) -> LocalModel:
+def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> LocalModel:
     """Return the counts of all others in a result: without what the site sent, and its noise.
 
     Raises
@@ -224,9 +224,9 @@ def others_in(result: Noised, book: Book) -> LocalModel:
     RoundError
         If the site has no part in the result, or nobody else has, or it has several.
     UsageError
-        If the result is not about the tables of a model, or has its hash functions hidden.
+        If the result has another purpose, or has its hash functions hidden.
     """
-    _layout(result)
+    _layout(result, purpose)
     if result.hidden:
         raise UsageError(
             "the hash functions of this result are hidden: open it with the sites' plan first "
@@ -238,7 +238,7 @@ def others_in(result: Noised, book: Book) -> LocalModel:
     return LocalModel.of(result, own.share.release, own.sent, np.zeros_like(own.sent))
 
 
-def _layout(result: Noised) -> Layout:
+def _layout(result: Noised, purpose: Purpose = Purpose.SCORES) -> Layout:
     """Return the layout of a result that can be compared; refuse another."""
     if result.ledger.sensitivity.horizon is not None:
         raise UsageError(
@@ -246,10 +246,10 @@ def _layout(result: Noised) -> Layout:
             "result of a round without periods"
         )
     layout = result.layout if isinstance(result, Sealed) else Layout.of(result.plan)
-    if layout.purpose is not Purpose.SCORES:
+    if layout.purpose is not purpose:
         raise UsageError(
-            f"the result is of a round about {layout.purpose.value}: compare the result of the "
-            "round about a model's tables, which rows are scored with"
+            f"the result is of a round about {layout.purpose.value}: needs that of the round about "
+            f"{purpose.value}"
         )
     return layout
 

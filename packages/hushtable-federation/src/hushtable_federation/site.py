@@ -14,6 +14,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, HushTableError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import Period, RowDigester, RowDigests
@@ -268,7 +269,7 @@ class Site:
                 round_folder.add(REFUSED, self.card.name, refusal)
                 return Visit().end("failed", f"Refused ({word}): {error}")
 
-    def model(self, result: Noised) -> "HomeModel":
+    def model(self, result: Noised, marginals: Noised | None = None) -> "HomeModel":
         """Return the site's home model: its own rows beside the counts of all others in a result.
 
         Nothing is sent, and it costs no epsilon: the rows are read where they are.
@@ -277,11 +278,14 @@ class Site:
         ----------
         result : Release
             Of a round about the tables of a model in which this site took part.
+        marginals : Release, optional
+            Of the campaign's first round, about the columns: what tells what is systematic about
+            the site's own.
 
         Raises
         ------
         RoundError
-            If the site has no part in the result, or nobody else has.
+            If the site has no part in a result, or nobody else has.
         UsageError
             If the result is about something else, or hides its hash functions.
         """
@@ -291,7 +295,10 @@ class Site:
 
         with self.book() as book:
             others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)
-            return HomeModel.fit(rows.open(result.plan), others, n_jobs=self.settings.threads)
+            columns = None if marginals is None else others_in(marginals, book, Purpose.MARGINALS)
+            return HomeModel.fit(
+                rows.open(result.plan), others, marginals=columns, n_jobs=self.settings.threads
+            )
 
     def result(self, round_: Round) -> Path:
         """Return where the result of a round is written."""

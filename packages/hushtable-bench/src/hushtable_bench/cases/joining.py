@@ -12,8 +12,13 @@ The site's own rows are scored by a model of its own, by the others' counts alon
 all (one plan for these two, drawn from marginals), and by the one ranking of a home model. Means of
 ROC-AUC and average precision, less those of the site's own model, over sets and seeds; +- is the
 standard error.
+
+``joining_released`` does so under noise, for one of 5 or 20 sites that are alike and have n rows
+together, which share the noise of a total epsilon (histograms first, where these pay). T is n rows
+over the noise of a count; below 28, noise drowns all thresholds.
 """
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +28,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from hushtable import HomeModel, HushTable, Plan, Sketch
+from hushtable.privacy import Design
 from hushtable_bench.data import LabelledSet, auc_and_ap, load
 from hushtable_bench.results import markdown_table
 from hushtable_bench.runner import CaseRun, data_folder, progress
@@ -35,7 +41,17 @@ WAYS = (ELSEWHERE, POOLED, HOME)
 #: At least, for any kind of site; and for a referral centre: ROC-AUC and average precision.
 NEVER, REFERRAL = (-0.01, -0.03), (0.12, 0.10)
 
+#: Rows of all sites, sites, and totals of epsilon; the T from which on the others' counts are to
+#: add something.
+TOGETHER, SITES, EPSILONS, ENOUGH = (
+    (500, 2_000, 6_000, 20_000, 50_000),
+    (5, 20),
+    (1.0, 0.3, 0.1),
+    28,
+)
+
 Rows = NDArray[np.intp]
+Scores = NDArray[np.float64]
 
 
 class SiteSplit(NamedTuple):
@@ -79,8 +95,13 @@ def gains(data: LabelledSet, own: Rows) -> list[float]:
     rows, y = data.X[own], data.y[own]
     home = HomeModel.fit(rows, others, random_state=0).scores(rows)
     pooled = HushTable.from_counts(others + Sketch.from_data(plan, rows)).score_samples(rows)
-    before = auc_and_ap(y, home.here)
-    found = (auc_and_ap(y, scores) for scores in (home.elsewhere, pooled, home.score))
+    return _less(y, home.here, home.elsewhere, pooled, home.score)
+
+
+def _less(y: NDArray[np.bool_], own: Scores, *others: Scores) -> list[float]:
+    """Return ROC-AUC and average precision of each of the others, less those of its own."""
+    before = auc_and_ap(y, own)
+    found = (auc_and_ap(y, scores) for scores in others)
     return [one[key] - before[key] for one in found for key in ("auc", "ap")]
 
 
@@ -115,3 +136,75 @@ def joining(run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bo
                 run.hold(f"{kind}, {HOME} less own: {which}", float(gain), ">=", bound)
     run.say(markdown_table(("site", "sites", *WAYS), lines))
     run.figures |= {"gains": found}
+
+
+def released_gains(
+    data: LabelledSet, own: Rows, epsilon: float, seed: int
+) -> tuple[float, list[float]]:
+    """Return T, and the gains of the result and of a home model by the others' release."""
+    X, n, schema = data.X, len(data.X), data.schema()
+    terms = {"epsilon": epsilon, "expected_rows": n}
+    design, marginals = Design(epsilon, 1e-6, n), None
+    if design.pays_marginals(len(schema)):
+        marginals = Sketch.from_data(Plan.marginals(schema, **terms), X).release(epsilon)
+    plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
+    others = Sketch.from_data(plan, np.delete(X, own, axis=0)).release(epsilon)
+    result = HushTable.from_counts(Sketch.from_data(plan, X).release(epsilon))
+    rows = X[own]
+    home = HomeModel.fit(rows, others, random_state=seed).scores(rows)
+    return design.signal, _less(data.y[own], home.here, result.score_samples(rows), home.score)
+
+
+def joining_released(
+    run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bool = False
+) -> None:
+    """All sets in FOLDER and below of --data: ten minutes; --quick, two sets and one epsilon."""
+    files = sorted(data_folder(data).rglob("*.npz"))
+    found: dict[tuple[float, int, int], list[list[float]]] = {}
+    signal: dict[tuple[float, int, int], float] = {}
+    for path in files[:2] if quick else files:
+        whole = load(path)
+        complete = LabelledSet(whole.name, np.nan_to_num(whole.X), whole.y.astype(bool))
+        progress(path.stem)
+        for n, seed in itertools.product(TOGETHER, range(seeds)):
+            if len(whole.X) < n or complete.y.sum() < LEAST:
+                continue
+            rows = np.random.default_rng((n, seed)).permutation(len(whole.X))[:n]
+            some = complete.take(rows)
+            for sites, epsilon in itertools.product(SITES, EPSILONS[: 1 if quick else None]):
+                own, line = np.arange(n // sites), (epsilon, n, sites)
+                if 2 <= some.y[own].sum() < len(own):
+                    signal[line], gain = released_gains(some, own, epsilon, seed)
+                    found.setdefault(line, []).append(gain)
+    _report_released(run, found, signal)
+
+
+def _report_released(
+    run: CaseRun,
+    found: dict[tuple[float, int, int], list[list[float]]],
+    signal: dict[tuple[float, int, int], float],
+) -> None:
+    """Print a line for each size, and judge them."""
+    run.say("Less the site's own model: ROC-AUC / average precision.")
+    lines, worst, means = [], 0.0, []
+    for line, gain in sorted(found.items(), key=lambda one: (-one[0][0], *one[0][1:])):
+        mean, error = np.mean(gain, axis=0), np.std(gain, axis=0) / np.sqrt(len(gain))
+        epsilon, n, sites = line
+        cells = [
+            f"{a:+.4f} +- {b:.4f} / {c:+.4f} +- {d:.4f}"
+            for (a, c), (b, d) in zip(mean.reshape(-1, 2), error.reshape(-1, 2), strict=True)
+        ]
+        lines.append((f"{epsilon:g}", f"{n:,}", str(sites), f"{signal[line]:.0f}",
+                      str(len(gain)), *cells))  # fmt: skip
+        below = np.divide(mean[2:], error[2:], out=np.zeros(2), where=error[2:] > 0.0)
+        worst = min(worst, float(below.min()))
+        if signal[line] >= ENOUGH:
+            means.append(mean)
+    run.say(markdown_table(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines))
+    run.hold("any line, home model less own, in standard errors", worst, ">=", -1.0)
+    if means:
+        result, home = np.mean(means, axis=0).reshape(-1, 2)
+        for which, a, b in zip(("ROC-AUC", "AP"), home, result, strict=True):
+            run.hold(f"lines with T of {ENOUGH}, home model less own: {which}", float(a), ">=", 0.0)
+            run.hold(f"the same less the result: {which}", float(a - b), ">=", 0.0)
+    run.figures |= {"gains": {str(line): gain for line, gain in found.items()}}

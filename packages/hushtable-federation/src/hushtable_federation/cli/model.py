@@ -29,6 +29,10 @@ _Site = Annotated[
     Path | None,
     option("FILE", "This site's file, such as north.toml: its own rows beside all others' counts."),
 ]
+_Marginals = Annotated[
+    Path | None,
+    option("RESULT", "With --site, of the round about the columns: tells what is systematic here."),
+]
 _Plan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
 
 
@@ -38,28 +42,26 @@ def model(
     book: _Book = None,
     plan: _Plan = None,
     site: _Site = None,
+    marginals: _Marginals = None,
 ) -> CommandResult:
     """Make the model that a site scores with out of a result.
 
     With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
     take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model holds
     the site's rows as exact counts, and must never leave it. With --site, it is a home model: the
-    site's own rows beside the counts of all others. hushtable score then says of each row whether
-    it is rare here, and whether it is elsewhere.
+    site's own rows beside the counts of all others. hushtable score then reports for each row
+    whether it is rare here, and whether it is rare elsewhere; with --marginals, also whether one
+    column is unlike elsewhere, as a fault of a device makes it.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
       hushtable round model result.hush --site north.toml -o north.home.hush
     """
-    target = Target(output, [result, book, plan, site])
-    if site is not None:
-        return _home(result, target, book, plan, site)
-    if book is None and plan is None:
-        raise UsageError(
-            f"{result} can be scored with as it is: give --site for a home model, --book for a "
-            "local one, or --plan to open a result with hidden hash functions"
-        )
+    target = Target(output, [result, book, plan, site, marginals])
+    _check_options(result, book, plan, site, marginals)
     read = open_result(result)
+    if site is not None:
+        return _home(target, Site.open(site), _opened(result, read, plan), marginals)
     opened = _opened(result, read, plan)
     made: Counts = opened if book is None else _local(opened, book)
     verified = None if book is None else _verified(read, book)
@@ -86,14 +88,25 @@ def model(
     return CommandResult(facts, blocks())
 
 
-def _home(
-    result: Path, target: Target, book: Path | None, plan: Path | None, site: Path
-) -> CommandResult:
-    """Make a home model of a site's own rows and a result."""
-    if book is not None:
+def _check_options(
+    result: Path, book: Path | None, plan: Path | None, site: Path | None, marginals: Path | None
+) -> None:
+    """Refuse options that make no model together."""
+    if site is not None and book is not None:
         raise UsageError("--site and --book exclude each other: the site's file names its book")
-    opened = _opened(result, open_result(result), plan)
-    home = Site.open(site).model(opened)
+    if site is None and marginals is not None:
+        raise UsageError("--marginals is for a home model: give --site, too")
+    if site is None and book is None and plan is None:
+        raise UsageError(
+            f"{result} can be scored with as it is: give --site for a home model, --book for a "
+            "local one, or --plan to open a result with hidden hash functions"
+        )
+
+
+def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) -> CommandResult:
+    """Make a home model of a site's own rows and a result."""
+    columns = None if marginals is None else open_result(marginals)
+    home = site.model(opened, columns)
     with target.writing():
         home.save(target.path)
     others = len(opened.ledger.shares) - 1

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,9 @@ def score_home(
     home = files.read(model).build(HomeModel.from_file)
     home.here.n_jobs = rows.threads
     reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
-    with watched(reader, passes=5) as watch:
+    with watched(reader, passes=6) as watch:
         found = home.scores(watch.reader)
-        groups = home.systematic(watch.reader, found)
+        compared = None if home.marginals is None else home.column_differences(watch.reader)
         beside = _beside(watch.reader, kept)
         listed = home.outliers(watch.reader, top or _SHOWN, found)
     kinds = Counter(found.kinds)
@@ -89,13 +90,20 @@ def score_home(
         write_table(target.path, listed)
     facts = {
         "command": "score", "rows": len(found.score), "weight": home.weight, "kinds": dict(kinds),
-        "systematic": [
-            {"column": one.column, "rows": len(one.rows), "share": one.share} for one in groups
-        ],
+        "systematic": None if compared is None else _systematic(compared),
         "output": str(target.path), "lowest": listed.slice(0, top or _SHOWN).to_pylist(),
     }  # fmt: skip
-    sentences = [shown(one.words) for one in groups[:_SHOWN]]
-    return CommandResult(facts, _blocks(home, kinds, sentences, listed, target))
+    return CommandResult(facts, _blocks(home, kinds, compared, listed, target))
+
+
+def _systematic(columns: Any) -> dict[str, Any]:
+    """Return the facts about columns that are unlike elsewhere."""
+    found = columns.systematic
+    return {
+        "column": None if found is None else found.name,
+        "words": columns.words,
+        "differing": [asdict(one) for one in columns.differing],
+    }
 
 
 def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
@@ -108,7 +116,7 @@ def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
 
 
 def _blocks(
-    home: Any, kinds: Counter[str], sentences: list[str], listed: Any, target: Target
+    home: Any, kinds: Counter[str], compared: Any, listed: Any, target: Target
 ) -> Iterator[Block]:
     from hushtable.detectors.home import WORDS
 
@@ -116,13 +124,18 @@ def _blocks(
         f"Scored {sum(kinds.values()):,} rows by {home.n_rows:,} rows of this site, "
         f"and by about {home.elsewhere.n_rows:,} of all others.",
     ])  # fmt: skip
+    if compared is not None:
+        yield Paragraph([shown(compared.words)])
     yield ""
     yield TextTable(
         ["kind", "rows", ""], [(kind, f"{kinds[kind]:,}", words) for kind, words in WORDS.items()]
     )
-    for sentence in sentences:
-        yield Paragraph([sentence])
     yield ""
     rows = listed.slice(0, _SHOWN).to_pylist()
     yield TextTable(["row", "why"], [(f"{one['row']:,}", shown(one["words"])) for one in rows])
+    if compared is None:
+        yield (
+            "\nWhether a column is systematically unlike elsewhere is not known: this model was "
+            "made without --marginals."
+        )
     yield f"\nWrote {target}. It describes this site's rows: keep it where they are."

@@ -7,8 +7,8 @@ the site's own part. The answers differ, and each pair of answers means somethin
 """
 
 import os
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,13 +19,16 @@ from hushtable import files
 from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.sketch import Sketch
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.display import Displayed
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.scores.explain import Explainer
+from hushtable.plans.draws import Purpose
+from hushtable.plans.plan import Plan
+from hushtable.scores.columns import ColumnDifferences, column_differences
 
 Floats = NDArray[np.float64]
 
@@ -37,19 +40,27 @@ WORDS = {
     SYSTEMATIC: "common here, rare elsewhere",
     OUTLIER: "rare here and elsewhere",
 }
+#: Arrays that are kept of the own rows.
+_KEPT = ("scales", "means", "beyond")
+#: Standard deviations of a normal distribution in a median of absolute deviations.
+_NORMAL = 1.4826
 _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
 #: Own rows without which the site's own model says nothing.
 LEAST_ROWS = 10
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
 #: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. Measured: see
-#: docs/benchmarks.md.
+#: docs/benchmarks.md, as are all numbers here.
 _SLOPE, _PLACE = 2.75, 0.7
-#: Share of the own rows at that place up to which the others have no weight.
-_TENTH = 0.1
+#: Of rows at that place that are not among the rarest three tenths here: the share up to which the
+#: others have no weight of their own, and that from which on they have all of it.
+_RAREST, _FEWEST, _MANY = 0.3, 0.03, 0.08
+#: Own rows for which the others' counts are half as precise as noise leaves them; own rows from
+#: which on, and up to which, these fade out.
+_HALF, _FADING = 50.0, (200.0, 300.0)
 #: How many times as many own rows as others' rows are about as rare elsewhere, and how many at
 #: least, for these to be systematic; and how near the others of these are.
 _EXCESS, _FEW, _NEAR = 3.0, 5, 0.25
-#: Quantiles that are kept of how rare the own rows are elsewhere.
+#: Quantiles that are kept of what is measured of the own rows.
 _QUANTILES = 2_001
 
 
@@ -97,30 +108,57 @@ class HomeScores:
 
 
 @dataclass(frozen=True)
-class SystematicRows:
-    """Rows of a site that are common there and rare elsewhere, by the same column.
+class OwnRows:
+    """A site's own rows, as far as rows are ranked by both scores: scales, weights and quantiles.
 
     Attributes
     ----------
-    column : str
-        Column that makes most of these rows rare elsewhere.
-    rows : ndarray of shape (k,), int64
-        Their numbers, rising.
-    share : float
-        Share of all rows that were scored.
+    scales : ndarray of shape (2, 2), float64
+        Median and robust standard deviation of the scores here, and elsewhere.
+    part : float
+        Part of the others' scores, from 0 to 1/2, in the mean of both: where there are few own
+        rows, and as far as noise leaves these precise.
+    weight : float
+        Weight, from 0 to 1, of what is rare elsewhere alone: whether more of the own rows are, but
+        not here, than chance would have it.
+    means : ndarray of shape (k,), float64
+        Quantiles of the mean of both scores, rising from usual to rare.
+    beyond : ndarray of shape (k,), float64
+        Quantiles of how rare the rows are elsewhere, rising: see `HomeScores`.
     """
 
-    column: str
-    rows: NDArray[np.int64]
-    share: float
+    scales: Floats
+    part: float
+    weight: float
+    means: Floats
+    beyond: Floats
 
-    @property
-    def words(self) -> str:
-        """Sentence about the rows."""
-        return (
-            f"{len(self.rows):,} rows ({self.share:.1%}) are common here and rare elsewhere by "
-            f"{self.column}: a device, a unit, a coding habit, or a speciality?"
-        )
+    @classmethod
+    def of(
+        cls, here: Floats, share: Floats, elsewhere: Floats, errors: Floats, beyond: Floats
+    ) -> Self:
+        """Measure the own rows: both scores, and what `HomeScores` says of them."""
+        n, scales = len(here), np.array([_scale(here), _scale(elsewhere)])
+        variance = float(elsewhere.var())
+        precise = 1.0 - float(np.mean(errors**2)) / variance if variance > 0.0 else 0.0
+        few = np.clip((_FADING[1] - n) / (_FADING[1] - _FADING[0]), 0.0, 1.0) * _HALF / (_HALF + n)
+        part = max(0.0, precise) * float(few)
+        found = float(np.mean((beyond >= _PLACE) & (share > _RAREST)))
+        weight = min(max((found - _FEWEST) / (_MANY - _FEWEST), 0.0), 1.0)
+        steps = np.linspace(0.0, 1.0, min(n, _QUANTILES))
+        kept = cls(scales, part, weight, np.zeros(1), np.quantile(beyond, steps))
+        return replace(kept, means=np.quantile(kept.mean(here, elsewhere), steps))
+
+    def mean(self, here: Floats, elsewhere: Floats) -> Floats:
+        """Return the mean of both scores, each in its robust units; high is rare."""
+        scores = np.stack([here, elsewhere], axis=1)
+        rare = (self.scales[:, 0] - scores) / self.scales[:, 1]
+        return np.asarray(rare @ [1.0 - self.part, self.part], np.float64)
+
+    def score(self, here: Floats, elsewhere: Floats, beyond: Floats) -> Floats:
+        """Return the one ranking of both; low is abnormal."""
+        rare = _rarity(self.means, self.mean(here, elsewhere))
+        return -np.maximum(rare, _SLOPE * self.weight * beyond)
 
 
 class HomeModel(Displayed):
@@ -134,8 +172,10 @@ class HomeModel(Displayed):
         Fitted to the site's own rows.
     elsewhere : Counts
         The others' counts, under the plan of the round.
-    own_beyond : ndarray of shape (k,), float64
-        Quantiles of how rare the site's own rows are elsewhere, rising: see `HomeScores`.
+    marginals : Counts or None
+        Histograms of the others' columns, which tell what is systematic about the site's.
+    own : OwnRows
+        The site's own rows, as far as they are kept.
 
     Examples
     --------
@@ -151,8 +191,10 @@ class HomeModel(Displayed):
     True
     """
 
-    def __init__(self, here: HushTable, elsewhere: Counts, own_beyond: Floats) -> None:
-        self.here, self.elsewhere, self.own_beyond = here, elsewhere, own_beyond
+    def __init__(
+        self, here: HushTable, elsewhere: Counts, marginals: Counts | None, own: OwnRows | None
+    ) -> None:
+        self.here, self.elsewhere, self.marginals, self._own = here, elsewhere, marginals, own
         self._others = HushTable.from_counts(elsewhere)
         scorer = self._others._scorer
         self._typical = float(scorer.histogram_means().mean())
@@ -160,7 +202,13 @@ class HomeModel(Displayed):
 
     @classmethod
     def fit(
-        cls, X: Any, elsewhere: Counts, *, random_state: Any = None, n_jobs: int | None = None
+        cls,
+        X: Any,
+        elsewhere: Counts,
+        *,
+        marginals: Counts | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> Self:
         """Fit the site's own model to its rows, and weigh the others' counts.
 
@@ -171,6 +219,9 @@ class HomeModel(Displayed):
         elsewhere : Sketch or LocalModel
             Counts of all others under the plan of the round: of exact counts, ``result - own``; of
             a release, `LocalModel.of` with zeros in place of the site's exact counts.
+        marginals : Sketch or LocalModel, optional
+            In the same way, counts of all others under a plan of `Plan.marginals`: see
+            `column_differences`.
         random_state, n_jobs
             As in `HushTable`.
 
@@ -178,6 +229,8 @@ class HomeModel(Displayed):
         ------
         DataError
             If there are fewer than 10 rows, or a column is missing.
+        PlanError
+            If the marginals are of other columns.
         UsageError
             If the counts are of no rows, or hidden.
         """
@@ -187,18 +240,20 @@ class HomeModel(Displayed):
                 "plan first (hushtable round model --plan)"
             )
         plan = elsewhere.plan
+        _check_marginals(plan, marginals)
         reader = open_rows(X, plan.schema).repeatable()
         options: dict[str, Any] = {"context": plan.context or None}
         options |= {"relations": plan.schema.relations is not None}
         here = HushTable(random_state=random_state, n_jobs=n_jobs, **options).fit(reader)
-        model = cls(here, elsewhere, np.zeros(1))
+        model = cls(here, elsewhere, marginals, None)
         if model.n_rows < LEAST_ROWS:
             raise DataError(
                 f"{reader.source} has {model.n_rows} rows: a model of its own needs "
                 f"{LEAST_ROWS} at least; score with the result alone"
             )
-        _, beyond = model._elsewhere(reader)
-        model.own_beyond = np.quantile(beyond, np.linspace(0.0, 1.0, min(len(beyond), _QUANTILES)))
+        scores = here._scores(reader)
+        others, errors, beyond = model._elsewhere(reader)
+        model._own = OwnRows.of(scores, model._share_here(scores), others, errors, beyond)
         return model
 
     @property
@@ -208,22 +263,24 @@ class HomeModel(Displayed):
         return self.here.sketch_.n_rows if plan.first_counts is None else plan.first_rows
 
     @property
+    def own(self) -> OwnRows:
+        """The site's own rows, as far as they are kept."""
+        assert self._own is not None
+        return self._own
+
+    @property
     def weight(self) -> float:
-        """Weight of ``elsewhere`` in the one ranking, from 0 to 1.
+        """Weight, from 0 to 1, of what is rare elsewhere alone, in the one ranking."""
+        return self.own.weight
 
-        It is 0 if at most a tenth of the site's rows are as rare elsewhere as a seventh of the
-        others' rows, and 1 if a fifth are.
-        """
-        share = float(self._share(np.array([_PLACE]))[0])
-        return min(max(share / _TENTH - 1.0, 0.0), 1.0)
+    def _share_here(self, scores: Floats) -> Floats:
+        """Return the share of the own rows that are as rare here."""
+        usual = self.here._usual_values()
+        assert usual is not None
+        return np.maximum(usual.as_rare(scores), 0.5 / max(1, self.n_rows))
 
-    def _share(self, beyond: Floats) -> Floats:
-        """Return the share of the own rows that are as rare elsewhere, or rarer."""
-        below = np.searchsorted(self.own_beyond, beyond, side="left")
-        return np.asarray(1.0 - below / len(self.own_beyond), np.float64)
-
-    def _elsewhere(self, reader: Reader) -> tuple[Floats, Floats]:
-        """Return the scores of rows among the others' rows, and how far these are beyond."""
+    def _elsewhere(self, reader: Reader) -> tuple[Floats, Floats, Floats]:
+        """Return the scores of rows among the others' rows, their errors, and `beyond`."""
         scorer, n_jobs = self._others._scorer, self.here.n_jobs
         if scorer.row_noise > 0.0:
             scores, errors = scorer.score_with_errors(reader, n_jobs=n_jobs)
@@ -231,8 +288,8 @@ class HomeModel(Displayed):
             scores, errors = scorer.score(reader, n_jobs=n_jobs), np.zeros(())
         width = self._typical - self._threshold
         if not width > 0.0:  # or unknown, under noise
-            return scores, np.zeros(len(scores))
-        return scores, (self._typical - scores - errors) / width
+            return scores, errors, np.zeros(len(scores))
+        return scores, errors, (self._typical - scores - errors) / width
 
     def scores(self, X: Any) -> HomeScores:
         """Score rows by both: see `HomeScores`.
@@ -244,50 +301,45 @@ class HomeModel(Displayed):
         """
         reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
         here = self.here._scores(reader)
-        elsewhere, beyond = self._elsewhere(reader)
-        usual = self.here._usual_values()
-        assert usual is not None
-        share = np.maximum(usual.as_rare(here), 0.5 / max(1, self.n_rows))
-        score = -np.maximum(-np.log(share), _SLOPE * self.weight * beyond)
+        elsewhere, _, beyond = self._elsewhere(reader)
         systematic = beyond >= 1.0
         far = beyond[systematic]
         own, others = (
             share_of(far - _NEAR) - share_of(far + _NEAR)
-            for share_of in (self._share, _share_of_others)
+            for share_of in (partial(_share_from, self.own.beyond), _share_of_others)
         )
         systematic[systematic] = (own >= _EXCESS * others) & (own * self.n_rows >= _FEW)
-        rare_here = here < self.here.offset_
-        return HomeScores(here, elsewhere, share, beyond, score, rare_here, systematic)
+        return HomeScores(
+            here=here,
+            elsewhere=elsewhere,
+            share_here=self._share_here(here),
+            beyond=beyond,
+            score=self.own.score(here, elsewhere, beyond),
+            rare_here=here < self.here.offset_,
+            systematic=systematic,
+        )
 
-    def systematic(self, X: Any, scores: HomeScores | None = None) -> list[SystematicRows]:
-        """Group the rows that are common here and rare elsewhere by the column that makes them so.
+    def column_differences(self, X: Any) -> ColumnDifferences:
+        """Compare the columns of rows with those of all others: what is systematic about them.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, with the columns of the plan.
-        scores : HomeScores, optional
-            Of these rows, if they are known already.
+            Rows, with the columns of the plan; a thousand, better more.
 
-        Returns
-        -------
-        list of SystematicRows
-            The most rows first; groups of fewer than five are left out.
+        Raises
+        ------
+        UsageError
+            If the model has no marginals, or the tables of its plan do not tell columns apart.
         """
+        if self.marginals is None:
+            raise UsageError(
+                "this home model has no histograms of the others' columns: give fit() the others' "
+                "counts under Plan.marginals (hushtable round model --marginals)"
+            )
         reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
-        found = (scores or self.scores(reader)).systematic
-        rows = np.flatnonzero(found)
-        if not len(rows):
-            return []
-        explainer = Explainer(self._others._scorer)
-        blamed = explainer.explain(reader.take(rows), n_jobs=self.here.n_jobs).argmax(axis=1)
-        names = self.elsewhere.plan.schema.of_rows.names
-        groups = [
-            SystematicRows(name, mine, len(mine) / len(found))
-            for j, name in enumerate(names)
-            if len(mine := rows[blamed == j]) >= _FEW
-        ]
-        return sorted(groups, key=lambda group: -len(group.rows))
+        here = Sketch.from_data(self.marginals.plan, reader, n_jobs=self.here.n_jobs)
+        return column_differences(reader, here.n_rows, self.elsewhere, here, self.marginals)
 
     def outliers(self, X: Any, n: int = 10, scores: HomeScores | None = None) -> pa.Table:
         """List the rows with the lowest scores, with their kind and the reasons.
@@ -341,28 +393,100 @@ class HomeModel(Displayed):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a .hush file, atomically: for this site alone, like its rows."""
         here, arrays = self.here._entries()
-        counts, others = self.elsewhere.entries()
-        entries = {
-            "here": here,
-            "elsewhere": {"kind": self.elsewhere.kind, **counts},
-        }
+        entries: dict[str, Any] = {"here": here}
         found = {f"here.{name}": array for name, array in arrays.items()}
-        found |= {f"elsewhere.{name}": array for name, array in others.items()}
-        found["own_beyond"] = self.own_beyond
+        for part, counted in (("elsewhere", self.elsewhere), ("marginals", self.marginals)):
+            if counted is not None:
+                counts, others = counted.entries()
+                entries[part] = {"kind": counted.kind, **counts}
+                found |= {f"{part}.{name}": array for name, array in others.items()}
+        entries["own"] = {"part": self.own.part, "weight": self.own.weight}
+        found |= {f"own.{name}": getattr(self.own, name) for name in _KEPT}
         files.write(path, "home", entries, found)
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
         """Build the model that a file carries; raises `PlanError` if it does not fit."""
-        said = content.said("home model", {"here": dict, "elsewhere": dict})
-        kind, own = said["elsewhere"].get("kind"), content.array("own_beyond")
-        rising = (
-            own.dtype == np.float64 and own.ndim == 1 and len(own) > 0 and np.isfinite(own).all()
-        )
-        if kind not in ("sketch", "local") or not rising or (np.diff(own) < 0.0).any():
-            raise PlanError("home model: needs counts of others, and numbers that rise")
+        needed = {"here": dict, "elsewhere": dict, "own": dict}
+        said = content.said("home model", needed, {"marginals": dict})
+        own = _own_rows(content)
         here = HushTable.from_file(content.part("here", "detector"))
-        return cls(here, counts_from_file(content.part("elsewhere", kind)), own)
+        elsewhere, marginals = (_counts(content, said, name) for name in ("elsewhere", "marginals"))
+        assert elsewhere is not None
+        _check_marginals(elsewhere.plan, marginals)
+        return cls(here, elsewhere, marginals, own)
+
+
+def _own_rows(content: files.Content) -> OwnRows:
+    """Return what a file keeps of the own rows; raises `PlanError` if that cannot be."""
+    part = content.part("own", "own rows")
+    numbers = part.said("own rows", {"part": float, "weight": float})
+    arrays = {name: part.array(name) for name in _KEPT}
+    for name, array in arrays.items():
+        right = array.dtype == np.float64 and array.size > 0 and bool(np.isfinite(array).all())
+        if not right or (name == "scales") != (array.shape == (2, 2)):
+            raise PlanError(f"home model: {name} of the own rows needs finite float64 numbers")
+        if name != "scales" and (array.ndim != 1 or (np.diff(array) < 0.0).any()):
+            raise PlanError(f"home model: {name} of the own rows needs numbers that rise")
+    if not (arrays["scales"][:, 1] > 0.0).all():
+        raise PlanError("home model: scales of the own rows need to be above 0")
+    for name, most in (("part", 0.5), ("weight", 1.0)):
+        if not 0.0 <= numbers[name] <= most:
+            raise PlanError(f"home model: {name}={numbers[name]!r}: needs 0 to {most:g}")
+    return OwnRows(part=numbers["part"], weight=numbers["weight"], **arrays)
+
+
+def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts | None:
+    """Return a part of a file that is counts of others, if it has it."""
+    if name not in said:
+        return None
+    kind = said[name].get("kind")
+    if kind not in ("sketch", "local"):
+        raise PlanError(f"home model: {name} needs counts of others, not {kind!r}")
+    return counts_from_file(content.part(name, kind))
+
+
+def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
+    """Refuse histograms that are not of the columns of the plan."""
+    if marginals is None:
+        return
+    if marginals.plan.purpose is not Purpose.MARGINALS:
+        raise PlanError(
+            f"these are counts of {marginals.plan.detector}, not histograms: needs the others' "
+            "counts under Plan.marginals, of the round before the plan was drawn"
+        )
+    names, columns = marginals.plan.schema.names, plan.schema.names
+    if names != columns:
+        raise PlanError(
+            f"the histograms are of the columns {', '.join(names)}; the plan has "
+            f"{', '.join(columns)}: needs those of the round before this plan was drawn"
+        )
+
+
+def _scale(scores: Floats) -> tuple[float, float]:
+    """Return the median of scores, and their robust standard deviation."""
+    center = float(np.median(scores))
+    spread = _NORMAL * float(np.median(np.abs(scores - center)))
+    return center, spread or float(scores.std()) or 1.0
+
+
+def _share_from(quantiles: Floats, values: Floats) -> Floats:
+    """Return the share of rows, whose quantiles are known, that have such a value or a higher."""
+    below = np.searchsorted(quantiles, values, side="left")
+    return np.asarray(1.0 - below / len(quantiles), np.float64)
+
+
+def _rarity(quantiles: Floats, values: Floats) -> Floats:
+    """Return -ln of the share of rows, whose quantiles are known, that have such a value or more.
+
+    Between quantiles it is interpolated, and beyond the last it goes on rising: no ties are made.
+    """
+    k = len(quantiles)
+    at = np.clip(np.searchsorted(quantiles, values, side="left"), 1, k - 1)
+    below, width = quantiles[at - 1], quantiles[at] - quantiles[at - 1]
+    inside = np.divide(values - below, width, out=(values > below) * 1.0, where=width > 0.0)
+    place = at - 1 + np.clip(inside, 0.0, 1.0)
+    return np.asarray(-np.log1p(-place / k) + np.maximum(values - quantiles[-1], 0.0), np.float64)
 
 
 def _share_of_others(beyond: Floats) -> Floats:

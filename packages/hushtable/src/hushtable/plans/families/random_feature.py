@@ -314,6 +314,23 @@ class RandomFeature(Concatenated):
         """Return the hash functions of each table by itself, for the kernels and these rows."""
         return self._apart.functions[codes.some_missing]
 
+    def answers(self, codes: Codes) -> NDArray[np.bool_]:
+        """Return the answer of each hash function to each row, (n_functions, n)."""
+        _, rows, cuts, subset_at, subsets, _, _ = self.functions(codes)
+        found = codes.codes[rows] >= cuts[:, np.newaxis]
+        for h in np.flatnonzero(subset_at >= 0):
+            found[h] = subsets[subset_at[h] + codes.codes[rows[h]].astype(np.int64)]
+        return np.asarray(found, np.bool_)
+
+    def cells_of(self, codes: Ints, depth: int) -> Ints:
+        """Return the cells, within a table of this depth, of the codes of concatenated answers."""
+        if 1 << depth <= self.max_cells:
+            return codes
+        h = codes.astype(np.uint32)  # as the kernels mix one code
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+            h = (h ^ (h >> np.uint32(shift))) * np.uint32(factor)
+        return np.asarray((h ^ (h >> np.uint32(16))) & np.uint32(self.max_cells - 1), np.int64)
+
     @cached_property
     def can_gain(self) -> NDArray[np.bool_]:
         """Features (d,) by which a row can gain: they vary, and have hash functions."""
