@@ -134,7 +134,9 @@ def test_a_result_without_this_site_is_refused(those, consortium):
 
 def test_other_rounds_are_refused(those):
     marginals = Plan.marginals(those.plan.schema)
-    with pytest.raises(UsageError, match="about marginals: compare the result"):
+    with pytest.raises(
+        UsageError, match="about marginals: needs the result of the round about a model"
+    ):
         seen(those, result_of(those, plan=marginals))
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,6 +200,67 @@ def test_the_home_model_of_a_site(places, capsys):
     rows, out = str(places.folder / "north.csv"), str(places.folder / "scores.csv")
     assert main(["score", rows, "--model", made, "-o", out]) == 0
     assert main(["score", rows, "--model", made, "--top", "20", "-o", out]) == 0
+    # Rows are read as the site's file says, here and when they are scored.
+    text = (places.folder / "north.csv").read_text()
+    (places.folder / "north.csv").write_text(text.replace(",", ";").replace(".", ","))
+    places.file("north").write_text(f'{places.file("north").read_text()}decimal = ","\n')
+    scores = [float(line.split(",")[1]) for line in Path(out).read_text().splitlines()[1:]]
+    assert main([*site, "-o", made]) == 0
+    assert main(["score", rows, "--model", made, "--top", "20", "-o", out]) == 0
+    again = [float(line.split(",")[1]) for line in Path(out).read_text().splitlines()[1:]]
+    assert again == pytest.approx(scores)
     capsys.readouterr()
     assert main([*site, "--book", str(places.folder / "north.book"), "-o", made]) == 2
     assert "exclude each other" in capsys.readouterr().err
+
+
+def finish(places, name, plan):
+    """Run a round of all places in a folder of its own; return its round and north's result."""
+    places.plan, box = plan, places.folder / name
+    round_ = places.open(least=3, title=name)
+    box.mkdir()
+    lead = Coordinator.open(places.folder / "lead.key", places.folder)
+    lead.post(box, places.folder / "round.hush")
+    for _ in range(2):
+        for site in places.names:
+            Site.open(places.file(site)).sync(box)
+        lead.sync(box)
+    north = Site.open(places.file("north"))
+    ((posts, visit),) = north.sync(box)
+    assert visit.state == "done"
+    return round_, north.result(posts.round)
+
+
+@pytest.mark.usefixtures("quick_noise")
+def test_what_is_systematic_at_a_site_of_a_campaign(places, capsys):
+    """Of a round about the columns, and one about the tables: north's b is off by a device."""
+    for seed, name in enumerate(places.names):
+        X = np.random.default_rng(seed).normal(size=(3000, 2))
+        X[:1500, 1] += 3.0 * (name == "north")
+        np.savetxt(places.folder / f"{name}.csv", X, delimiter=",", header="a,b", comments="")
+    _, marginals = finish(places, "columns", Plan.marginals(SCHEMA))
+    plan = Plan.draw(SCHEMA, marginals=load(marginals), n_tables=20, random_state=0)
+    _, result = finish(places, "tables", plan)
+    north = Site.open(places.file("north"))
+    home = north.model(load(result), load(marginals))
+    assert home.marginals.noise_sd > 0.0
+    X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
+    assert home.column_differences(X).systematic.name == "b"
+    made, out = str(places.folder / "h.hush"), str(places.folder / "s.csv")
+    model = ["round", "model", str(result), "--site", str(places.file("north"))]
+    assert main([*model, "--marginals", str(marginals), "-o", made]) == 0
+    rows = str(places.folder / "north.csv")
+    assert main(["score", rows, "--model", made, "-o", out]) == 0
+    assert "Systematic at this site: b is" in " ".join(capsys.readouterr().out.split())
+    assert main([*model, "--marginals", str(result), "-o", made]) == 2
+    assert "needs the result of the round about the columns" in capsys.readouterr().err
+    assert main([*model[:3], "--marginals", str(marginals), "-o", made]) == 2
+    assert "give --site, too" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="needs the result of the round about a model's tables"):
+        north.model(load(marginals))
+    # A difference has two sides: a site without the fault sees that of others.
+    east = Site.open(places.file("east")).model(load(result), load(marginals))
+    rows = np.loadtxt(places.folder / "east.csv", delimiter=",", skiprows=1)
+    first = east.column_differences(rows).columns[0]
+    assert first.name == "b"
+    assert first.here < first.elsewhere or "below" in first.place

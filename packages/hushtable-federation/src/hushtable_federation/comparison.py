@@ -31,6 +31,11 @@ LEVEL, ALIKE = 0.3, 0.003
 #: A cell is of such a kind by what it holds beyond so many times this site's share of rows, and
 #: beyond so many standard deviations of the noise.
 _TIMES, _NOISE = 2.0, 5.0
+#: What the rounds are about whose results are compared.
+_ABOUT = {
+    Purpose.SCORES: "a model's tables, which rows are scored with",
+    Purpose.MARGINALS: "the columns (under hushtable plan marginals)",
+}
 #: Rows on either side without which nothing is said.
 LEAST_ROWS = 30
 #: Standard deviations by which the others' number of rows is estimated too high or too low.
@@ -248,8 +253,8 @@ def _layout(result: Noised, purpose: Purpose = Purpose.SCORES) -> Layout:
     layout = result.layout if isinstance(result, Sealed) else Layout.of(result.plan)
     if layout.purpose is not purpose:
         raise UsageError(
-            f"the result is of a round about {layout.purpose.value}: needs that of the round about "
-            f"{purpose.value}"
+            f"the result is of a round about {layout.purpose.value}: needs the result of the round "
+            f"about {_ABOUT[purpose]}"
         )
     return layout
 

@@ -296,9 +296,12 @@ class Site:
         with self.book() as book:
             others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)
             columns = None if marginals is None else others_in(marginals, book, Purpose.MARGINALS)
-            return HomeModel.fit(
+            home = HomeModel.fit(
                 rows.open(result.plan), others, marginals=columns, n_jobs=self.settings.threads
             )
+        # Rows that are scored later are read like those of the site's file.
+        home.here.reading_ = RowOptions(**self.settings.reads).reading
+        return home
 
     def result(self, round_: Round) -> Path:
         """Return where the result of a round is written."""

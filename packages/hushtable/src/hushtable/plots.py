@@ -20,7 +20,7 @@ from hushtable.scores.details import lowest_rows
 from hushtable.scores.scorer import WITHIN
 
 __all__ = [
-    "BudgetDisplay", "EpsilonDisplay", "ExplanationDisplay", "NoiseDisplay",
+    "BudgetDisplay", "EpsilonDisplay", "ExplanationDisplay", "HomeDisplay", "NoiseDisplay",
     "RankedOutliersDisplay", "ScoreDisplay", "VerdictsDisplay",
 ]  # fmt: skip
 
@@ -147,11 +147,10 @@ class OfScores(Display):
         ax.set_xlabel(f"score{unit} (low is abnormal)")
 
 
-def legend(ax: Any) -> None:
+def legend(ax: Any, columns: int = 3) -> None:
     """Put the legend above the axes, where it hides nothing."""
-    ax.legend(
-        frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0
-    )
+    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
+    ax.legend(frameon=False, ncols=columns, borderaxespad=0.0, **place)
 
 
 def as_scores(scores: ArrayLike) -> NDArray[np.float64]:
@@ -475,6 +474,78 @@ def _short(name: str) -> str:
 
 #: Points that a curve of all cells is drawn with.
 _POINTS = 400
+
+
+#: Rows of a kind that a map shows at most; how each kind is drawn, usual rows first.
+_OF_A_KIND = 600
+_MARKS: dict[str, dict[str, Any]] = {
+    "ordinary": {"marker": ".", "color": "C0", "alpha": 0.4},
+    "visitor": {"marker": "o", "markeredgecolor": "C0", "markerfacecolor": "none"},
+    "systematic": {"marker": "s", "markeredgecolor": "C1", "markerfacecolor": "none"},
+    "outlier": {"marker": "x", "color": "C1"},
+}
+
+
+@dataclass(eq=False, repr=False)
+class HomeDisplay(Display):
+    """How rare each row is among a site's own rows, and among those of all others.
+
+    Make one with `from_scores`. It shows single rows: keep it where the rows are.
+
+    Parameters
+    ----------
+    share_here : ndarray of shape (n,), float64
+        Share of the site's rows that are as rare.
+    beyond : ndarray of shape (n,), float64
+        How rare a row is elsewhere: 0 for a typical row, 1 at the threshold.
+    kinds : ndarray of shape (n,), str
+        Kind of each row, such as ``"visitor"``.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.plots import HomeDisplay
+    >>> shares, beyond = np.array([0.5, 0.01]), np.array([0.1, 1.3])
+    >>> display = HomeDisplay(shares, beyond, np.array(["ordinary", "outlier"])).plot()
+    >>> display.ax_.get_xlabel()
+    'share of the rows here that are as rare'
+    """
+
+    share_here: NDArray[np.float64]
+    beyond: NDArray[np.float64]
+    kinds: NDArray[Any]
+
+    @classmethod
+    def from_scores(cls, scores: Any, *, ax: Any = None) -> Self:
+        """Draw the rows that a home model has scored.
+
+        Parameters
+        ----------
+        scores : HomeScores
+            Of `HomeModel.scores`.
+        [axes]
+        """
+        return cls(scores.share_here, scores.beyond, np.array(scores.kinds)).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax.axhline(1.0, color="0.5", lw=0.8, ls=":")
+        for kind, mark in _MARKS.items():
+            rows = np.flatnonzero(self.kinds == kind)
+            if len(rows):
+                places = np.linspace(0, len(rows) - 1, min(len(rows), _OF_A_KIND))
+                shown = rows[places.astype(np.int64)]
+                x, y = self.share_here[shown], self.beyond[shown]
+                ax.plot(x, y, ls="none", ms=4, label=f"{kind} ({len(rows):,})", **mark)
+        ax.set_xscale("log")
+        ax.invert_xaxis()
+        ax.xaxis.set_major_formatter(lambda share, _: f"{100.0 * share:g}%")
+        ax.set(
+            xlabel="share of the rows here that are as rare",
+            ylabel="rare elsewhere (threshold: 1)",
+        )
+        legend(ax, columns=2)
 
 
 class NoiseDisplay(Display):

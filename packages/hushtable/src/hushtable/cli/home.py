@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,17 @@ from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
+from hushtable.scores.typical import percent
+
+if TYPE_CHECKING:
+    from hushtable.report.rows import RowsToShow
 
 #: Rows that are shown.
 _SHOWN = 5
+_UNKNOWN = (
+    "Whether a column is systematically unlike elsewhere is not known: this model was made without "
+    "--marginals."
+)
 
 
 def is_home(path: Path, lined: Any) -> bool:
@@ -29,9 +37,44 @@ def is_home(path: Path, lined: Any) -> bool:
     if at_home and lined:
         raise UsageError(
             "a home model has two scores, and kinds of rows in place of a threshold: leave "
-            "--contamination, --count, --threshold, --ranks, --explain and --only-counted out"
+            "--contamination, --count, --threshold, --ranks, --explain, --parts and --only-counted "
+            "out"
         )
     return at_home
+
+
+class _Scored:
+    """Rows by a home model: scores, what is systematic about them, and the lowest of them."""
+
+    def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
+        from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+
+        self.home = home = files.read(model).build(HomeModel.from_file)
+        home.here.n_jobs = rows.threads
+        rows = replace(rows, reading=home.here.reading_)
+        reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
+        with watched(reader, passes=6) as watch:
+            self.found = home.scores(watch.reader)
+            known = home.marginals is not None
+            self.compared = home.column_differences(watch.reader) if known else None
+            self.beside = _beside(watch.reader, kept)
+            self.listed = home.outliers(watch.reader, n, self.found)
+        self.kinds, self.source = Counter(self.found.kinds), reader.source
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts for machines."""
+        return {
+            "rows": len(self.found.score), "weight": self.home.weight, "kinds": dict(self.kinds),
+            "systematic": None if self.compared is None else _systematic(self.compared),
+        }  # fmt: skip
+
+    def with_kept(self) -> Any:
+        """Return the lowest rows with the columns that are kept."""
+        listed = self.listed
+        for k, (name, column) in enumerate(self.beside.items()):
+            listed = listed.add_column(1 + k, name, column.take(self.listed["row"]))
+        return listed
 
 
 def inspect_home(path: Path, content: files.Content) -> CommandResult:
@@ -62,21 +105,12 @@ def score_home(
     model: Path, rows: Rows, kept: Sequence[str], top: int | None, output: Path
 ) -> CommandResult:
     """Score rows by a home model, all of them or a list of the lowest, and write them."""
-    from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
-
     target = Target(output, [rows.data, model])
     if target.path.suffix not in SCORES:
         raise UsageError(f"{output}: the scores of a home model go to {' or '.join(SCORES)}")
-    home = files.read(model).build(HomeModel.from_file)
-    home.here.n_jobs = rows.threads
-    reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
-    with watched(reader, passes=6) as watch:
-        found = home.scores(watch.reader)
-        compared = None if home.marginals is None else home.column_differences(watch.reader)
-        beside = _beside(watch.reader, kept)
-        listed = home.outliers(watch.reader, top or _SHOWN, found)
-    kinds = Counter(found.kinds)
+    scored = _Scored(model, rows, kept, top or _SHOWN)
     if top is None:
+        found, beside = scored.found, scored.beside
         flagged = np.array([kind != "ordinary" for kind in found.kinds])
         columns = [*beside.values(), as_column(found.here), as_column(found.elsewhere)]
         columns.append(texts_column(found.kinds))
@@ -84,16 +118,56 @@ def score_home(
         types += [("here", pa.float64()), ("elsewhere", pa.float64()), ("kind", pa.string())]
         write_scores(target.path, [(0, found.score, flagged, *columns)], more=types)
     else:
-        places = listed["row"]
-        for k, (name, column) in enumerate(beside.items()):
-            listed = listed.add_column(1 + k, name, column.take(places))
-        write_table(target.path, listed)
+        write_table(target.path, scored.with_kept())
     facts = {
-        "command": "score", "rows": len(found.score), "weight": home.weight, "kinds": dict(kinds),
-        "systematic": None if compared is None else _systematic(compared),
-        "output": str(target.path), "lowest": listed.slice(0, top or _SHOWN).to_pylist(),
+        "command": "score", **scored.facts, "output": str(target.path),
+        "lowest": scored.listed.to_pylist(),
     }  # fmt: skip
-    return CommandResult(facts, _blocks(home, kinds, compared, listed, target))
+    return CommandResult(facts, _blocks(scored, target))
+
+
+def report_home(model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path) -> CommandResult:
+    """Write a page about the rows of a site, here and elsewhere."""
+    from hushtable.detectors.home import WORDS
+    from hushtable.report.page import check_report_extra, home_page
+
+    target = Target(output, [rows.data, model])
+    check_report_extra()
+    scored = _Scored(model, rows, shown_rows.kept, max(1, shown_rows.n))
+    home, compared = scored.home, scored.compared
+    listed = scored.with_kept().slice(0, shown_rows.n).to_pylist()
+    html = home_page(scored.found, {
+        "source": scored.source,
+        "n_rows": len(scored.found.score),
+        "here": home.n_rows,
+        "elsewhere": home.elsewhere.n_rows,
+        "one_other": home.one_other,
+        "systematic": _UNKNOWN if compared is None else compared.words,
+        "columns": [] if compared is None else _columns(compared),
+        "kinds": [(kind, f"{scored.kinds[kind]:,}", words) for kind, words in WORDS.items()],
+        "kept": list(shown_rows.kept),
+        "rows": [
+            {
+                "row": f"{one['row']:,}",
+                "kept": ["" if one[name] is None else str(one[name]) for name in shown_rows.kept],
+                "words": one["words"] if shown_rows.values else WORDS[one["kind"]],
+            }
+            for one in listed
+        ],
+        "noise": f"{home.elsewhere.noise_sd:,.1f}" if home.elsewhere.noise_sd else "",
+        "weight": f"{home.weight:.2f}",
+    })  # fmt: skip
+    with target.writing():
+        files.write_bytes(target.path, html.encode("utf-8"), private=True)
+    facts = {"command": "report", "report": str(output), **scored.facts}
+    words = [f"Wrote {target}. Keep it where the rows are: it describes them exactly."]
+    return CommandResult(facts, [Paragraph(words)])
+
+
+def _columns(compared: Any) -> list[tuple[str, str, str, str]]:
+    """Return the columns that differ, in words: name, values, and both shares."""
+    found = compared.differing or compared.columns[:1]
+    return [(one.name, one.place, percent(one.here), percent(one.elsewhere)) for one in found]
 
 
 def _systematic(columns: Any) -> dict[str, Any]:
@@ -115,27 +189,26 @@ def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
     return {name: table[name].combine_chunks() for name in kept}
 
 
-def _blocks(
-    home: Any, kinds: Counter[str], compared: Any, listed: Any, target: Target
-) -> Iterator[Block]:
+def _blocks(scored: _Scored, target: Target) -> Iterator[Block]:
     from hushtable.detectors.home import WORDS
 
+    home, kinds = scored.home, scored.kinds
     yield Paragraph([
         f"Scored {sum(kinds.values()):,} rows by {home.n_rows:,} rows of this site, "
         f"and by about {home.elsewhere.n_rows:,} of all others.",
     ])  # fmt: skip
-    if compared is not None:
-        yield Paragraph([shown(compared.words)])
+    if scored.compared is not None:
+        yield Paragraph([shown(scored.compared.words)])
     yield ""
     yield TextTable(
-        ["kind", "rows", ""], [(kind, f"{kinds[kind]:,}", words) for kind, words in WORDS.items()]
+        ["kind", "meaning", "rows"],
+        [(kind, words, f"{kinds[kind]:,}") for kind, words in WORDS.items()],
+        left=2,
     )
     yield ""
-    rows = listed.slice(0, _SHOWN).to_pylist()
-    yield TextTable(["row", "why"], [(f"{one['row']:,}", shown(one["words"])) for one in rows])
-    if compared is None:
-        yield (
-            "\nWhether a column is systematically unlike elsewhere is not known: this model was "
-            "made without --marginals."
-        )
+    rows = scored.listed.slice(0, _SHOWN).to_pylist()
+    lines = [(f"{one['row']:,}", shown(one["words"])) for one in rows]
+    yield TextTable(["row", "why"], lines, left=2)
+    if scored.compared is None:
+        yield f"\n{_UNKNOWN}"
     yield f"\nWrote {target}. It describes this site's rows: keep it where they are."

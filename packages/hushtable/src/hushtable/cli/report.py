@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
+from hushtable.cli.home import is_home, report_home
 from hushtable.cli.options import Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
@@ -15,6 +16,7 @@ from hushtable.cli.result import Block, CommandResult
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
@@ -89,6 +91,9 @@ def report(
     _check_kept(names, rows)
     if round_ is not None and parts is None:
         raise UsageError("--round needs what the sites sent: give --parts")
+    if data is not None and is_home(model, ranks or parts or contamination):
+        given = Rows(data, reads, Reading(), threads)
+        return report_home(model, given, RowsToShow(rows, values, tuple(names), id_), output)
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model)

@@ -269,9 +269,19 @@ class HomeModel(Displayed):
         return self._own
 
     @property
+    def one_other(self) -> bool:
+        """Whether the others are known to be one other site."""
+        ledger = self.elsewhere.ledger
+        return ledger is not None and len(ledger.shares) == 2
+
+    @property
     def weight(self) -> float:
         """Weight, from 0 to 1, of what is rare elsewhere alone, in the one ranking."""
         return self.own.weight
+
+    def _rows(self, X: Any) -> Reader:
+        """Open rows as the model's were read."""
+        return open_rows(X, self.elsewhere.plan.schema, self.here.reading_).repeatable()
 
     def _share_here(self, scores: Floats) -> Floats:
         """Return the share of the own rows that are as rare here."""
@@ -299,7 +309,7 @@ class HomeModel(Displayed):
         X : array, data frame, Arrow object or path
             Rows, with the columns of the plan.
         """
-        reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
+        reader = self._rows(X)
         here = self.here._scores(reader)
         elsewhere, _, beyond = self._elsewhere(reader)
         systematic = beyond >= 1.0
@@ -337,7 +347,7 @@ class HomeModel(Displayed):
                 "this home model has no histograms of the others' columns: give fit() the others' "
                 "counts under Plan.marginals (hushtable round model --marginals)"
             )
-        reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
+        reader = self._rows(X)
         here = Sketch.from_data(self.marginals.plan, reader, n_jobs=self.here.n_jobs)
         return column_differences(reader, here.n_rows, self.elsewhere, here, self.marginals)
 
@@ -362,7 +372,7 @@ class HomeModel(Displayed):
             ``row`` (from 0), ``score``, ``here``, ``elsewhere``, ``kind`` and ``words``.
         """
         whole("n", n, 1)
-        reader = open_rows(X, self.elsewhere.plan.schema).repeatable()
+        reader = self._rows(X)
         found = scores or self.scores(reader)
         lowest = np.argsort(found.score, kind="stable")[:n]
         rows = np.sort(lowest)

@@ -3,12 +3,15 @@
 import io
 import re
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
+from hushtable.plots import HomeDisplay
 from hushtable.report.content import Report
 from hushtable.scores.outliers import LowRow, Outliers, outside, reason_facts
 from hushtable.scores.reasons import TOP
@@ -135,6 +138,22 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         n_rows=found.n_rows,
         among=found.among,
         unit=unit,
+    )
+    return made
+
+
+def home_page(found: Any, facts: dict[str, Any]) -> str:
+    """Return the rows of a site by a home model as HTML that needs nothing but itself.
+
+    ``found`` are their `HomeScores`; ``facts`` are the other names in the template. Raises
+    `MissingExtraError` if Jinja or matplotlib is not installed.
+    """
+    check_report_extra()
+    display = HomeDisplay(found.share_here, found.beyond, np.array(found.kinds))
+    counts = ", ".join(f"{rows} {kind}" for kind, rows, _ in facts["kinds"])
+    figure = _figure(display, f"Rows by how rare they are here and elsewhere: {counts}.", 3.4)
+    made: str = template("home.html").render(
+        figure=figure, made=f"{datetime.now(UTC):%Y-%m-%d}", version=version("hushtable"), **facts
     )
     return made
 
