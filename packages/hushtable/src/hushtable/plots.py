@@ -478,12 +478,7 @@ _POINTS = 400
 
 #: Rows of a kind that a map shows at most; how each kind is drawn, usual rows first.
 _OF_A_KIND = 600
-_MARKS: dict[str, dict[str, Any]] = {
-    "ordinary": {"marker": ".", "color": "C0", "alpha": 0.4},
-    "visitor": {"marker": "o", "markeredgecolor": "C0", "markerfacecolor": "none"},
-    "systematic": {"marker": "s", "markeredgecolor": "C1", "markerfacecolor": "none"},
-    "outlier": {"marker": "x", "color": "C1"},
-}
+_MARKS = {"ordinary": "C0.", "visitor": "C0o", "systematic": "C1s", "outlier": "C1x"}
 
 
 @dataclass(eq=False, repr=False)
@@ -535,16 +530,12 @@ class HomeDisplay(Display):
             rows = np.flatnonzero(self.kinds == kind)
             if len(rows):
                 places = np.linspace(0, len(rows) - 1, min(len(rows), _OF_A_KIND))
-                shown = rows[places.astype(np.int64)]
-                x, y = self.share_here[shown], self.beyond[shown]
-                ax.plot(x, y, ls="none", ms=4, label=f"{kind} ({len(rows):,})", **mark)
+                x, y = (of[rows[places.astype(np.int64)]] for of in (self.share_here, self.beyond))
+                ax.plot(x, y, mark, ms=4, mfc="none", label=f"{kind} ({len(rows):,})", alpha=0.7)
         ax.set_xscale("log")
         ax.invert_xaxis()
         ax.xaxis.set_major_formatter(lambda share, _: f"{100.0 * share:g}%")
-        ax.set(
-            xlabel="share of the rows here that are as rare",
-            ylabel="rare elsewhere (threshold: 1)",
-        )
+        ax.set(xlabel="share of the rows here that are as rare", ylabel="rare elsewhere")
         legend(ax, columns=2)
 
 

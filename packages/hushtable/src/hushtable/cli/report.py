@@ -91,9 +91,9 @@ def report(
     _check_kept(names, rows)
     if round_ is not None and parts is None:
         raise UsageError("--round needs what the sites sent: give --parts")
+    shown = RowsToShow(rows, values, tuple(names), id_)
     if data is not None and is_home(model, ranks or parts or contamination):
-        given = Rows(data, reads, Reading(), threads)
-        return report_home(model, given, RowsToShow(rows, values, tuple(names), id_), output)
+        return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model)
@@ -104,7 +104,6 @@ def report(
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
         given = Rows(data, reads, opened.reading, threads)
-        shown = RowsToShow(rows, values, tuple(names), id_)
         scores = _scores(opened, given, contamination, shown, ranked)
     offset = None if opened is None else opened.threshold
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
