@@ -1,5 +1,6 @@
 """The front doors: a site's file, each of its errors by line, and a round in Python."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hushtable import Plan, load
+from hushtable import Plan, Sketch, load
 from hushtable.cli import main
-from hushtable.errors import DataError, FileError, UsageError
+from hushtable.errors import DataError, FileError, RoundError, UsageError
 from hushtable_federation import Coordinator, Site, SiteSettings
 from hushtable_federation.settings import write_settings
 from hushtable_federation.site import NOBODY, SiteRows
@@ -168,6 +169,11 @@ for name in hushtable_federation.__all__:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def files_of(folder):
+    """Return all files below a folder, with what they hold."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @pytest.mark.usefixtures("quick_noise")
 def test_the_home_model_of_a_site(places, capsys):
     """Its own rows beside the counts of all others; the book stays as it is."""
@@ -183,7 +189,7 @@ def test_the_home_model_of_a_site(places, capsys):
     north = Site.open(places.file("north"))
     ((posts, visit),) = north.sync(box)
     result = load(north.result(posts.round))
-    before = (places.folder / "north.book").read_bytes()
+    before = files_of(places.folder)
     home = north.model(result)
     X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
     assert home.n_rows == len(X)
@@ -191,11 +197,12 @@ def test_the_home_model_of_a_site(places, capsys):
         mine = book.answer(round_.round_id).under(result.plan)
         assert (home.elsewhere.counts == result.counts - mine.sent).all()
     assert home.elsewhere.noise_sd < result.noise_sd
-    assert (places.folder / "north.book").read_bytes() == before
+    assert files_of(places.folder) == before  # no message, no entry in a book, no file
     made = str(places.folder / "north.home.hush")
     site = ["round", "model", str(north.result(posts.round)), "--site", str(places.file("north"))]
     assert main([*site, "-o", made]) == 0
     assert "it must never leave" in capsys.readouterr().out
+    assert files_of(places.folder) == before | {Path(made): Path(made).read_bytes()}
     np.testing.assert_array_equal(load(made).elsewhere.counts, home.elsewhere.counts)
     rows, out = str(places.folder / "north.csv"), str(places.folder / "scores.csv")
     assert main(["score", rows, "--model", made, "-o", out]) == 0
@@ -252,6 +259,19 @@ def test_what_is_systematic_at_a_site_of_a_campaign(places, capsys):
     rows = str(places.folder / "north.csv")
     assert main(["score", rows, "--model", made, "-o", out]) == 0
     assert "Systematic at this site: b is" in " ".join(capsys.readouterr().out.split())
+    before = files_of(places.folder)
+    compare = ["round", "compare", str(result)]
+    assert main([*compare, "--site", str(places.file("north")), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["planted"]
+    assert found["fault"]["own rows"] < 0.8 < found["fault"]["both"]
+    assert found["recommended"] in ("both", "result")
+    assert main([*compare, "--site", str(places.file("north"))]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "a fault in a third of the rows" in printed
+    assert "Recommended: score with" in printed
+    assert files_of(places.folder) == before
+    assert main(compare) == 2
+    assert "give this site's book (--book), or its file" in capsys.readouterr().err
     assert main([*model, "--marginals", str(result), "-o", made]) == 2
     assert "needs the result of the round about the columns" in capsys.readouterr().err
     assert main([*model[:3], "--marginals", str(marginals), "-o", made]) == 2
@@ -264,3 +284,25 @@ def test_what_is_systematic_at_a_site_of_a_campaign(places, capsys):
     first = east.column_differences(rows).columns[0]
     assert first.name == "b"
     assert first.here < first.elsewhere or "below" in first.place
+
+
+@pytest.mark.usefixtures("quick_noise")
+def test_what_makes_no_home_model(places):
+    """Results without noise or without this site; rows that are too few, or of other columns."""
+    plan = places.plan
+    _, path = finish(places, "tables", plan)
+    result, north = load(path), Site.open(places.file("north"))
+    X = np.loadtxt(places.folder / "north.csv", delimiter=",", skiprows=1)
+    with pytest.raises(UsageError, match="without noise"):
+        north.model(Sketch.from_data(plan, X))
+    with pytest.raises(RoundError, match="has no part in this result"):
+        north.model(Sketch.from_data(plan, X).release(1.0))
+    few = X[:50]
+    np.savetxt(places.folder / "north.csv", few, delimiter=",", header="a,b", comments="")
+    with pytest.raises(DataError, match="50 rows: a trial with planted rows needs 100"):
+        north.trial(result)
+    for rows, words in ((X[:9], "needs 10 at least"), (X[:, :1], "names all columns")):
+        header = ",".join("ab"[: rows.shape[1]])
+        np.savetxt(places.folder / "north.csv", rows, delimiter=",", header=header, comments="")
+        with pytest.raises(DataError, match=words):
+            north.model(result)

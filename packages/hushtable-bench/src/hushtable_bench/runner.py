@@ -41,6 +41,7 @@ ROOT = Path(__file__).parents[4]
 PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
 #: By name: the module in `hushtable_bench.cases` that has a function of that name.
 CASES = {
+    "advice": "advice",
     "beyond": "beyond",
     "contexts": "contexts",
     "databases": "reading",

@@ -245,6 +245,11 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
 
 def _layout(result: Noised, purpose: Purpose = Purpose.SCORES) -> Layout:
     """Return the layout of a result that can be compared; refuse another."""
+    if result.ledger is None:
+        raise UsageError(
+            "these are exact counts, without noise, and not the result of a round: of counts that "
+            "sites exchanged, make a home model with HomeModel.fit(rows, result - own)"
+        )
     if result.ledger.sensitivity.horizon is not None:
         raise UsageError(
             "the result is of a plan for several periods, and mixes their counts: compare the "

@@ -54,7 +54,7 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
         f"({layout.detector}){mixed}; {noise}. {nothing}",
         *describe_ledger(ledger)[:2],
-        *([] if plan is None or plan.design is None else plan.design.peer_words()[1:]),
+        *([] if plan is None or plan.design is None else plan.design.peer_words(k)[1:]),
     ]
 
 

@@ -35,6 +35,7 @@ from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
 
 if TYPE_CHECKING:
+    from hushtable_federation.trial import PlantedTrial
     from hushtable.detectors.home import HomeModel
 
 
@@ -302,6 +303,23 @@ class Site:
         # Rows that are scored later are read like those of the site's file.
         home.here.reading_ = RowOptions(**self.settings.reads).reading
         return home
+
+    def trial(self, result: Noised) -> "PlantedTrial":
+        """Return how well planted rows are found by own rows, by a result, and by both, at home.
+
+        Raises
+        ------
+        DataError
+            If the site has fewer than 100 rows.
+        RoundError, UsageError
+            As `model` does.
+        """
+        from hushtable_federation.comparison import others_in
+        from hushtable_federation.trial import planted_trial
+
+        with self.book() as book:
+            others, rows = others_in(result, book), SiteRows(self.settings, book, NOBODY)
+            return planted_trial(rows.open(result.plan), result, others)
 
     def result(self, round_: Round) -> Path:
         """Return where the result of a round is written."""

@@ -27,8 +27,11 @@ def test_expectations_at_a_tenth():
         "about 8 points of ROC-AUC (of 100) on average, and one in ten lost more than 24. It takes "
         "about 1,200 rows of all sites or an epsilon of 0.43 to lose about 2. This is for one "
         "noise: of one site, or of sites with masks. The loss is against the same tables without "
-        "noise. A site that has 100 rows or more of its own is likely to do as well with a model "
-        "of these alone (hushtable fit)."
+        "noise. A site of 50 rows that scores with a home model (its own rows beside the result) "
+        "is expected to gain next to nothing over its own rows alone if it is like the others, and "
+        "about 0.1 points (standard deviation 0.3) if three in ten of its rows are rare elsewhere. "
+        "With the result alone, it is likely to do no better than without it. It takes about 3,200 "
+        "rows of all sites or an epsilon of 1.3 for half of what can be gained."
     )
     some = Design(0.1, DELTA, 1500)
     assert not some.expectation().mostly_noise
@@ -36,10 +39,32 @@ def test_expectations_at_a_tenth():
         "Expect to lose about 1.6 points of ROC-AUC (of 100) to the noise, for 1,500 rows at "
         "epsilon 0.1; of labelled sets, one in ten lost more than 5. This is for one noise: of "
         "one site, or of sites with masks. The loss is against the same tables without noise. A "
-        "site that has 100 rows or more of its own is likely to do as well with a model of these "
-        "alone (hushtable fit)."
+        "site of 50 rows that scores with a home model (its own rows beside the result) is "
+        "expected to gain about 0.3 points (standard deviation 0.5) over its own rows alone if it "
+        "is like the others, and about 1.5 points (standard deviation 2.3) if three in ten of its "
+        "rows are rare elsewhere. With the result alone, it is likely to do no better than without "
+        "it. It takes about 3,200 rows of all sites or an epsilon of 0.23 for half of what can be "
+        "gained."
     )
     assert "less than 0.1 points" in Design(1.0, DELTA, 50_000).words()
+
+
+def test_what_a_site_is_expected_to_gain():
+    """More with less noise; like the others, fewer own rows gain more, and 300 gain nothing."""
+    quiet, noisy = (Design(epsilon, DELTA, 5000).expectation() for epsilon in (1.0, 0.1))
+    for kind in ("alike", "many cases"):
+        assert quiet.gain(50, kind)[0] > noisy.gain(50, kind)[0] > 0.0
+    assert quiet.gain(25)[0] > quiet.gain(100)[0] > quiet.gain(250)[0] > quiet.gain(300)[0] == 0.0
+    assert quiet.gain(3000, "many cases") == quiet.gain(50, "many cases")
+    assert -0.02 < quiet.gain(50, "case mix")[0] < 0.0
+    assert all(quiet.gain(rows, "case mix")[1] > 0.0 for rows in (50, 3000))
+    with pytest.raises(UsageError, match="kind='other': needs one of alike, many cases, case mix"):
+        quiet.gain(50, "other")
+    few, many = (" ".join(Design(1.0, DELTA, 5000).peer_words(sites)) for sites in (100, 5))
+    assert "A site of 50 rows that scores with a home model" in few
+    assert "A site of 1,000 rows" in many
+    assert "gain next to nothing" in many
+    assert "for half of what can be gained" not in many
 
 
 def test_sites_without_masks_are_told_what_masks_gain():
@@ -110,5 +135,5 @@ def test_a_design_says_where_a_sites_own_rows_are_as_good(rows, own):
     """The loss is against the same tables without noise: a site has its own rows without any."""
     design = Design(0.1, DELTA, rows)
     assert (design.signal < 100.0) == own
-    assert ("as well with a model of these alone" in design.words()) == own
+    assert ("With the result alone, it is likely to do no better" in design.words()) == own
     assert "against the same tables without noise" in design.words()

@@ -20,6 +20,7 @@ from hushtable_federation.comparison import Comparison
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
+from hushtable_federation.trial import WAYS, PlantedTrial
 
 _Result = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
 _Book = Annotated[
@@ -168,7 +169,17 @@ def _local(result: Noised, book: Path) -> LocalModel:
         )
 
 
-_OwnBook = Annotated[Path, option("FILE", "This site's book: what it counted, and what it sent.")]
+_OwnBook = Annotated[
+    Path | None, option("FILE", "This site's book: what it counted, and what it sent.")
+]
+_OwnSite = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "In place of its book, this site's file, such as north.toml: also plants rows among its "
+        "own, and shows how well they are found alone, with the result, and with both.",
+    ),
+]
 _MostRows = Annotated[
     int | None,
     option("N", "Rows of all others together at most, by what they say.", min=0),
@@ -185,7 +196,8 @@ _Alert = Annotated[bool, typer.Option("--alert", help="Exit with code 3 if it do
 
 def compare(
     result: _Result,
-    book: _OwnBook,
+    book: _OwnBook = None,
+    site: _OwnSite = None,
     most_rows: _MostRows = None,
     alike: _Alike = False,
     alert: _Alert = False,
@@ -194,15 +206,20 @@ def compare(
 
     Under masks nobody sees what one site sent. This takes the site's own part out, and looks for
     rows of a kind that it has hardly, for more of them than were said, and for counts that cannot
-    be. It writes no file, and what it prints must not leave the site. Exit codes: 0 done, 1
-    refused or failed, 2 wrong usage, 3 done, and with --alert: does not fit.
+    be. With --site, it also plants rows among the site's own, and shows what the result adds. It
+    writes no file, and what it prints must not leave the site. Exit codes: 0 done, 1 refused or
+    failed, 2 wrong usage, 3 done, and with --alert: does not fit.
 
     Example:
       hushtable round compare result.hush --book north.book
+      hushtable round compare result.hush --site north.toml
     """
-    read = open_result(result)
-    with Book.open(book) as notes:
+    if (book is None) == (site is None):
+        raise UsageError("give this site's book (--book), or its file, which names it (--site)")
+    read, place = open_result(result), None if site is None else Site.open(site)
+    with Book.open(book) if book is not None else place.book() as notes:
         found = Comparison.of(read, notes, most_rows=most_rows, alike=alike)
+    trial = None if place is None else place.trial(read)
     facts: dict[str, Any] = {
         "command": "round compare",
         "site": found.site,
@@ -218,12 +235,15 @@ def compare(
         "impossible": found.impossible,
         "fits": found.fits,
         "signed_by": signed_by(read),
+        "planted": None if trial is None else _trial_facts(trial),
     }
 
     def blocks() -> Iterator[Block]:
         yield Paragraph([standing(read)])
         yield ""
         yield from _blocks(found)
+        if trial is not None:
+            yield from _trial_blocks(trial)
         yield "\nThis describes this site's rows exactly: do not send it to anybody."
 
     return CommandResult(facts, blocks(), ABOVE if alert and found.fits is False else 0)
@@ -241,3 +261,28 @@ def _blocks(found: Comparison) -> Iterator[Block]:
     yield TextTable(["rows", "about", "at most"], lines)
     yield ""
     yield Paragraph(found.words())
+
+
+def _trial_facts(trial: PlantedTrial) -> dict[str, Any]:
+    kinds = {"mixed": trial.mixed, "fault": trial.fault}
+    facts: dict[str, Any] = {
+        kind: dict(zip(WAYS, values, strict=True)) for kind, values in kinds.items()
+    }
+    return {**facts, "recommended": trial.recommended}
+
+
+def _trial_blocks(trial: PlantedTrial) -> Iterator[Block]:
+    yield "\nRows that were planted among copies of this site's own, and how well each way finds"
+    yield "them (ROC-AUC: 0.5 is chance, 1 finds all):\n"
+    kinds = {
+        "one row in fifty, with values of other rows": trial.mixed,
+        "a fault in a third of the rows": trial.fault,
+    }
+    lines = [(kind, *(f"{value:.3f}" for value in values)) for kind, values in kinds.items()]
+    yield TextTable(["planted", *WAYS], lines)
+    how = {
+        "own rows": "score with a model of the own rows (hushtable fit)",
+        "result": "score with the result",
+        "both": "score with a home model (hushtable round model --site)",
+    }
+    yield f"\nRecommended: {how[trial.recommended]}."

@@ -28,6 +28,7 @@ from hushtable.display import Displayed
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import FADING, HALF_ROWS
 from hushtable.scores.columns import ColumnDifferences, column_differences
 
 Floats = NDArray[np.float64]
@@ -54,9 +55,6 @@ _SLOPE, _PLACE = 2.75, 0.7
 #: Of rows at that place that are not among the rarest three tenths here: the share up to which the
 #: others have no weight of their own, and that from which on they have all of it.
 _RAREST, _FEWEST, _MANY = 0.3, 0.03, 0.08
-#: Own rows for which the others' counts are half as precise as noise leaves them; own rows from
-#: which on, and up to which, these fade out.
-_HALF, _FADING = 50.0, (200.0, 300.0)
 #: How many times as many own rows as others' rows are about as rare elsewhere, and how many at
 #: least, for these to be systematic; and how near the others of these are.
 _EXCESS, _FEW, _NEAR = 3.0, 5, 0.25
@@ -141,8 +139,9 @@ class OwnRows:
         n, scales = len(here), np.array([_scale(here), _scale(elsewhere)])
         variance = float(elsewhere.var())
         precise = 1.0 - float(np.mean(errors**2)) / variance if variance > 0.0 else 0.0
-        few = np.clip((_FADING[1] - n) / (_FADING[1] - _FADING[0]), 0.0, 1.0) * _HALF / (_HALF + n)
-        part = max(0.0, precise) * float(few)
+        fading = (FADING[1] - n) / (FADING[1] - FADING[0])
+        few = min(max(fading, 0.0), 1.0) * HALF_ROWS / (HALF_ROWS + n)
+        part = max(0.0, precise) * few
         found = float(np.mean((beyond >= _PLACE) & (share > _RAREST)))
         weight = min(max((found - _FEWEST) / (_MANY - _FEWEST), 0.0), 1.0)
         steps = np.linspace(0.0, 1.0, min(n, _QUANTILES))
