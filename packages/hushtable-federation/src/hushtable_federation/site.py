@@ -35,8 +35,8 @@ from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
 
 if TYPE_CHECKING:
-    from hushtable_federation.trial import PlantedTrial
     from hushtable.detectors.home import HomeModel
+    from hushtable_federation.trial import PlantedTrial
 
 
 class Attendant:
