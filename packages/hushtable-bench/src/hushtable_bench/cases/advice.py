@@ -20,6 +20,7 @@ from hushtable_bench.cases.joining import released_gains
 from hushtable_bench.data import LabelledSet, load
 from hushtable_bench.results import markdown_table
 from hushtable_bench.runner import CaseRun, data_folder, progress
+import itertools
 
 KINDS = ("alike", "many cases", "case mix")
 ROWS, SITES, EPSILONS = (500, 20_000), (3, 20), (0.1, 3.0)
@@ -99,7 +100,7 @@ def advice(
 def _report(run: CaseRun, found: list[tuple[str, int, float, float, float, float, float]]) -> None:
     expected, spread, actual, result = (np.array([one[j] for one in found]) for j in (3, 4, 5, 6))
     lines = []
-    for low, high in zip(BINS, BINS[1:], strict=False):
+    for low, high in itertools.pairwise(BINS):
         some = (expected >= low) & (expected < high)
         if some.any():
             error = actual[some].std() / np.sqrt(some.sum())
