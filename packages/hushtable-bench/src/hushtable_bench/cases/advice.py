@@ -8,6 +8,7 @@ site's home model less that of its own rows alone; expected is what `Expectation
 number of rows and T. The table in it was fitted to 600 other rounds (--first 1000 --rounds 600).
 """
 
+import itertools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ from hushtable_bench.cases.joining import released_gains
 from hushtable_bench.data import LabelledSet, load
 from hushtable_bench.results import markdown_table
 from hushtable_bench.runner import CaseRun, data_folder, progress
-import itertools
 
 KINDS = ("alike", "many cases", "case mix")
 ROWS, SITES, EPSILONS = (500, 20_000), (3, 20), (0.1, 3.0)
