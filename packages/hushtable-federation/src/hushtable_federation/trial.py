@@ -11,6 +11,7 @@ the result is what it is. Rows are found as far as they rank below the others, b
 is taken at random, and all is drawn anew in each of several trials.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,7 @@ def planted_trial(rows: Reader, result: Noised, others: LocalModel) -> PlantedTr
     DataError
         If the site has fewer than 100 rows.
     """
-    table = _sampled(rows)
+    table = _sampled(rows, result.plan.schema.names)
     if len(table) < LEAST_ROWS:
         raise DataError(f"{len(table)} rows: a trial with planted rows needs {LEAST_ROWS}")
     features = result.plan.schema.features
@@ -92,19 +93,19 @@ def planted_trial(rows: Reader, result: Noised, others: LocalModel) -> PlantedTr
     return PlantedTrial(*map(tuple, means))
 
 
-def _sampled(rows: Reader) -> pa.Table:
+def _sampled(rows: Reader, names: Sequence[str]) -> pa.Table:
     """Return at most some rows as a table."""
-    batches = [_as_batch(batch, rows) for batch in rows.read()]
+    batches = [_as_batch(batch, names) for batch in rows.read()]
     table = pa.Table.from_batches(batches).combine_chunks()
     if len(table) <= MOST_ROWS:
         return table
     return table.take(pa.array(np.arange(MOST_ROWS) * len(table) // MOST_ROWS))
 
 
-def _as_batch(batch: Any, rows: Reader) -> pa.RecordBatch:
+def _as_batch(batch: Any, names: Sequence[str]) -> pa.RecordBatch:
     if isinstance(batch, pa.RecordBatch):
         return batch
-    return pa.record_batch([pa.array(x) for x in batch.T], names=list(rows.names))
+    return pa.record_batch([pa.array(x) for x in batch.T], names=list(names))
 
 
 def _numbers(table: pa.Table, j: int) -> NDArray[np.float64]:

@@ -30,6 +30,8 @@ FEWEST, MOST, CASES = 25, 2_000, 0.3
 BINS, ERROR = (-1.0, 0.0025, 0.01, 0.03, 0.08, 1.0), 0.05
 
 Rows = NDArray[np.intp]
+#: Kind of site, its rows, T, expected gain and spread, gain of a home model, and of the result.
+Found = tuple[str, int, float, float, float, float, float]
 
 
 class RandomRound(NamedTuple):
@@ -82,7 +84,7 @@ def advice(
 ) -> None:  # fmt: skip
     """All sets in FOLDER and below of --data: five minutes; --quick, ten rounds."""
     files = sorted(data_folder(data).rglob("*.npz"))
-    seed, found = first, []
+    seed, found = first, list[Found]()
     while len(found) < (10 if quick else rounds):
         drawn = random_round(files, seed)
         seed += 1
@@ -97,7 +99,7 @@ def advice(
     run.figures |= {"rounds": found}
 
 
-def _report(run: CaseRun, found: list[tuple[str, int, float, float, float, float, float]]) -> None:
+def _report(run: CaseRun, found: list[Found]) -> None:
     expected, spread, actual, result = (np.array([one[j] for one in found]) for j in (3, 4, 5, 6))
     lines = []
     for low, high in itertools.pairwise(BINS):

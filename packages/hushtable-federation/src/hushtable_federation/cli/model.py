@@ -1,6 +1,7 @@
 """``hushtable round model`` and ``compare``: what a site makes of a result with what it knows."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -214,10 +215,8 @@ def compare(
       hushtable round compare result.hush --book north.book
       hushtable round compare result.hush --site north.toml
     """
-    if (book is None) == (site is None):
-        raise UsageError("give this site's book (--book), or its file, which names it (--site)")
     read, place = open_result(result), None if site is None else Site.open(site)
-    with Book.open(book) if book is not None else place.book() as notes:
+    with _opened_book(book, place) as notes:
         found = Comparison.of(read, notes, most_rows=most_rows, alike=alike)
     trial = None if place is None else place.trial(read)
     facts: dict[str, Any] = {
@@ -261,6 +260,14 @@ def _blocks(found: Comparison) -> Iterator[Block]:
     yield TextTable(["rows", "about", "at most"], lines)
     yield ""
     yield Paragraph(found.words())
+
+
+def _opened_book(book: Path | None, place: Site | None) -> AbstractContextManager[Book]:
+    if book is not None and place is None:
+        return Book.open(book)
+    if place is not None and book is None:
+        return place.book()
+    raise UsageError("give this site's book (--book), or its file, which names it (--site)")
 
 
 def _trial_facts(trial: PlantedTrial) -> dict[str, Any]:

@@ -6,10 +6,11 @@ there as they are; and whether it is among those of all others, whose counts are
 the site's own part. The answers differ, and each pair of answers means something else.
 """
 
+import math
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +59,9 @@ _RAREST, _FEWEST, _MANY = 0.3, 0.03, 0.08
 #: How many times as many own rows as others' rows are about as rare elsewhere, and how many at
 #: least, for these to be systematic; and how near the others of these are.
 _EXCESS, _FEW, _NEAR = 3.0, 5, 0.25
+#: Where noise leaves no threshold: its distance from a typical score, in robust standard deviations
+#: of the own rows' scores elsewhere, and how precise these must be (see `_precision`).
+_WIDTH, _PRECISE = 2.0, 0.3
 #: Quantiles that are kept of what is measured of the own rows.
 _QUANTILES = 2_001
 
@@ -73,8 +77,9 @@ class HomeScores:
     share_here : ndarray of shape (n,), float64
         Share of the site's own rows that are as rare here.
     beyond : ndarray of shape (n,), float64
-        How rare a row is elsewhere, on the way from a typical score (0) to the threshold (1); with
-        noise, one standard error less. 0 where the noise leaves no threshold.
+        How rare a row is elsewhere, on the way from a typical score (0) to the threshold (1), or
+        to what stands for it: see `OwnRows`. With noise, one standard error less; 0 where noise
+        drowns the scores.
     score : ndarray of shape (n,), float64
         One ranking of both; low is abnormal.
     rare_here : ndarray of shape (n,), bool
@@ -105,6 +110,19 @@ class HomeScores:
         return pa.table({**columns, "kind": texts_column(self.kinds)})
 
 
+class Known(NamedTuple):
+    """A typical score among the others' rows, and their threshold; NaN if noise leaves none."""
+
+    typical: float
+    threshold: float
+
+    def beyond(self, scores: Floats, errors: Floats, width: float) -> Floats:
+        """Return how far scores are from the typical one to the threshold: see `HomeScores`."""
+        if width <= 0.0:
+            return np.zeros(len(scores))
+        return np.asarray((self.typical - scores - errors) / width, np.float64)
+
+
 @dataclass(frozen=True)
 class OwnRows:
     """A site's own rows, as far as rows are ranked by both scores: scales, weights and quantiles.
@@ -114,11 +132,14 @@ class OwnRows:
     scales : ndarray of shape (2, 2), float64
         Median and robust standard deviation of the scores here, and elsewhere.
     part : float
-        Part of the others' scores, from 0 to 1/2, in the mean of both: where there are few own
+        Part of the others' scores, from 0 to 1, in the mean of both: where there are few own
         rows, and as far as noise leaves these precise.
     weight : float
         Weight, from 0 to 1, of what is rare elsewhere alone: whether more of the own rows are, but
         not here, than chance would have it.
+    width : float
+        Bits from a typical score elsewhere to the threshold; where noise leaves no threshold, two
+        robust standard deviations of the own rows' scores, or 0 if noise drowns these.
     means : ndarray of shape (k,), float64
         Quantiles of the mean of both scores, rising from usual to rare.
     beyond : ndarray of shape (k,), float64
@@ -128,24 +149,27 @@ class OwnRows:
     scales: Floats
     part: float
     weight: float
+    width: float
     means: Floats
     beyond: Floats
 
     @classmethod
     def of(
-        cls, here: Floats, share: Floats, elsewhere: Floats, errors: Floats, beyond: Floats
+        cls, here: Floats, share: Floats, elsewhere: Floats, errors: Floats, known: Known
     ) -> Self:
-        """Measure the own rows: both scores, and what `HomeScores` says of them."""
+        """Measure the own rows: both scores, and the share of them that are as rare here."""
         n, scales = len(here), np.array([_scale(here), _scale(elsewhere)])
-        variance = float(elsewhere.var())
-        precise = 1.0 - float(np.mean(errors**2)) / variance if variance > 0.0 else 0.0
+        precise = _precision(elsewhere, errors)
         fading = (FADING[1] - n) / (FADING[1] - FADING[0])
-        few = min(max(fading, 0.0), 1.0) * HALF_ROWS / (HALF_ROWS + n)
-        part = max(0.0, precise) * few
+        part = precise * min(max(fading, 0.0), 1.0) * HALF_ROWS / (HALF_ROWS + n)
+        width = known.typical - known.threshold
+        if not width > 0.0:  # or unknown, under noise
+            width = _WIDTH * float(scales[1, 1]) if precise >= _PRECISE else 0.0
+        beyond = known.beyond(elsewhere, errors, width)
         found = float(np.mean((beyond >= _PLACE) & (share > _RAREST)))
         weight = min(max((found - _FEWEST) / (_MANY - _FEWEST), 0.0), 1.0)
         steps = np.linspace(0.0, 1.0, min(n, _QUANTILES))
-        kept = cls(scales, part, weight, np.zeros(1), np.quantile(beyond, steps))
+        kept = cls(scales, part, weight, width, np.zeros(1), np.quantile(beyond, steps))
         return replace(kept, means=np.quantile(kept.mean(here, elsewhere), steps))
 
     def mean(self, here: Floats, elsewhere: Floats) -> Floats:
@@ -196,8 +220,7 @@ class HomeModel(Displayed):
         self.here, self.elsewhere, self.marginals, self._own = here, elsewhere, marginals, own
         self._others = HushTable.from_counts(elsewhere)
         scorer = self._others._scorer
-        self._typical = float(scorer.histogram_means().mean())
-        self._threshold = scorer.auto_offset()
+        self._known = Known(float(scorer.histogram_means().mean()), scorer.auto_offset())
 
     @classmethod
     def fit(
@@ -251,8 +274,8 @@ class HomeModel(Displayed):
                 f"{LEAST_ROWS} at least; score with the result alone"
             )
         scores = here._scores(reader)
-        others, errors, beyond = model._elsewhere(reader)
-        model._own = OwnRows.of(scores, model._share_here(scores), others, errors, beyond)
+        share = model._share_here(scores)
+        model._own = OwnRows.of(scores, share, *model._elsewhere(reader), model._known)
         return model
 
     @property
@@ -288,17 +311,12 @@ class HomeModel(Displayed):
         assert usual is not None
         return np.maximum(usual.as_rare(scores), 0.5 / max(1, self.n_rows))
 
-    def _elsewhere(self, reader: Reader) -> tuple[Floats, Floats, Floats]:
-        """Return the scores of rows among the others' rows, their errors, and `beyond`."""
+    def _elsewhere(self, reader: Reader) -> tuple[Floats, Floats]:
+        """Return the scores of rows among the others' rows, and their standard errors."""
         scorer, n_jobs = self._others._scorer, self.here.n_jobs
         if scorer.row_noise > 0.0:
-            scores, errors = scorer.score_with_errors(reader, n_jobs=n_jobs)
-        else:
-            scores, errors = scorer.score(reader, n_jobs=n_jobs), np.zeros(())
-        width = self._typical - self._threshold
-        if not width > 0.0:  # or unknown, under noise
-            return scores, errors, np.zeros(len(scores))
-        return scores, errors, (self._typical - scores - errors) / width
+            return scorer.score_with_errors(reader, n_jobs=n_jobs)
+        return scorer.score(reader, n_jobs=n_jobs), np.zeros(())
 
     def scores(self, X: Any) -> HomeScores:
         """Score rows by both: see `HomeScores`.
@@ -310,7 +328,8 @@ class HomeModel(Displayed):
         """
         reader = self._rows(X)
         here = self.here._scores(reader)
-        elsewhere, _, beyond = self._elsewhere(reader)
+        elsewhere, errors = self._elsewhere(reader)
+        beyond = self._known.beyond(elsewhere, errors, self.own.width)
         systematic = beyond >= 1.0
         far = beyond[systematic]
         own, others = (
@@ -409,7 +428,7 @@ class HomeModel(Displayed):
                 counts, others = counted.entries()
                 entries[part] = {"kind": counted.kind, **counts}
                 found |= {f"{part}.{name}": array for name, array in others.items()}
-        entries["own"] = {"part": self.own.part, "weight": self.own.weight}
+        entries["own"] = {name: getattr(self.own, name) for name in ("part", "weight", "width")}
         found |= {f"own.{name}": getattr(self.own, name) for name in _KEPT}
         files.write(path, "home", entries, found)
 
@@ -429,7 +448,7 @@ class HomeModel(Displayed):
 def _own_rows(content: files.Content) -> OwnRows:
     """Return what a file keeps of the own rows; raises `PlanError` if that cannot be."""
     part = content.part("own", "own rows")
-    numbers = part.said("own rows", {"part": float, "weight": float})
+    numbers = part.said("own rows", {"part": float, "weight": float, "width": float})
     arrays = {name: part.array(name) for name in _KEPT}
     for name, array in arrays.items():
         right = array.dtype == np.float64 and array.size > 0 and bool(np.isfinite(array).all())
@@ -439,10 +458,11 @@ def _own_rows(content: files.Content) -> OwnRows:
             raise PlanError(f"home model: {name} of the own rows needs numbers that rise")
     if not (arrays["scales"][:, 1] > 0.0).all():
         raise PlanError("home model: scales of the own rows need to be above 0")
-    for name, most in (("part", 0.5), ("weight", 1.0)):
+    for name, most in (("part", 1.0), ("weight", 1.0), ("width", math.inf)):
         if not 0.0 <= numbers[name] <= most:
             raise PlanError(f"home model: {name}={numbers[name]!r}: needs 0 to {most:g}")
-    return OwnRows(part=numbers["part"], weight=numbers["weight"], **arrays)
+    scales, means, beyond = arrays.values()
+    return OwnRows(scales, numbers["part"], numbers["weight"], numbers["width"], means, beyond)
 
 
 def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts | None:
@@ -470,6 +490,12 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
             f"the histograms are of the columns {', '.join(names)}; the plan has "
             f"{', '.join(columns)}: needs those of the round before this plan was drawn"
         )
+
+
+def _precision(scores: Floats, errors: Floats) -> float:
+    """Return the part of the variance of scores, from 0 to 1, that is not their noise."""
+    variance = float(scores.var())
+    return max(0.0, 1.0 - float(np.mean(errors**2)) / variance) if variance > 0.0 else 0.0
 
 
 def _scale(scores: Floats) -> tuple[float, float]:
