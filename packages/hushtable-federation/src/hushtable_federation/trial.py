@@ -1,4 +1,4 @@
-"""What a site would have found alone, with a result, and with both: by rows that are planted.
+"""Trials with rows that a site plants at home: by its own rows alone, a result, and both.
 
 Two kinds of outliers are planted into copies of a site's rows, at home:
 

@@ -110,7 +110,7 @@ class HomeScores:
         return pa.table({**columns, "kind": texts_column(self.kinds)})
 
 
-class Known(NamedTuple):
+class OthersScale(NamedTuple):
     """A typical score among the others' rows, and their threshold; NaN if noise leaves none."""
 
     typical: float
@@ -155,7 +155,7 @@ class OwnRows:
 
     @classmethod
     def of(
-        cls, here: Floats, share: Floats, elsewhere: Floats, errors: Floats, known: Known
+        cls, here: Floats, share: Floats, elsewhere: Floats, errors: Floats, known: OthersScale
     ) -> Self:
         """Measure the own rows: both scores, and the share of them that are as rare here."""
         n, scales = len(here), np.array([_scale(here), _scale(elsewhere)])
@@ -220,7 +220,7 @@ class HomeModel(Displayed):
         self.here, self.elsewhere, self.marginals, self._own = here, elsewhere, marginals, own
         self._others = HushTable.from_counts(elsewhere)
         scorer = self._others._scorer
-        self._known = Known(float(scorer.histogram_means().mean()), scorer.auto_offset())
+        self._known = OthersScale(float(scorer.histogram_means().mean()), scorer.auto_offset())
 
     @classmethod
     def fit(
