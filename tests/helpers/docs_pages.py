@@ -436,7 +436,7 @@ NOT_RUN = {
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/home.md", "hushtable round model result.hush --site north.toml"
-        " -o north.home.hush"): HOME,
+        " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python -m hushtable_bench databases"):
         "needs a PostgreSQL server, a minute",

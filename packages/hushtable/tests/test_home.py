@@ -319,9 +319,13 @@ def test_what_cannot_be_is_refused(tmp_path, home, others, fahrenheit):
 
     content = files.read(tmp_path / "home.hush")
     for wrong in ({}, {"elsewhere": {}}, {"here": 3}):
-        entries = {k: v for k, v in content.manifest.items() if k in ("here", "elsewhere", "own")}
+        entries = {
+            k: v for k, v in content.manifest.items() if k in ("here", "elsewhere", "own_rows")
+        }
         arrays = (
-            dict(content.arrays) if wrong else content.arrays | {"own.beyond": np.ones(2) * [2, 1]}
+            dict(content.arrays)
+            if wrong
+            else content.arrays | {"own_rows.beyond": np.ones(2) * [2, 1]}
         )
         files.write(tmp_path / "wrong.hush", "home", entries | wrong, arrays)
         with pytest.raises(FileError):

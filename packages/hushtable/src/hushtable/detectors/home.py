@@ -238,10 +238,10 @@ class HomeModel(Displayed):
         ----------
         X : array, data frame, Arrow object or path
             The site's own rows, with the columns of the plan.
-        elsewhere : Sketch or LocalModel
+        elsewhere : Sketch, LocalModel or Release
             Counts of all others under the plan of the round: of exact counts, ``result - own``; of
             a release, `LocalModel.of` with zeros in place of the site's exact counts.
-        marginals : Sketch or LocalModel, optional
+        marginals : Sketch, LocalModel or Release, optional
             In the same way, counts of all others under a plan of `Plan.marginals`: see
             `column_differences`.
         random_state, n_jobs
@@ -428,14 +428,16 @@ class HomeModel(Displayed):
                 counts, others = counted.entries()
                 entries[part] = {"kind": counted.kind, **counts}
                 found |= {f"{part}.{name}": array for name, array in others.items()}
-        entries["own"] = {name: getattr(self.own, name) for name in ("part", "weight", "width")}
-        found |= {f"own.{name}": getattr(self.own, name) for name in _KEPT}
+        entries["own_rows"] = {
+            name: getattr(self.own, name) for name in ("part", "weight", "width")
+        }
+        found |= {f"own_rows.{name}": getattr(self.own, name) for name in _KEPT}
         files.write(path, "home", entries, found)
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
         """Build the model that a file carries; raises `PlanError` if it does not fit."""
-        needed = {"here": dict, "elsewhere": dict, "own": dict}
+        needed = {"here": dict, "elsewhere": dict, "own_rows": dict}
         said = content.said("home model", needed, {"marginals": dict})
         own = _own_rows(content)
         here = HushTable.from_file(content.part("here", "detector"))
@@ -447,7 +449,7 @@ class HomeModel(Displayed):
 
 def _own_rows(content: files.Content) -> OwnRows:
     """Return what a file keeps of the own rows; raises `PlanError` if that cannot be."""
-    part = content.part("own", "own rows")
+    part = content.part("own_rows", "own rows")
     numbers = part.said("own rows", {"part": float, "weight": float, "width": float})
     arrays = {name: part.array(name) for name in _KEPT}
     for name, array in arrays.items():
@@ -470,7 +472,7 @@ def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts |
     if name not in said:
         return None
     kind = said[name].get("kind")
-    if kind not in ("sketch", "local"):
+    if kind not in ("sketch", "local", "release"):
         raise PlanError(f"home model: {name} needs counts of others, not {kind!r}")
     return counts_from_file(content.part(name, kind))
 

@@ -412,15 +412,17 @@ class Design:
 
         ``sites`` is how many there are, if that is known.
         """
+        said = ["The loss is against the same tables without noise."]
+        if self.horizon is not None:  # of several periods, no home models are made
+            return said
         expected = self.expectation()
         rows = max(1, int(self.expected_rows) // sites) if sites else int(HALF_ROWS)
         alike, many = (_points(*expected.gain(rows, kind)) for kind in ("alike", "many cases"))
-        said = [
-            "The loss is against the same tables without noise.",
+        said.append(
             f"A site of {rows:,} rows that scores with a home model (its own rows beside the "
             f"result) is expected to gain {alike} over its own rows alone if it is like the "
-            f"others, and {many} if three in ten of its rows are rare elsewhere.",
-        ]
+            f"others, and {many} if three in ten of its rows are rare elsewhere."
+        )
         if self.signal < _OWN_ROWS:
             said.append("With the result alone, it is likely to do no better than without it.")
         if ways := self._ways(self.helps(HALF_GAIN)):
