@@ -435,6 +435,8 @@ NOT_RUN = {
         " -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
+    ("README.md", "hushtable round model *.result.hush --site north.toml"
+        " -o north.home.hush"): HOME,
     ("docs/home.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",

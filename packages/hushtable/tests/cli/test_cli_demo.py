@@ -17,6 +17,9 @@ def test_merged_is_pooled(facts):
     assert facts["merged_equals_pooled"] is True
     for hospital in [*facts["hospitals"], facts["all"]]:
         assert hospital["auc_merged"] == hospital["auc_pooled"]
+    for hospital in facts["hospitals"]:
+        better = max(hospital["auc_alone"], hospital["auc_merged"])
+        assert hospital["auc_home"] > better - 0.03
 
 
 def test_the_hospital_with_most_outliers_gains_by_merging(facts):
@@ -59,7 +62,7 @@ def test_text(run, facts, monkeypatch):
     rows = [line.split("  ") for line in result.out.splitlines()]
     rows = {row[0]: [cell.strip() for cell in row[1:] if cell.strip()] for row in rows}
     for hospital in facts["hospitals"]:
-        aucs = [hospital[f"auc_{which}"] for which in ("alone", "merged", "pooled")]
+        aucs = [hospital[f"auc_{which}"] for which in ("alone", "merged", "pooled", "home")]
         assert rows[hospital["hospital"]] == [
             str(hospital["rows"]),
             str(hospital["outliers"]),

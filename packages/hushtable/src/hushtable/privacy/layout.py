@@ -83,7 +83,7 @@ _OWN_ROWS = 100.0
 #: neither noise nor many own rows lessen it, and how far single rounds lie from that: like the
 #: others; with many cases that are rare elsewhere, three in ten of its rows; and with a narrow mix
 #: of cases. Fitted to 600 random rounds by the case ``advice`` of hushtable-bench.
-GAINS = {"alike": (0.038, 0.043), "many cases": (0.081, 0.113), "case mix": (-0.031, 0.077)}
+GAINS = {"alike": (0.034, 0.070), "many cases": (0.091, 0.116), "case mix": (-0.023, 0.098)}
 #: T at which noise leaves half of a gain.
 HALF_GAIN = 80.0
 #: Own rows of which half a gain is left, and between which it fades out.
