@@ -36,8 +36,9 @@ def is_home(path: Path, lined: Any) -> bool:
     at_home = files.read(path).kind == "home"
     if at_home and lined:
         raise UsageError(
-            "a home model has two scores, and kinds of rows in place of a threshold: leave "
-            "--contamination, --count, --threshold, --ranks, --explain, --parts and --only-counted "
+            "a home model has two scores, and kinds of rows in place of a threshold, and learns "
+            "from one file of verdicts: leave --contamination, --count, --threshold, --ranks, "
+            "--explain, --parts, --only-counted, --forget, --verdicts-only, and --id of verdicts "
             "out"
         )
     return at_home

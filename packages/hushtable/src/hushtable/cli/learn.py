@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hushtable import files
 from hushtable.cli.counts import save_learned
+from hushtable.cli.home import is_home
 from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
@@ -20,6 +21,7 @@ from hushtable.cli.tables import original
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.readers import Reader, as_reader
+from hushtable.data.texts.reading import Reading
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import learned
 from hushtable.describe.plan import verdicts as verdicts_words
@@ -251,6 +253,8 @@ def learn(
     """
     _check_options(rows, id_, forget=forget, only=only)
     target = Target(output, [model, rows, *verdicts])
+    if is_home(model, forget or only or id_ or len(verdicts) > 1):
+        return _learn_home(model, verdicts[0], Rows(rows or "", reads, Reading(), 1), target)
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
     if (shared := _released(verdicts)) is not None:
@@ -276,6 +280,30 @@ def learn(
         "plan_id": given.plan_id,
     }
     return CommandResult(facts, _blocks(facts, given, target, only=only))
+
+
+def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandResult:
+    """Write the home model whose ranking finds the judged rows best."""
+    from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+
+    home = files.read(model).build(HomeModel.from_file)
+    schema, file = home.elsewhere.plan.schema, as_reader(str(path))
+    rows = replace(rows, reading=home.here.reading_, data=rows.data or str(path))
+    y = _verdicts(path, _texts(file, VERDICT))
+    if rows.data == str(path):
+        reader = rows.open(schema, [VERDICT])
+    else:
+        said = dict(zip(_texts(file, "row"), y, strict=True))
+        numbers = sorted(int(key) for key in said if key is not None and key.isdecimal())
+        y = [said[str(number)] for number in numbers]
+        reader = rows.open(schema).repeatable().take(np.array(numbers, np.int64))
+    learned_model = home.learn(reader, y)
+    with target.writing():
+        learned_model.save(target.path)
+    way = learned_model.own.words
+    facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
+    words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
+    return CommandResult(facts, words)
 
 
 def _released(paths: list[Path]) -> Any:

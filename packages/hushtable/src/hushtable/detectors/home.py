@@ -21,6 +21,7 @@ from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import checked
 from hushtable.data.columns import texts_column
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
@@ -47,8 +48,8 @@ _KEPT = ("scales", "means", "beyond")
 #: Standard deviations of a normal distribution in a median of absolute deviations.
 _NORMAL = 1.4826
 _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
-#: Own rows without which the site's own model says nothing.
-LEAST_ROWS = 10
+#: Own rows without which the site's own model says nothing; verdicts of a kind that choose.
+LEAST_ROWS, _FEW_VERDICTS = 10, 3
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
 #: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. Measured: see
 #: docs/benchmarks.md, as are all numbers here.
@@ -180,8 +181,25 @@ class OwnRows:
 
     def score(self, here: Floats, elsewhere: Floats, beyond: Floats) -> Floats:
         """Return the one ranking of both; low is abnormal."""
-        rare = _rarity(self.means, self.mean(here, elsewhere))
-        return -np.maximum(rare, _SLOPE * self.weight * beyond)
+        mean = self.mean(here, elsewhere)
+        if self.part == 1.0:  # by the others alone, whose quantiles are not kept
+            return -mean
+        return -np.maximum(_rarity(self.means, mean), _SLOPE * self.weight * beyond)
+
+    @property
+    def words(self) -> str:
+        """Weights of the ranking in words."""
+        if self.part == 1.0:
+            return "by the others' counts alone"
+        if self.weight == 0.0:
+            return "by the own rows" + (", and a part of the others' scores" * (self.part > 0.0))
+        return f"by the own rows, and what is rare elsewhere with weight {self.weight:.2f}"
+
+    @property
+    def alternatives(self) -> list["OwnRows"]:
+        """Rankings that verdicts choose among: this one first."""
+        by_others = replace(self, part=1.0, weight=0.0)
+        return [self, replace(self, weight=0.0), replace(self, weight=1.0), by_others]
 
 
 class HomeModel(Displayed):
@@ -346,6 +364,44 @@ class HomeModel(Displayed):
             rare_here=here < self.here.offset_,
             systematic=systematic,
         )
+
+    def learn(self, X: Any, y: Any) -> Self:
+        """Return the model with the ranking that finds judged rows best.
+
+        It chooses among four: as it is; with no weight, or all, of what is rare elsewhere alone;
+        and by the others' counts alone. Verdicts do not add up: give all of them.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows that people have judged.
+        y : array-like of shape (n,), int
+            1 where they confirmed an outlier, 0 where the row is fine.
+
+        Raises
+        ------
+        UsageError
+            If there are fewer than three of either.
+        """
+        verdicts = checked(y)
+        outliers, fine = int(verdicts.sum()), int((verdicts == 0).sum())
+        if min(outliers, fine) < _FEW_VERDICTS:
+            raise UsageError(
+                f"{outliers} outliers and {fine} fine: a home model chooses its ranking by "
+                f"{_FEW_VERDICTS} of each at least"
+            )
+        from sklearn.metrics import roc_auc_score  # takes a second to import
+
+        found = self.scores(X)
+        if len(found.score) != len(verdicts):
+            n_rows = len(found.score)
+            raise DataError(f"{n_rows:,} rows and {len(verdicts):,} verdicts: needs one each")
+        ways = self.own.alternatives
+        ranked = (way.score(found.here, found.elsewhere, found.beyond) for way in ways)
+        # As it is, unless another finds them better by a hundredth.
+        aucs = [round(float(roc_auc_score(verdicts, -scores)), 2) for scores in ranked]
+        best = int(np.argmax(aucs))
+        return type(self)(self.here, self.elsewhere, self.marginals, ways[best])
 
     def column_differences(self, X: Any) -> ColumnDifferences:
         """Compare the columns of rows with those of all others: what is systematic about them.
