@@ -310,6 +310,10 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
     assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 0
     assert load(path).weight == 0.0
     assert main(["learn", model, table, "--forget", "-o", path]) == 2
+    for rows_of, words in (([0, "x"], "row 'x'"), ([7, 7], "both verdicts on row 7")):
+        pd.DataFrame({"row": rows_of, "verdict": [0, 1]}).to_csv(table, index=False)
+        assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 1
+        assert words in capsys.readouterr().err
     with pytest.raises(UsageError, match="2 outliers and 20 fine: a home model"):
         home.learn(judged[:22], y[:22])
     with pytest.raises(DataError, match="30 rows and 29 verdicts"):

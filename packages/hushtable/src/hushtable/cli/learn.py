@@ -152,9 +152,7 @@ class VerdictReader:
     ) -> Verdicts:
         """Count rows by their numbers; ``checks`` say which rows a log was of."""
         assert self.rows is not None
-        if wrong := [key for key in said if not key.isdecimal() or len(key) > 18]:
-            raise DataError(f"{path}: row {wrong[0]!r}: needs the number of a row, from 0")
-        by_number = {int(key): verdict for key, verdict in said.items()}
+        by_number = _by_number(path, list(said), list(said.values()))
         reader = self.rows.open(self.plan.schema)
         found = named_candidates(self.scorer, reader, by_number)
         if lacking := sorted({*by_number} - {*found.numbers.tolist()}):
@@ -293,9 +291,9 @@ def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandR
     if rows.data == str(path):
         reader = rows.open(schema, [VERDICT])
     else:
-        said = dict(zip(_texts(file, "row"), y, strict=True))
-        numbers = sorted(int(key) for key in said if key is not None and key.isdecimal())
-        y = [said[str(number)] for number in numbers]
+        said = _by_number(path, _texts(file, "row"), y)
+        numbers = sorted(said)
+        y = [said[number] for number in numbers]
         reader = rows.open(schema).repeatable().take(np.array(numbers, np.int64))
     learned_model = home.learn(reader, y)
     with target.writing():
@@ -304,6 +302,17 @@ def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandR
     facts = {"command": "learn", "model": str(target.path), "verdicts": len(y), "ranking": way}
     words = [f"Chose the ranking by {len(y):,} verdicts: {way}.", f"Wrote {target}."]
     return CommandResult(facts, words)
+
+
+def _by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, int]:
+    """Return verdicts by the numbers of their rows."""
+    said: dict[int, int] = {}
+    for key, verdict in zip(keys, y, strict=True):
+        if key is None or not key.isdecimal() or len(key) > 18:
+            raise DataError(f"{path}: row {key!r}: needs the number of a row, from 0")
+        if said.setdefault(int(key), verdict) != verdict:
+            raise DataError(f"{path} has both verdicts on row {key}: leave one of them out")
+    return said
 
 
 def _released(paths: list[Path]) -> Any:
