@@ -8,7 +8,8 @@ the site's own part. The answers differ, and each pair of answers means somethin
 
 import math
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
@@ -75,8 +76,6 @@ class HomeScores:
     ----------
     here, elsewhere : ndarray of shape (n,), float64
         Scores in bits, each of its own scale; low is abnormal.
-    share_here : ndarray of shape (n,), float64
-        Share of the site's own rows that are as rare here.
     beyond : ndarray of shape (n,), float64
         How rare a row is elsewhere, on the way from a typical score (0) to the threshold (1), or
         to what stands for it: see `OwnRows`. With noise, one standard error less; 0 where noise
@@ -92,11 +91,16 @@ class HomeScores:
 
     here: Floats
     elsewhere: Floats
-    share_here: Floats
     beyond: Floats
     score: Floats
     rare_here: NDArray[np.bool_]
     systematic: NDArray[np.bool_]
+    _share: Callable[[Floats], Floats] = field(repr=False)
+
+    @cached_property
+    def share_here(self) -> Floats:
+        """Share of the site's own rows that are as rare here, (n,) float64."""
+        return self._share(self.here)
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -175,16 +179,19 @@ class OwnRows:
 
     def mean(self, here: Floats, elsewhere: Floats) -> Floats:
         """Return the mean of both scores, each in its robust units; high is rare."""
-        scores = np.stack([here, elsewhere], axis=1)
-        rare = (self.scales[:, 0] - scores) / self.scales[:, 1]
-        return np.asarray(rare @ [1.0 - self.part, self.part], np.float64)
+        (center, scale), (center_elsewhere, scale_elsewhere) = self.scales
+        rare = (center - here) * ((1.0 - self.part) / scale)
+        if self.part > 0.0:
+            rare += (center_elsewhere - elsewhere) * (self.part / scale_elsewhere)
+        return np.asarray(rare, np.float64)
 
     def score(self, here: Floats, elsewhere: Floats, beyond: Floats) -> Floats:
         """Return the one ranking of both; low is abnormal."""
         mean = self.mean(here, elsewhere)
         if self.part == 1.0:  # by the others alone, whose quantiles are not kept
             return -mean
-        return -np.maximum(_rarity(self.means, mean), _SLOPE * self.weight * beyond)
+        rare = _rarity(self.means, mean)
+        return -(np.maximum(rare, _SLOPE * self.weight * beyond) if self.weight > 0.0 else rare)
 
     @property
     def words(self) -> str:
@@ -358,11 +365,11 @@ class HomeModel(Displayed):
         return HomeScores(
             here=here,
             elsewhere=elsewhere,
-            share_here=self._share_here(here),
             beyond=beyond,
             score=self.own.score(here, elsewhere, beyond),
             rare_here=here < self.here.offset_,
             systematic=systematic,
+            _share=self._share_here,
         )
 
     def learn(self, X: Any, y: Any) -> Self:
@@ -575,11 +582,12 @@ def _rarity(quantiles: Floats, values: Floats) -> Floats:
     Between quantiles it is interpolated, and beyond the last it goes on rising: no ties are made.
     """
     k = len(quantiles)
-    at = np.clip(np.searchsorted(quantiles, values, side="left"), 1, k - 1)
-    below, width = quantiles[at - 1], quantiles[at] - quantiles[at - 1]
-    inside = np.divide(values - below, width, out=(values > below) * 1.0, where=width > 0.0)
-    place = at - 1 + np.clip(inside, 0.0, 1.0)
-    return np.asarray(-np.log1p(-place / k) + np.maximum(values - quantiles[-1], 0.0), np.float64)
+    distinct, first, times = np.unique(quantiles, return_index=True, return_counts=True)
+    # A value that many rows have is as rare as the first of them; what is just above, as the last.
+    knots = np.stack([distinct, np.nextafter(distinct, np.inf)], axis=1).ravel()
+    places = np.stack([first, first + times - 1], axis=1).ravel()
+    rare = -np.log1p(-np.interp(values, knots, places) / k)
+    return np.asarray(rare + np.maximum(values - quantiles[-1], 0.0), np.float64)
 
 
 def _share_of_others(beyond: Floats) -> Floats:
