@@ -207,6 +207,15 @@ def test_the_home_model_of_a_site(places, capsys):
     rows, out = str(places.folder / "north.csv"), str(places.folder / "scores.csv")
     assert main(["score", rows, "--model", made, "-o", out]) == 0
     assert main(["score", rows, "--model", made, "--top", "20", "-o", out]) == 0
+    text = (places.folder / "north.csv").read_text()
+    (places.folder / "north.csv").write_text("".join(text.splitlines(keepends=True)[:61]))
+    capsys.readouterr()
+    assert main([*site, "-o", made]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "The round counted 100 rows of this site, and there are 60 now" in printed
+    (places.folder / "north.csv").write_text(text)
+    assert main([*site, "-o", made]) == 0
+    assert "there are" not in capsys.readouterr().out
     # Rows are read as the site's file says, here and when they are scored.
     text = (places.folder / "north.csv").read_text()
     (places.folder / "north.csv").write_text(text.replace(",", ";").replace(".", ","))

@@ -187,6 +187,9 @@ def test_released_counts_of_others(fahrenheit):
         sent + released, sent.release_id, sent.counts, np.zeros_like(sent.counts)
     )
     np.testing.assert_array_equal(elsewhere.counts, released.counts)
+    assert HomeModel.fit(fahrenheit, elsewhere, random_state=0).one_other
+    assert HomeModel.fit(fahrenheit, released, random_state=0).one_other
+    assert not HomeModel.fit(fahrenheit, sent + released, random_state=0).one_other
     home = HomeModel.fit(fahrenheit, elsewhere, random_state=0)
     kinds = np.array(home.scores(fahrenheit).kinds)
     assert (kinds[:360] == "systematic").mean() > 0.9

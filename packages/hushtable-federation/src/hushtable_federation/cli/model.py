@@ -111,10 +111,12 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
     home = site.model(opened, columns)
     with target.writing():
         home.save(target.path)
+    with site.book() as notes:
+        counted = Comparison.of(opened, notes).own_rows
     others = len(opened.ledger.shares) - 1
     facts: dict[str, Any] = {
         "command": "round model", "model": str(target.path), "weight": home.weight,
-        "rows": home.n_rows, "rows_elsewhere": home.elsewhere.n_rows,
+        "rows": home.n_rows, "rows_counted": counted, "rows_elsewhere": home.elsewhere.n_rows,
         "others": others, "noise_sd": home.elsewhere.noise_sd,
     }  # fmt: skip
 
@@ -123,6 +125,11 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
             f"{home.n_rows:,} rows here, about {home.elsewhere.n_rows:,} elsewhere, "
             f"with noise of {home.elsewhere.noise_sd:,.1f} on each count."
         )
+        if counted != home.n_rows:
+            yield Paragraph([
+                f"The round counted {counted:,} rows of this site, and there are {home.n_rows:,} "
+                "now: here is by those of now."
+            ])  # fmt: skip
         if others == 1:
             yield "Elsewhere is one other site: what is said of it is said of that site."
         if not home.weight:

@@ -21,6 +21,7 @@ from hushtable import files
 from hushtable.arguments import whole
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.release import LocalModel
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import checked
 from hushtable.data.columns import texts_column
@@ -318,8 +319,8 @@ class HomeModel(Displayed):
     @property
     def one_other(self) -> bool:
         """Whether the others are known to be one other site."""
-        ledger = self.elsewhere.ledger
-        return ledger is not None and len(ledger.shares) == 2
+        ledger, own = self.elsewhere.ledger, isinstance(self.elsewhere, LocalModel)
+        return ledger is not None and len(ledger.shares) - own == 1
 
     @property
     def weight(self) -> float:
