@@ -166,6 +166,9 @@ def test_old_files_and_damaged_ones(fitted, people, tmp_path):
         [{"missing": 0.0, "shares": {"west": 0.5}}, *usual[1:]],
         [usual[0], {"missing": 0.0, "middle": [1, 2, 3]}, *usual[2:]],
         [{"missing": 0.0, "more": 1}, *usual[1:]],
+        [{"missing": 0.0, "shares": {"1": 0.5}}, *usual[1:]],
+        [{"missing": 0.0, "shares": {"nan": 0.5}}, *usual[1:]],
+        [{"missing": 0.0, "shares": {f"{x}.0": 0.05 for x in range(11)}}, *usual[1:]],
     ]
     for damaged in broken:
         with pytest.raises(FileError, match="usual"):

@@ -1,12 +1,13 @@
 """The lowest rows and their reasons, from rows in memory as from files, with and without values."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
 from hushtable.scores.distributions import Frequencies
@@ -71,6 +72,23 @@ def test_what_is_worth_a_word():
     reasons = [Reason(name, share, name) for name, share in (("a", 2.0), ("b", 0.2), ("c", 0.1))]
     assert [r.feature for r in worth_a_word(reasons)] == ["a", "b"]
     assert worth_a_word([]) == []
+
+
+def test_what_most_rows_have_is_no_reason():
+    """Of births, 94% have no high pressure; to say so of a row says nothing about it."""
+    rng = np.random.default_rng(0)
+    births = pd.DataFrame({
+        "weight": rng.normal(3400, 400, 800).round(),
+        "pressure": (rng.random(800) < 0.06) * 1.0,
+        "visits": rng.integers(0, 3, 800) * 1.0,
+    })  # fmt: skip
+    births.loc[rng.random(800) < 0.4, "visits"] = np.nan
+    detector = HushTable(random_state=0).fit(births)
+    words = detector.outliers(births, n=200)["words"]
+    assert not words.str.contains("pressure 0").any()
+    assert not words.str.contains("visits is missing").any()
+    assert words.str.contains("pressure 1, as in .*% of rows: rare").any()
+    assert not words.str.contains("pressure 1, within").any()
 
 
 def test_marginals_are_checked(scorer, X):

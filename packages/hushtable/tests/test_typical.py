@@ -139,3 +139,43 @@ def test_what_is_missing_is_said_with_its_share():
         describe_value(AGE, None, pa.float64(), usual).words == "age is missing, as in 2% of rows"
     )
     assert not describe_value(AGE, None, pa.float64(), None).compared
+
+
+def described(x, values):
+    """Return a number in words, among the values of counted rows."""
+    feature = Feature.numeric("ui", low=0, high=9)
+    usual = UsualValues.of(feature, [np.array(values, np.float64)], np.ones(len(values), np.int64))
+    return describe_value(feature, x, pa.float64(), usual), usual
+
+
+def test_a_number_of_few_is_described_by_its_share():
+    """A midwife can do nothing with "ui 1, within the usual 0 to 1"."""
+    values = [0.0] * 85 + [1.0] * 10 + [2.0] * 5
+    phrase, usual = described(1.0, values)
+    assert phrase.words == "ui 1, as in 10% of rows"
+    assert phrase.usual == "0 (85%), 1 (10%), 2 (5%)"
+    assert (phrase.direction, phrase.share, phrase.common) == ("", 0.1, False)
+    rare, _ = described(2.0, values)
+    assert (rare.words, rare.direction) == ("ui 2, as in 5% of rows: rare", "rare")
+    most, _ = described(0.0, values)
+    assert most.common
+    unseen, _ = described(7.0, values)
+    assert (unseen.words, unseen.direction) == ("ui 7, in few rows: rare", "rare")
+    assert described(12.0, values)[0].direction == "beyond"
+    assert UsualValues.from_dict(usual.to_dict(), Feature.numeric("ui", low=0, high=9)) == usual
+    assert described(-0.0, values)[0].common
+
+
+def test_numbers_of_many_are_described_by_their_range():
+    phrase, usual = described(9.0, np.arange(110) % 11 * 0.9)
+    assert usual.shares == {}
+    assert phrase.words == "ui 9, within the usual 0 to 9"
+    assert phrase.share is None
+
+
+@pytest.mark.parametrize(("missing", "common"), [(5, False), (40, True)])
+def test_a_missing_value_is_a_reason_where_few_are_missing(missing, common):
+    values = [np.nan] * missing + list(np.linspace(0, 9, 100 - missing))
+    phrase, _ = described(None, values)
+    assert phrase.direction == "missing"
+    assert phrase.common == common

@@ -26,6 +26,8 @@ _ENOUGH = 0.5
 #: Least variance of a column's signs, of 1: below, nearly all rows have one sign, and no other
 #: column can be related to it.
 _VARIED = 0.05
+#: The same under noise, which the division by its square root multiplies: by four at most.
+_VARIED_NOISED = 1.0 / 16.0
 
 
 def profile_of(marginals: Any) -> Profile:
@@ -90,7 +92,9 @@ def relations_of_pairs(
     signs = np.array([[1, -1, -1, 1], [-1, -1, 1, 1], [-1, 1, -1, 1]]) / n_rows
     both, first, second = signs @ tables.T
     left = np.maximum((1.0 - first**2) * (1.0 - second**2), 0.0)
-    q = np.where(left > _VARIED, (both - first * second) / np.sqrt(np.maximum(left, _VARIED)), 0.0)
+    least_left = _VARIED_NOISED if noise_sd > 0.0 else _VARIED
+    divisor = np.sqrt(np.maximum(left, least_left))
+    q = np.where(left > least_left, (both - first * second) / divisor, 0.0)
     correlation = np.eye(k)
     upper = np.triu_indices(k, 1)
     correlation[upper] = np.sin(np.pi / 2.0 * np.clip(q, -1.0, 1.0))

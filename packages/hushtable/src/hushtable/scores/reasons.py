@@ -150,8 +150,16 @@ class Reason:
 
 
 def worth_a_word(reasons: list[Reason]) -> list[Reason]:
-    """Return the reasons that are worth a word beside the strongest, which is the first."""
-    return [r for r in reasons if r.share >= WORTH_A_WORD * reasons[0].share]
+    """Return the reasons that are worth a word beside the strongest, which is the first.
+
+    A value that most rows have is none by itself, and a missing one only where few are missing.
+    """
+    return [
+        r
+        for r in reasons
+        if r.share >= WORTH_A_WORD * reasons[0].share
+        and not (r.phrase is not None and r.phrase.common)
+    ]
 
 
 #: Standard deviations of a residual beyond which its value is high or low beside the other columns.

@@ -6,6 +6,7 @@ counted rows, by their numbers: the same one for any batches, threads and source
 stands for w rows.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,12 @@ DIRECTION_MEANS = (
 )
 #: Categories of a feature whose shares are kept: the most frequent.
 MOST_CATEGORIES = 20
+#: Numbers of a feature that has few, whose shares are kept: yes and no, grades, counts.
+FEW_NUMBERS = 10
+#: Values that mostly show whether there are more.
+_GLANCE = 64
+#: Share of the rows from which on a value is no reason for anything.
+MAJORITY = 0.5
 #: Digits of a value, of what is usual, and of a percentage.
 _DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
 #: Categories that are named as the usual ones.
@@ -60,7 +67,8 @@ class UsualValues:
     missing: float
     #: 5%, 50% and 95% quantiles of a numeric feature's values; None if all are missing.
     middle: tuple[float, float, float] | None = None
-    #: Of a categorical feature's most frequent categories, the share of rows.
+    #: The share of rows that have each of the most frequent categories; or each number, as `repr`
+    #: writes it, of a numeric feature that has ten at most.
     shares: dict[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -79,7 +87,7 @@ class UsualValues:
             if not len(values):
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
-            return cls(missing, (low, middle, high))
+            return cls(missing, (low, middle, high), _shares_of_few(values, n_rows))
         texts = [text for column in columns for text in as_texts(column, feature.name).to_pylist()]
         found: dict[str | None, int] = {}
         for text, rows in zip(texts, times.tolist(), strict=True):
@@ -133,14 +141,35 @@ class UsualValues:
         )
         if not shared or not rising or len(shares) > MOST_CATEGORIES:
             raise PlanError(f"{what}: needs shares, and three quantiles that rise")
-        if (middle is not None) > (feature.kind == "numeric") or not shares.keys() <= set(
-            feature.categories
-        ):
+        numeric = feature.kind == "numeric"
+        known = _are_few(shares) if numeric else shares.keys() <= {*feature.categories}
+        if (middle is not None) > numeric or not known:
             raise PlanError(f"{what}: not of a feature of this kind, with these categories")
         quantiles = (
             None if middle is None else (float(middle[0]), float(middle[1]), float(middle[2]))
         )
         return cls(float(said["missing"]), quantiles, shares)
+
+
+def _shares_of_few(values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
+    """Return the share of rows that have each number, if there are few; else nothing."""
+    if len(np.unique(values[:_GLANCE])) > FEW_NUMBERS:
+        return {}
+    numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
+    if len(numbers) > FEW_NUMBERS:
+        return {}
+    return {repr(x): n / n_rows for x, n in zip(numbers.tolist(), rows.tolist(), strict=True)}
+
+
+def _are_few(shares: dict[str, float]) -> bool:
+    """Whether shares are of few numbers, each as `repr` writes it."""
+
+    def is_number(text: str) -> bool:
+        with contextlib.suppress(ValueError):
+            return math.isfinite(float(text)) and repr(float(text)) == text
+        return False
+
+    return len(shares) <= FEW_NUMBERS and all(map(is_number, shares))
 
 
 @dataclass(frozen=True)
@@ -159,6 +188,15 @@ class ValuePhrase:
     words: str
     #: Whether it is known what is usual.
     compared: bool = False
+    #: The share of the rows that have this category, or number of few, or none; None if not known.
+    share: float | None = None
+
+    @property
+    def common(self) -> bool:
+        """Whether so many rows have this, or lack a value, that it is no reason for anything."""
+        if self.share is None:
+            return False
+        return self.share > (RARE if self.direction == "missing" else MAJORITY)
 
 
 def cell(rows: Batch, j: int, i: int) -> pa.Array:
@@ -223,7 +261,8 @@ def describe_value(
     common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
     often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
     what = "no earlier reading" if feature.unit == SINCE else f"{feature.name} is missing"
-    return ValuePhrase(None, "", common, "missing", f"{what}{often}", usual is not None)
+    share = None if usual is None else usual.missing
+    return ValuePhrase(None, "", common, "missing", f"{what}{often}", usual is not None, share)
 
 
 def describe_within(
@@ -266,6 +305,8 @@ def direction(feature: Feature, value: float | str | None, usual: UsualValues | 
         return "rare" if share is None or share < min(RARE, most / 2.0) else ""
     if not feature.low <= value <= feature.high:
         return "beyond"
+    if usual is not None and usual.shares:
+        return "rare" if usual.shares.get(repr(value + 0.0), 0.0) < RARE else ""
     if usual is None or usual.middle is None or usual.middle[0] <= value <= usual.middle[2]:
         return ""
     return "high" if value > usual.middle[2] else "low"
@@ -283,6 +324,10 @@ def _number_phrase(
         words = f"{what}{known}: beyond the range of {ends}"
     elif usual is None or usual.middle is None:
         words = f"{what}, in a range of {ends}"
+    elif usual.shares:
+        share = usual.shares.get(repr(x + 0.0))
+        often = "in few rows" if share is None else f"as in {percent(share)} of rows"
+        words = f"{what}, {often}: rare" if side else f"{what}, {often}"
     else:
         words = (
             f"{what}, usually {common}: {side}" if side else f"{what}, within the usual {common}"
@@ -297,7 +342,8 @@ def _number_phrase(
         value = bool(x)
     elif pa.types.is_time(kind) or pa.types.is_duration(kind):
         value = text
-    return ValuePhrase(value, text, common, side, words, usual is not None)
+    share = usual.shares.get(repr(x + 0.0)) if usual and usual.shares else None
+    return ValuePhrase(value, text, common, side, words, usual is not None, share)
 
 
 def with_name(feature: Feature, text: str) -> str:
@@ -314,21 +360,27 @@ def _between(low: float, high: float, feature: Feature, kind: pa.DataType) -> st
 
 
 def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
-    """Return the middle 90% of the counted rows' numbers, or the plan's range."""
+    """Return the middle 90% of the counted rows' numbers, few numbers, or the plan's range."""
+    if usual is not None and usual.shares:
+        most = sorted(usual.shares.items(), key=lambda one: -one[1])[:_NAMED]
+        return ", ".join(
+            f"{number_text(float(x), feature, kind)} ({percent(share)})" for x, share in most
+        )
     if usual is None or usual.middle is None:
         return f"{_between(feature.low, feature.high, feature, kind)} (range)"
     return _between(usual.middle[0], usual.middle[2], feature, kind)
 
 
 def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> ValuePhrase:
-    side, words = direction(feature, text, usual), f"{feature.name} {text}"
+    side, words, share = direction(feature, text, usual), f"{feature.name} {text}", None
     if side == "beyond":
         words = f"{words}: none of the {len(feature.categories):,} known"
     elif usual is not None:
         share = usual.shares.get(text)
         often = "in few rows" if share is None else f"in {percent(share)} of rows"
         words = f"{words}, {often}: rare" if side else f"{words}, {often}"
-    return ValuePhrase(text, text, _usual_categories(usual), side, words, usual is not None)
+    known = usual is not None
+    return ValuePhrase(text, text, _usual_categories(usual), side, words, known, share)
 
 
 def _usual_categories(usual: UsualValues | None) -> str:
