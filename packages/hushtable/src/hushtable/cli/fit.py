@@ -212,7 +212,7 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
         shown(f"It holds values of your rows: {of_rows}; and exact counts.")
         if of_rows
         else "Its ranges are public. It holds exact counts of your rows.",
-        "What is usual in each column is in it, too: quantiles, and shares of categories.",
+        "Usual values are in it, too: quantiles, and shares of categories or of few numbers.",
         "Keep it where the rows are.",
     ])  # fmt: skip
 

@@ -87,7 +87,7 @@ class UsualValues:
             if not len(values):
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
-            return cls(missing, (low, middle, high), _shares_of_few(values, n_rows))
+            return cls(missing, (low, middle, high), _shares_of_few(feature, values, n_rows))
         texts = [text for column in columns for text in as_texts(column, feature.name).to_pylist()]
         found: dict[str | None, int] = {}
         for text, rows in zip(texts, times.tolist(), strict=True):
@@ -151,9 +151,9 @@ class UsualValues:
         return cls(float(said["missing"]), quantiles, shares)
 
 
-def _shares_of_few(values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
-    """Return the share of rows that have each number, if there are few; else nothing."""
-    if len(np.unique(values[:_GLANCE])) > FEW_NUMBERS:
+def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
+    """Return the share of rows that have each number, if there are few, and none is a time."""
+    if feature.unit in (DATE, SINCE) or len(np.unique(values[:_GLANCE])) > FEW_NUMBERS:
         return {}
     numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
     if len(numbers) > FEW_NUMBERS:
@@ -261,8 +261,8 @@ def describe_value(
     common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
     often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
     what = "no earlier reading" if feature.unit == SINCE else f"{feature.name} is missing"
-    share = None if usual is None else usual.missing
-    return ValuePhrase(None, "", common, "missing", f"{what}{often}", usual is not None, share)
+    compared, share = usual is not None, usual.missing if usual else None
+    return ValuePhrase(None, "", common, "missing", f"{what}{often}", compared, share)
 
 
 def describe_within(
