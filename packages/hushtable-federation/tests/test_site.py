@@ -12,7 +12,7 @@ import pytest
 
 from hushtable import Plan, Sketch, load
 from hushtable.cli import main
-from hushtable.errors import DataError, FileError, RoundError, UsageError
+from hushtable.errors import DataError, FileError, PrivacyError, RoundError, UsageError
 from hushtable_federation import Coordinator, Site, SiteSettings
 from hushtable_federation.settings import write_settings
 from hushtable_federation.site import NOBODY, SiteRows
@@ -315,3 +315,12 @@ def test_what_makes_no_home_model(places):
         np.savetxt(places.folder / "north.csv", rows, delimiter=",", header=header, comments="")
         with pytest.raises(DataError, match=words):
             north.model(result)
+
+
+@pytest.mark.usefixtures("quick_noise")
+def test_rows_that_were_counted_twice_make_no_result(places):
+    """Two rounds hold each site's rows, and their sum would hold them twice: there is none."""
+    plan = places.plan
+    first, second = (load(finish(places, name, plan)[1]) for name in ("one", "two"))
+    with pytest.raises(PrivacyError, match="would count those rows twice"):
+        first + second
