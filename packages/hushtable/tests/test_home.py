@@ -268,7 +268,16 @@ def test_score_writes_both(tmp_path, home, fahrenheit, capsys):
     assert scores["kind"].tolist() == found.kinds
     assert main(["score", rows, "--model", model, "--id", "id", "--top", "9", "-o", out]) == 0
     listed = pd.read_csv(out)
-    assert list(listed) == ["row", "id", "score", "here", "elsewhere", "kind", "words"]
+    both = ["here", "elsewhere"]
+    assert list(listed) == [
+        *("row", "id", "score", *both, "kind"),
+        *(f"{name}_error" for name in both),
+        *(f"severity_{name}" for name in both),
+        "words",
+    ]
+    assert (listed[["here_error", "elsewhere_error"]] > 0.0).all(axis=None)
+    assert listed[["severity_here", "severity_elsewhere"]].stack().between(0.0, 100.0).all()
+    assert (listed["severity_elsewhere"] > 90.0).all()  # the fault is rare elsewhere
     assert len(listed) == 9
     assert listed["id"][0] == f"P{listed['row'][0]}"
     capsys.readouterr()

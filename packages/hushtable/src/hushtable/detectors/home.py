@@ -451,7 +451,10 @@ class HomeModel(Displayed):
         Returns
         -------
         pyarrow.Table
-            ``row`` (from 0), ``score``, ``here``, ``elsewhere``, ``kind`` and ``words``.
+            ``row`` (from 0), ``score``, ``here``, ``elsewhere``, ``kind``, the standard errors
+            ``here_error`` and ``elsewhere_error``, and ``words``; ``severity_here`` and
+            ``severity_elsewhere`` are 100 times one minus the share of rows that are as rare,
+            exact here, and about so elsewhere.
         """
         whole("n", n, 1)
         reader = self._rows(X)
@@ -466,6 +469,14 @@ class HomeModel(Displayed):
             lines.append(f"{WORDS[kind]}: {reasons}" if reasons else WORDS[kind])
         table = found.table().take(pa.array(lowest))
         table = table.add_column(0, "row", pa.array(lowest))
+        at = np.searchsorted(rows, lowest)
+        for name, model in (("here", self.here), ("elsewhere", self._others)):
+            _, errors = model._scorer.score_with_errors(reader.take(rows))
+            table = table.append_column(f"{name}_error", pa.array(errors[at]))
+        shares = {"here": found.share_here, "elsewhere": _share_of_others(found.beyond)}
+        for name, share in shares.items():
+            severity = 100.0 * (1.0 - share[lowest])
+            table = table.append_column(f"severity_{name}", pa.array(severity))
         return table.append_column("words", texts_column(lines))
 
     def _reasons(self, model: HushTable, reader: Reader) -> list[str]:
