@@ -134,6 +134,12 @@ def test_columns_cannot_be_compared_without_histograms(others, marginals, fahren
     of_others = Sketch.from_data(Plan.marginals(Schema(SCHEMA.features[:2])), np.zeros((20, 2)))
     with pytest.raises(PlanError, match="histograms are of the columns temperature, pulse;"):
         HomeModel.fit(fahrenheit, others, marginals=of_others)
+    first = others
+    gate = Sketch.from_data(Plan.gate(first), patients(6000, 1))
+    second = Sketch.from_data(others.plan.second_pass(first, gate), patients(6000, 1))
+    with pytest.raises(UsageError, match="second pass counts dense rows only"):
+        HomeModel.fit(fahrenheit, second, marginals=marginals)
+    assert np.isfinite(HomeModel.fit(fahrenheit, second).scores(fahrenheit).score).all()
     plan = Plan.draw(SCHEMA, random_state=0, context=["ward"])
     within = Sketch.from_data(plan, patients(6000, 1))
     home = HomeModel.fit(fahrenheit, within, marginals=marginals, random_state=0)

@@ -280,7 +280,7 @@ class HomeModel(Displayed):
         PlanError
             If the marginals are of other columns.
         UsageError
-            If the counts are of no rows, or hidden.
+            If the counts are of no rows, or hidden; if marginals are given with a second pass.
         """
         if elsewhere.hidden:
             raise UsageError(
@@ -560,6 +560,11 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
         raise PlanError(
             f"these are counts of {marginals.plan.detector}, not histograms: needs the others' "
             "counts under Plan.marginals, of the round before the plan was drawn"
+        )
+    if plan.first_counts is not None:
+        raise UsageError(
+            "a second pass counts dense rows only, by which columns cannot be compared: leave the "
+            "histograms (--marginals) out"
         )
     names, columns = marginals.plan.schema.names, plan.schema.names
     if names != columns:
