@@ -137,7 +137,7 @@ def test_columns_cannot_be_compared_without_histograms(others, marginals, fahren
     first = others
     gate = Sketch.from_data(Plan.gate(first), patients(6000, 1))
     second = Sketch.from_data(others.plan.second_pass(first, gate), patients(6000, 1))
-    with pytest.raises(UsageError, match="second pass counts dense rows only"):
+    with pytest.raises(PlanError, match="second pass counts dense rows only"):
         HomeModel.fit(fahrenheit, second, marginals=marginals)
     assert np.isfinite(HomeModel.fit(fahrenheit, second).scores(fahrenheit).score).all()
     plan = Plan.draw(SCHEMA, random_state=0, context=["ward"])

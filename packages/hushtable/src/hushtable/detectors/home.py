@@ -278,9 +278,9 @@ class HomeModel(Displayed):
         DataError
             If there are fewer than 10 rows, or a column is missing.
         PlanError
-            If the marginals are of other columns.
+            If the marginals are of other columns, or the plan counts a second pass.
         UsageError
-            If the counts are of no rows, or hidden; if marginals are given with a second pass.
+            If the counts are of no rows, or hidden.
         """
         if elsewhere.hidden:
             raise UsageError(
@@ -562,7 +562,7 @@ def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
             "counts under Plan.marginals, of the round before the plan was drawn"
         )
     if plan.first_counts is not None:
-        raise UsageError(
+        raise PlanError(
             "a second pass counts dense rows only, by which columns cannot be compared: leave the "
             "histograms (--marginals) out"
         )
