@@ -190,3 +190,5 @@ def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(those, rows
     assert ("for half of what can be gained" in words) == (plan.design.signal < 80.0)
     hidden = officer_words(those.open(plan=plan), None)
     assert "home model" not in " ".join(hidden)
+    columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)
+    assert "home model" not in " ".join(officer_words(those.open(plan=columns), columns))

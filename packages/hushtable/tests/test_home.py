@@ -9,6 +9,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable import Feature, HomeModel, LocalModel, Plan, Schema, Sketch, load
 from hushtable.cli import main
+from hushtable.data.encoding import Encoder
+from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 
 SCHEMA = Schema([
@@ -78,6 +80,23 @@ def test_what_is_systematic_is_reported_by_its_column(home, fahrenheit, others, 
     assert "temperature is 40 C or more in 60% of the rows here, in 0% elsewhere" in found.words
     assert "no other column differs" in found.words
     assert found.columns[0] is first
+
+
+def test_answers_and_cells_are_those_that_are_counted(others):
+    """By NumPy, of each hash function by itself; the kernels count the same."""
+    rows = patients(500, 11)
+    rows.loc[::9, "pulse"] = np.nan
+    plan, family = others.plan, others.plan.family
+    assert (1 << family.depth.astype(int) > family.max_cells).any()  # some codes are folded
+    [batch] = open_rows(rows, SCHEMA).read()
+    answers = family.answers(Encoder(SCHEMA).encode(batch))
+    counts, end = [], 0
+    for t, depth in enumerate(family.depth.tolist()):
+        begin, end = end, end + depth
+        codes = (1 << np.arange(depth - 1, -1, -1)) @ answers[begin:end]
+        n_cells = int(family.offsets[t + 1] - family.offsets[t])
+        counts.append(np.bincount(family.cells_of(codes, depth), minlength=n_cells))
+    np.testing.assert_array_equal(np.concatenate(counts), Sketch.from_data(plan, rows).counts)
 
 
 def test_columns_of_an_honest_site_do_not_differ(others, marginals):
@@ -332,6 +351,9 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
         pd.DataFrame({"row": rows_of, "verdict": [0, 1]}).to_csv(table, index=False)
         assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 1
         assert words in capsys.readouterr().err
+    judged.to_csv(table, index=False)
+    assert main(["learn", model, table, "-o", path]) == 1
+    assert "has no column 'verdict'" in capsys.readouterr().err
     with pytest.raises(UsageError, match="2 outliers and 20 fine: a home model"):
         home.learn(judged[:22], y[:22])
     with pytest.raises(DataError, match="30 rows and 29 verdicts"):

@@ -54,8 +54,15 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
         f"({layout.detector}){mixed}; {noise}. {nothing}",
         *describe_ledger(ledger)[:2],
-        *([] if plan is None or plan.design is None else plan.design.peer_words(k)[1:]),
+        *_gains(plan, k),
     ]
+
+
+def _gains(plan: Plan | None, sites: int) -> list[str]:
+    """Return what a site is to gain by a round about a model's tables, in sentences."""
+    if plan is None or plan.design is None or not plan.purpose.scores_rows:
+        return []
+    return plan.design.peer_words(sites)[1:]
 
 
 def period_words(round_: Round) -> str:

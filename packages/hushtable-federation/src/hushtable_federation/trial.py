@@ -2,8 +2,7 @@
 
 Two kinds of outliers are planted into copies of a site's rows, at home:
 
-mixed    one row in fifty has the values of other rows in half of its columns, which no row has
-         together
+mixed    one row in fifty has the values of other rows in half of its columns, each of another row
 fault    in a third of the rows, one column of numbers is three spreads higher, as by a device
 
 The site's own model and its home model are fitted to the copy, since a fault is not known before;
@@ -28,7 +27,7 @@ from hushtable.errors import DataError
 #: Own rows that are used at most, and without which there is no trial; trials of each kind.
 MOST_ROWS, LEAST_ROWS, TRIALS = 4_000, 100, 4
 #: Share of rows that are mixed, and part of their columns; share with a fault, and its size.
-_MIXED, _COLUMNS, _FAULT, _SPREADS = 0.02, 0.5, 0.3, 3.0
+_MIXED, _COLUMNS, _FAULT, _SPREADS = 0.02, 0.5, 1.0 / 3.0, 3.0
 #: Distance of the quartiles of a normal distribution, in standard deviations.
 _QUARTILES = 1.349
 #: Mean ROC-AUC by which another way must be better than a home model to be recommended.

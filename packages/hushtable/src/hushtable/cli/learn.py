@@ -287,8 +287,15 @@ def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandR
     home = files.read(model).build(HomeModel.from_file)
     schema, file = home.elsewhere.plan.schema, as_reader(str(path))
     rows = replace(rows, reading=home.here.reading_, data=rows.data or str(path))
+    own_columns = rows.data == str(path)
+    for name in (VERDICT,) if own_columns else (VERDICT, "row"):
+        if name not in (file.names or ()):
+            raise DataError(
+                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; needs "
+                f"verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
+            )
     y = _verdicts(path, _texts(file, VERDICT))
-    if rows.data == str(path):
+    if own_columns:
         reader = rows.open(schema, [VERDICT])
     else:
         said = _by_number(path, _texts(file, "row"), y)

@@ -388,6 +388,8 @@ class HomeModel(Displayed):
 
         Raises
         ------
+        DataError
+            If there are other verdicts, or not one for each row.
         UsageError
             If there are fewer than three of either.
         """
@@ -453,8 +455,8 @@ class HomeModel(Displayed):
         pyarrow.Table
             ``row`` (from 0), ``score``, ``here``, ``elsewhere``, ``kind``, the standard errors
             ``here_error`` and ``elsewhere_error``, and ``words``; ``severity_here`` and
-            ``severity_elsewhere`` are 100 times one minus the share of rows that are as rare,
-            exact here, and about so elsewhere.
+            ``severity_elsewhere`` are 100 times one minus the share of rows that are as rare: of
+            the rows that the site's model sampled, and, roughly, of the others'.
         """
         whole("n", n, 1)
         reader = self._rows(X)
