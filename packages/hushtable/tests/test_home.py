@@ -99,6 +99,22 @@ def test_answers_and_cells_are_those_that_are_counted(others):
     np.testing.assert_array_equal(np.concatenate(counts), Sketch.from_data(plan, rows).counts)
 
 
+def test_reasons_of_what_is_systematic_are_beside_the_other_sites(home, fahrenheit, others):
+    """Usual is what the other sites' histograms say; without these, what the own rows say."""
+    found = home.outliers(fahrenheit, n=60)
+    systematic = [w for w, k in zip(found["words"].to_pylist(), found["kind"].to_pylist(),
+                                    strict=True) if k == "systematic"]  # fmt: skip
+    assert systematic
+    assert not any("in a range of" in words for words in systematic)
+    values = home._usual_elsewhere().values
+    low, _, high = values[home.here.plan_.schema.names.index("temperature")].middle
+    assert any(f"usually {low:.4g} to {high:.4g}" in words for words in systematic)
+    bare = HomeModel.fit(fahrenheit, others, random_state=0)
+    assert not any(
+        "in a range of" in words for words in bare.outliers(fahrenheit, n=60)["words"].to_pylist()
+    )
+
+
 def test_columns_of_an_honest_site_do_not_differ(others, marginals):
     alike = patients(600, 4)
     found = HomeModel.fit(alike, others, marginals=marginals, random_state=0)

@@ -12,8 +12,8 @@ from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import Lowest
-from hushtable.scores.reasons import Reason, Reasons, worth_a_word
+from hushtable.scores.outliers import Lowest, explained_rows
+from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
@@ -26,11 +26,12 @@ def scorer(X):
 
 def lowest(scorer, rows, n=3, **options):
     kept, n_rows = Lowest(n), 0
-    details = RowDetails(scorer, n, reasons=Reasons(scorer, **options))
+    reasons = Reasons(scorer, **options)
+    details = RowDetails(scorer, n, reasons=reasons)
     for batch in details.batches(rows, lambda batch: batch, n_jobs=2):
         kept.add(batch, n_rows)
         n_rows += len(batch.scores)
-    return n_rows, kept.rows
+    return n_rows, explained_rows(kept.rows, n, reasons)
 
 
 def test_they_are_the_explainers(scorer, X):
@@ -42,9 +43,9 @@ def test_they_are_the_explainers(scorer, X):
     assert [one.row for one in found] == [first, first + len(X), first + 2 * len(X)]
     for one in found:
         assert one.score == scores[first]
-        assert [r.share for r in one.detail.reasons] == sorted(shares[first][shares[first] > 0])[
-            ::-1
-        ][:3]
+        strongest = sorted(shares[first])[::-1][:3]
+        worth_a_word = [share for share in strongest if share >= 0.1 * strongest[0]]
+        assert [r.share for r in one.detail.reasons] == worth_a_word
         assert one.detail.reasons == found[0].detail.reasons
 
 
@@ -52,13 +53,16 @@ def test_the_same_of_arrays_and_of_arrow(scorer, X):
     table = pa.table(dict(zip("abcd", X.T, strict=True)))
     of_array, of_table = lowest(scorer, X), lowest(scorer, table)
     assert of_array == of_table
-    assert [row.detail for row in of_array[1]] == [row.detail for row in of_table[1]]
+    assert [row.detail.facts() for row in of_array[1]] == [
+        row.detail.facts() for row in of_table[1]
+    ]
 
 
 def test_values_only_where_they_are_wanted(scorer, X):
     (row,) = lowest(scorer, X, n=1)[1]
     j = "abcd".index(row.detail.reasons[0].feature)
-    assert row.detail.reasons[0].words == f"{'abcd'[j]} {X[row.row, j]:.6g} mm"
+    value = f"{'abcd'[j]} {X[row.row, j]:.6g} mm"
+    assert row.detail.reasons[0].words == f"{value}, in a range of -9 to 9"
     (bare,) = lowest(scorer, X, n=1, values=False)[1]
     assert [reason.words for reason in bare.detail.reasons] == [
         r.feature for r in row.detail.reasons
@@ -66,12 +70,6 @@ def test_values_only_where_they_are_wanted(scorer, X):
     odd = np.where(np.arange(4) == 2, np.nan, X[:1])
     missing = [r.words for r in lowest(scorer, odd)[1][0].detail.reasons if r.feature == "c"]
     assert missing == ["c is missing"]
-
-
-def test_what_is_worth_a_word():
-    reasons = [Reason(name, share, name) for name, share in (("a", 2.0), ("b", 0.2), ("c", 0.1))]
-    assert [r.feature for r in worth_a_word(reasons)] == ["a", "b"]
-    assert worth_a_word([]) == []
 
 
 def test_what_most_rows_have_is_no_reason():
@@ -100,7 +98,7 @@ def test_marginals_are_checked(scorer, X):
         marginals.check(SCHEMA.features[::-1])
     with pytest.raises(FileError, match="marginals takes a merged"):
         Frequencies(scorer.sketch, "a.hush")
-    assert marginals.words(0, 9.0).endswith("% of the merged rows")
+    assert marginals.beside(None).among == "the rows of all sites"
 
 
 @given(
@@ -116,7 +114,11 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
         for scores in map(np.array, own):
             few = lowest_rows(scores.astype(float), most)
             kept.add(
-                Scored(scores.astype(float), None, few, None, [], None, lambda k: Detail()), n_rows
+                Scored(
+                    *(scores.astype(float), None, scores.astype(float), few, None, [], None),
+                    lambda k: Detail(),
+                ),
+                n_rows,
             )
             every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
             n_rows += len(scores)

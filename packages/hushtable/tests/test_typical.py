@@ -1,7 +1,5 @@
 """One truth for a value: lists, pages, reports and sessions say the same of it."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -12,7 +10,8 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.rows import RowsToShow, score_rows
-from hushtable.scores.distributions import Distributions, Frequencies
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.outliers import find_outliers
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import RARE, UsualValues, describe_cell, describe_value, direction
@@ -49,11 +48,11 @@ def test_list_and_report_say_the_same_of_each_value(seed):
         for why in report.lowest.reasons:
             words = listed[int(why.row.replace(",", ""))].split("; ")
             for one in why.named:
-                assert one.feature + one.beside in words
+                assert f"{one.feature.partition(' with ')[0]}{one.beside}" in words
                 n_said += 1
-            if why.odd:
-                assert why.odd.words.split(". Distribution over")[0] in words
-        assert n_said > 20
+            for _, picture in why.pictures:
+                assert any(f'aria-label="{one}"' in picture for one in words)
+        assert n_said >= 20
 
 
 def test_the_session_says_what_the_list_says():
@@ -74,15 +73,25 @@ def test_a_report_without_a_memory_compares_with_the_rows_that_it_scores():
     schema = Schema([AGE, Feature.numeric("cost", low=0, high=2000)])
     scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
     report = score_rows(scorer, np.nan, as_reader(rows), shown=RowsToShow(9, values=True))
-    among = Distributions(schema)
-    scorer.batches(rows, lambda codes, scores: among.add(codes)).__next__()
+    assert report.lowest.among == "the rows that were scored here"
+    listed = find_outliers(scorer, as_reader(rows), 9)
+    assert [listed.sentence(row) for row in listed.rows] == [
+        "; ".join(f"{one.feature}{one.beside}" for one in why.named)
+        for why in report.lowest.reasons
+    ]
     for why in report.lowest.reasons:
         for one in why.named:
             value = rows[one.feature].iloc[int(why.row)]
-            value = None if np.isnan(value) else float(value)
-            found = among.of(one.feature)
-            side = direction(found.feature, value, found.usual)
-            assert one.beside.endswith(f": {side}") or side in ("", "missing", "beyond")
+            found = UsualValues.of(
+                schema.features[one.feature == "cost"],
+                0,
+                [rows[[one.feature]].to_numpy(float)],
+                np.ones(len(rows), np.int64),
+            )
+            side = direction(AGE, None if np.isnan(value) else float(value), found)
+            assert side in ("missing", "beyond") or (side in ("high", "low")) == (
+                "within" not in one.beside
+            )
 
 
 @given(st.floats(0.0, 100.0), st.floats(0.0, 100.0), st.floats(0.0, 100.0))
@@ -122,15 +131,17 @@ def test_words_beside_merged_rows_have_the_same_limits():
     schema = Schema([AGE])
     merged = Frequencies(Sketch.from_data(Plan.marginals(schema), rows), "m.hush")
     scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
-    reasons = Reasons(scorer, frequencies=merged)
-    low, _, high = merged.usual[0].middle
+    usual = merged.beside(None)
+    reasons = Reasons(scorer, usual=usual)
+    low, _, high = usual.values[0].middle
     assert low == pytest.approx(5.0, abs=2.0)
     assert high == pytest.approx(95.0, abs=2.0)
-    for x in range(100):
-        one = reasons._reason(0, 1.0, pa.record_batch({"age": [float(x)]}), 0)
-        far = re.search(r"is (above|below) ([\d.]+)% of the merged rows", one.words)
-        assert {"": None, "low": "below", "high": "above"}[one.phrase.direction] == (far and far[1])
-        assert far is None or 90.0 <= float(far[2]) <= 99.9
+    shares = reasons.explainer.explain(rows)
+    for x, why in enumerate(reasons.of(rows, shares, bar=np.inf)):
+        for one in why.reasons:
+            side = "low" if x < low else "high" if x > high else ""
+            assert one.phrase.direction == side
+            assert one.words.endswith(f": {side}") or "within" in one.words
 
 
 def test_what_is_missing_is_said_with_its_share():
@@ -144,7 +155,8 @@ def test_what_is_missing_is_said_with_its_share():
 def described(x, values):
     """Return a number in words, among the values of counted rows."""
     feature = Feature.numeric("ui", low=0, high=9)
-    usual = UsualValues.of(feature, [np.array(values, np.float64)], np.ones(len(values), np.int64))
+    rows = np.array(values, np.float64)[:, np.newaxis]
+    usual = UsualValues.of(feature, 0, [rows], np.ones(len(values), np.int64))
     return describe_value(feature, x, pa.float64(), usual), usual
 
 

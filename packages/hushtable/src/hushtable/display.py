@@ -16,13 +16,14 @@ _CELL = "text-align:left;padding:.1em 1em .1em 0;overflow-wrap:anywhere"
 
 
 class View(NamedTuple):
-    """A thing as it is shown: its kind, sentences, figures by name, and a table."""
+    """A thing as it is shown: kind, sentences, figures by name, a table, and pictures as SVG."""
 
     kind: str
     sentences: Sequence[str]
     figures: Mapping[str, str] = MappingProxyType({})
     headers: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
+    pictures: Sequence[str] = ()
 
 
 class Displayed:
@@ -39,10 +40,16 @@ class Displayed:
 
 
 def html(view: View) -> str:
-    """Return a view as HTML: no script, no style sheet, nothing fetched, every text escaped."""
+    """Return a view as HTML: no script, no style sheet, nothing fetched, every text escaped.
+
+    Pictures are taken as they are: their texts have to be escaped already.
+    """
     first, *others = view.sentences
     parts = [f"<p><b>{_text(view.kind)}.</b> <b>{_text(first)}</b></p>"]
     parts += [f"<p>{_text(sentence)}</p>" for sentence in others]
+    if view.pictures:
+        each = [f'<div style="flex:0 1 20em">{one}</div>' for one in view.pictures]
+        parts.append(f'<div style="display:flex;flex-wrap:wrap;gap:1em 2em">{"".join(each)}</div>')
     parts.append(_table((), view.figures.items()))
     parts.append(_table(view.headers, view.rows[:MOST_ROWS]))
     if (more := len(view.rows) - MOST_ROWS) > 0:

@@ -149,7 +149,8 @@ def test_score_writes_row_score_outlier(run, site, tmp_path, suffix):
     np.testing.assert_array_equal(table["row"], np.arange(400))
     np.testing.assert_array_equal(table["score"], scores)
     np.testing.assert_array_equal(table["outlier"], model.predict(site / "rows.csv") == -1)
-    assert f"Scored 400 rows: {(scores < model.offset_).sum()} outliers" in result.out
+    assert "Scored 400 rows." in result.out
+    assert f"The column outlier marks {(scores < model.offset_).sum()} rows" in result.out
     assert "\n  7 " in result.out, "the outlier is not among the lowest"
 
 

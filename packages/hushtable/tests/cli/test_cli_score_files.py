@@ -89,7 +89,7 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
-    from hushtable.cli import score as scoring
+    from hushtable.cli import scored as scoring
 
     write = scoring.write_scores
     begun = []

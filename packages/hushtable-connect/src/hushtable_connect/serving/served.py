@@ -13,8 +13,9 @@ from hushtable.counts.base import Counts
 from hushtable.detectors.fitted import frame_like
 from hushtable.detectors.load import by_draw, load
 from hushtable.errors import DataError
-from hushtable.scores.outliers import AMONG, SCORED, reasons_of
+from hushtable.scores.outliers import AMONG, reasons_of
 from hushtable.scores.reasons import Reasons
+from hushtable.scores.usual import SCORED
 from hushtable_connect.engines.work import counts_of
 
 

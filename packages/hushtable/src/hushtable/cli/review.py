@@ -33,7 +33,10 @@ from hushtable.cli.tables import harmless
 from hushtable.data.options import notes
 from hushtable.data.readers import paths
 from hushtable.errors import DataError, FileError, UsageError, explain
+from hushtable.far import is_url
 from hushtable.scores.review import ANSWERS, FINE, OUTLIER, SKIP, Answer, Review, ReviewRow
+from hushtable.scores.rules import Rules, add_rule, rules_path
+from hushtable.scores.usual import Usual
 
 #: Columns; ``check`` stands for the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
@@ -189,6 +192,8 @@ o outlier    f fine    s skip, no verdict    (o 17: of row 17, which was listed)
 u undo       n TEXT    a note, with the next answer
 l list       ten low rows that are unlike each other, for a team
 r rescan     score all rows again; without, the lowest ones are
+k known      list this row no more: a rule beside the model
+i ignore     values on this side of the first column (or i NAME): a rule
 q quit       the same command goes on from here"""
 _PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
 #: Columns of a row that are shown, reasons first, and rows of a list.
@@ -206,11 +211,21 @@ def _typed(prompt: str) -> str:
 class Session:
     """Asks for answers to rows, and learns each at once.
 
-    ``id_`` is the kept column that the log names rows by; ``n`` the rows to look at.
+    ``id_`` is the kept column that the log names rows by; ``n`` the rows to look at. ``rules`` is
+    the file of the owner's rules, and ``usual`` what the model knows of usual values.
     """
 
-    def __init__(self, review: Review, log: Log, id_: str | None, n: int) -> None:
+    def __init__(
+        self,
+        review: Review,
+        log: Log,
+        id_: str | None,
+        n: int,
+        rules: Path | None,
+        usual: Usual | None,
+    ) -> None:
         self._review, self._log, self._id, self._n = review, log, id_, n
+        self._rules, self._usual = rules, usual
         self._looked, self._note = 0, ""
         self._quit = False
 
@@ -247,6 +262,8 @@ class Session:
             self._review.rescan()
             print(f"Scored {self._review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
             return self._next()
+        elif key in ("k", "i"):
+            return self._rule(row, key, rest.strip())
         elif key == "q":
             self._quit = True
         else:
@@ -259,6 +276,25 @@ class Session:
         self._note = ""
         self._looked += 1
         return self._next() if self._looked < self._n else None
+
+    def _rule(self, row: ReviewRow, key: str, column: str) -> ReviewRow | None:
+        """Add a rule of the owner, and score all rows by it."""
+        if self._rules is None:
+            raise UsageError("rules are kept beside a model on this machine: copy it")
+        schema = self._review.scorer.plan.schema
+        usual = None if self._usual is None else self._usual.values
+        if key == "k":
+            if not self._id:
+                raise UsageError("k: needs --id NAME, the column that names rows")
+            said: dict[str, Any] = {self._id: row.kept[self._id]}
+            add_rule(self._rules, "known", said, schema, usual)
+        else:
+            column = column or next(iter(row.values))
+            said = {"name": column, "only": _other_side(row, column)}
+            add_rule(self._rules, "column", said, schema, usual)
+        self._review.use(Rules.read(self._rules, schema, usual))
+        print(f"Added to {self._rules}: {', '.join(f'{k} = {v}' for k, v in said.items())}.")
+        return self._next()
 
     def _undo(self, row: ReviewRow) -> ReviewRow | None:
         if not self._review.answers:
@@ -304,6 +340,14 @@ class Session:
             name = f" ({shown(row.kept[self._id])})" if self._id else ""
             show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
         print("\nAnswer by their numbers (o 17, f 17), or go on with the row above.")
+
+
+def _other_side(row: ReviewRow, column: str) -> str:
+    """Return on which side values are of interest, where a row's value is not."""
+    phrase = row.values.get(column)
+    if phrase is None or phrase.direction not in ("high", "low"):
+        raise UsageError(f"i {column}: needs a column whose value is high or low here")
+    return "low" if phrase.direction == "high" else "high"
 
 
 def _down(severity: float) -> str:
@@ -356,7 +400,9 @@ def review(
     path = _log_of(data, log)
     target = None if output is None else Target(output, [data, model, path])
     scorer, _, reading, usual = open_model(model, id_)
-    reader = reads.open_as(data, scorer.plan.schema, reading, kept)
+    ruled = [] if scorer.rules is None else scorer.rules.columns
+    columns = list(dict.fromkeys([*kept, *ruled]))
+    reader = reads.open_as(data, scorer.plan.schema, reading, columns)
     asked = Log(path, scorer.plan.first_pass().plan_id, who or _account())
     with asked.held():
         written.append(str(path))
@@ -365,7 +411,8 @@ def review(
                 scorer, watch.reader, keep=kept, usual=usual, answers=asked.answers, n_jobs=threads
             )
         try:
-            _talk(found, asked, id_, n)
+            rules = None if is_url(str(model)) else rules_path(model)
+            _talk(Session(found, asked, id_, n, rules, usual), found, asked)
         finally:
             if target is not None:
                 save_learned(model, found.verdicts, target)
@@ -398,14 +445,14 @@ def _account() -> str:
         return ""
 
 
-def _talk(found: Review, log: Log, id_: str | None, n: int) -> None:
+def _talk(session: Session, found: Review, log: Log) -> None:
     """Take answers; where machines read stdout, all that is said goes to stderr."""
     with contextlib.redirect_stdout(sys.stderr) if for_machines() else contextlib.nullcontext():
         if last := len(found.last()):
             again = f" {found.n_known} of them are in the model." if found.n_known else ""
             print(f"Going on from {log.path}: {count(last, 'answer')}.{again}")
         print(f"Scored {count(found.n_rows, 'row')}. Answer o, f or s and Enter; ? says more.")
-        Session(found, log, id_, n).run()
+        session.run()
 
 
 def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterator[Block]:

@@ -1,293 +1,42 @@
 """``hushtable score``: a model and rows to a score a row."""
 
-import hashlib
 import math
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import pyarrow as pa
-
-from hushtable.cli.counts import read_counts, signed_by, standing
+from hushtable.cli.counts import signed_by, standing
 from hushtable.cli.home import is_home, score_home
-from hushtable.cli.options import Data, ModelFile, Threads, check_contamination, flag, option
-from hushtable.cli.output import OutputFolder, Target, shown, tally, tally_blocks
+from hushtable.cli.options import Data, ModelFile, Threads, flag, option
+from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
 from hushtable.cli.progress import watched
-from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
+from hushtable.cli.scored import ScoreColumns, Summary, Threshold, score_files
 from hushtable.cli.tables import (
     LISTS,
     SCORES,
     check_names,
     check_top,
     endings,
+    lowest_blocks,
     top_blocks,
     top_facts,
     write_scores,
     write_top,
 )
-from hushtable.data.columns import as_column, texts_column
-from hushtable.data.readers import Reader, one_after_other
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, UsageError
 from hushtable.scores import models
-from hushtable.scores.details import RowDetails, Scored
-from hushtable.scores.distributions import Frequencies
-from hushtable.scores.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.models import OpenedModel
-from hushtable.scores.outliers import Lowest, LowRow, Outliers, find_outliers, unjudged_words
-from hushtable.scores.reasons import Reason, Reasons, worth_a_word
-from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import Usual
-from hushtable.threads import for_each, n_threads
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """One of three ways to draw the line, or none: then it is the model's.
-
-    ``share`` is that of the rows to flag (of those scored, or of those of all sites where ranks
-    are given, ``ranked``), ``count`` their number, ``score`` the one below which they lie.
-    """
-
-    share: float | None
-    count: int | None
-    score: float | None
-    ranked: bool
-
-    def __post_init__(self) -> None:
-        if sum(way is not None for way in (self.share, self.count, self.score)) > 1:
-            raise UsageError("--contamination, --count and --threshold exclude each other")
-        check_contamination(self.share)
-        if self.count is not None and self.count < 1:
-            raise UsageError(f"--count {self.count}: needs 1 or more")
-
-    @property
-    def drawn(self) -> bool:
-        """Whether an option draws it."""
-        return any(way is not None for way in (self.share, self.count, self.score))
-
-    @property
-    def reads_all_rows(self) -> bool:
-        """Whether all rows have to be scored before the first is flagged."""
-        return self.count is not None or (self.share is not None and not self.ranked)
-
-    def checked(self, only_counted: bool) -> "Threshold":
-        """Return the line; refuse one that is drawn among rows that are not judged."""
-        if only_counted and self.reads_all_rows:
-            raise UsageError(
-                "--only-counted excludes --contamination and --count, which are of all rows: give "
-                "--threshold, or leave it out"
-            )
-        return self
-
-    def offset(self, of_model: float, ranks: Ranks | None) -> float:
-        """Return the score below which a row is an outlier, where that needs no rows."""
-        if self.score is not None:
-            return self.score
-        if self.share is not None and ranks is not None:
-            return ranks.threshold(self.share)
-        return of_model
-
-    def offset_of_rows(self, scorer: Scorer, reader: Any, threads: int) -> float:
-        """Return the score below which a row is an outlier; holds 8 bytes a row."""
-        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
-        if not batches:
-            raise DataError(f"{reader.source} has no rows: there is nothing to score")
-        scores = np.concatenate(batches)
-        if self.count is None:
-            return float(np.percentile(scores, 100.0 * (self.share or 0.0)))
-        if self.count >= len(scores):
-            raise UsageError(
-                f"--count {self.count:,}: {reader.source} has {len(scores):,} rows; give fewer"
-            )
-        # Rows of equal scores are flagged together, or not at all.
-        return float(np.partition(scores, self.count)[self.count])
-
-
-#: Lowest scores that are listed.
-SHOWN = 5
-
-
-class ScoreColumns:
-    """Scores rows, with a column for all else that options ask for.
-
-    Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
-    second put how far out a value lies into the reasons. ``fields`` are the names and types of the
-    columns; ``stamp`` stands for which they are, and what they follow from. ``only_counted`` leaves
-    scores and ranks of other rows empty.
-    """
-
-    def __init__(
-        self,
-        scorer: Scorer,
-        ranks: Path | None,
-        explain: bool,
-        marginals: Path | None,
-        keep: Sequence[str] = (),
-        only_counted: bool = False,
-    ) -> None:
-        features = scorer.plan.schema.features
-        # Kept columns have the type that they have in the rows.
-        kept: list[tuple[str, pa.DataType | None]] = [(name, None) for name in keep]
-        self.fields = [("outside", pa.string()), *kept]
-        self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
-        self.stamp += "counted" if only_counted else ""
-        self.keep, self.only_counted = keep, only_counted
-        self.ranks, self.frequencies, reasons = None, None, None
-        if marginals is not None:
-            self.frequencies = Frequencies(read_counts(marginals), str(marginals))
-            self.frequencies.check(features)
-        if explain:
-            reasons = Reasons(scorer, frequencies=self.frequencies)
-        if ranks is not None:
-            counts = read_counts(ranks)
-            self.ranks = Ranks(counts, scorer)
-            self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
-            self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
-        for k in range(1, reasons.n_top + 1 if reasons else 1):
-            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
-        self._details = RowDetails(
-            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, keep=keep,
-            only_counted=only_counted,
-        )  # fmt: skip
-        self._names = texts_column([feature.name for feature in features])
-
-    def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
-        """Yield each batch of rows with its columns, a list of arrays, in order."""
-        return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
-
-    def _columns(self, batch: Scored) -> list[pa.Array]:
-        columns: list[pa.Array] = [batch.outside, *batch.kept]
-        if batch.ranks is not None:
-            unjudged = np.isnan(batch.scores)
-            judged = ~unjudged if unjudged.any() else None
-            columns += [as_column(ranks, judged) for ranks in batch.ranks.T]
-        for best, share in batch.top:
-            # Null where nothing falls short.
-            falls = share > 0.0
-            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
-        return columns
-
-
-def lowest_blocks(lowest: list[LowRow]) -> Iterator[Block]:
-    """Describe the rows with the lowest scores, their ranks and reasons."""
-    yield "The lowest scores (rows are numbered from 0):\n"
-    headers, left = ["row", "score"], 0
-    lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
-    if lowest[0].file:
-        headers, left = ["file", *headers], 1
-        lines = [[shown(one.file), *line] for one, line in zip(lowest, lines, strict=True)]
-    if lowest[0].detail.ranks is not None:
-        headers += ["rank among all", "between"]
-        for one, line in zip(lowest, lines, strict=True):
-            line += one.detail.rank_words
-    yield TextTable(headers, lines, left=left)
-    if lowest[0].detail.reasons is not None:
-        yield "\nWhy (features, and how many bits each takes off a typical score):\n"
-        yield Paragraph(_sentence(one, one.detail.reasons or []) for one in lowest)
-
-
-def _sentence(row: LowRow, reasons: list[Reason]) -> str:
-    """Say why a row has its score."""
-    place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
-    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
-    found += [row.detail.likeness] if row.detail.likeness else []
-    crowding = f" A typical row has {row.detail.crowding}." if row.detail.crowding else ""
-    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
-
-
-class Summary:
-    """Adds up what the scores come to, as they pass.
-
-    Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
-    missing and outside values of each feature.
-    """
-
-    def __init__(self, n_features: int, offset: float, source: str = "") -> None:
-        self.offset = offset
-        self.n_rows = 0
-        self.n_outliers = 0
-        self.tally = np.zeros((n_features, 2), np.int64)
-        self._lowest = Lowest(SHOWN, source)
-
-    @property
-    def lowest(self) -> list[LowRow]:
-        """The rows with the lowest scores, the lowest first."""
-        return self._lowest.rows
-
-    def rows(self, batches: Iterable[tuple[Scored, Sequence[Any]]]) -> Iterator[tuple[Any, ...]]:
-        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
-        for batch, columns in batches:
-            outliers = None if math.isnan(self.offset) else batch.scores < self.offset
-            self.n_outliers += 0 if outliers is None else int(outliers.sum())
-            self.tally += batch.tally
-            self._lowest.add(batch, self.n_rows)
-            yield self.n_rows, batch.scores, outliers, *columns
-            self.n_rows += len(batch.scores)
-
-    @property
-    def n_unjudged(self) -> int:
-        """Rows that were not judged."""
-        return self._lowest.n_unjudged
-
-    def merge(self, other: "Summary") -> None:
-        """Take in what the scores of another file come to."""
-        self.n_rows += other.n_rows
-        self.n_outliers += other.n_outliers
-        self.tally += other.tally
-        self._lowest.merge(other.lowest)
-        self._lowest.n_unjudged += other.n_unjudged
-
-
-def score_files(
-    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
-) -> tuple[Summary, int]:
-    """Score every file that has no scores yet; return what they come to, and how many had some.
-
-    Several files are scored at a time, each by one thread. An interrupted call leaves whole
-    files only, and the next one goes on with the others.
-    """
-    pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
-    waiting = [pair for pair in pairs if not pair.is_done()]
-    schema = scorer.plan.schema
-    total = Summary(len(schema), offset)
-    if not waiting:
-        return total, len(pairs)
-    folder.remove_leftovers()
-    # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [replace(rows, data=str(pair.source)).open(schema, details.keep) for pair in waiting]
-    stopped, lock = threading.Event(), threading.Lock()
-
-    def score_one(item: tuple[ScoreFile, Reader]) -> None:
-        pair, reader = item
-        summary = Summary(len(schema), offset, str(pair.source))
-        scored = _until(stopped, summary.rows(details.batches(reader)))
-        with folder.writing(pair.target):
-            write_scores(pair.target, scored, {STAMP: pair.stamp()}, details.fields)
-        with lock:
-            total.merge(summary)
-
-    source = one_after_other(readers, rows.data)
-    with watched(source) as watch:
-        items = list(zip(waiting, watch.reader.parts, strict=True))
-        for_each(score_one, [items], n_threads(rows.threads), stopped.set)
-    return total, len(pairs) - len(waiting)
-
-
-class _Stopped(Exception):
-    """Another file failed: this one is not gone on with."""
-
-
-def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:
-    for row in rows:
-        if stopped.is_set():
-            raise _Stopped
-        yield row
-
+from hushtable.scores.outliers import (
+    Outliers,
+    find_outliers,
+    known_words,
+    unjudged_words,
+)
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Usual
 
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
@@ -385,18 +134,13 @@ def score(
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
-    details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted)
     rows = Rows(data, reads, reading, threads)
+    details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)
     if top is not None and isinstance(target, Target):
         found, source = _find_top(scorer, details, usual, rows, top)
         write_top(target, found, model, source, scorer.plan.score.unit)
         return CommandResult(top_facts(found, output) | signed, top_blocks(found, target))
-    done = {}
-    if isinstance(target, OutputFolder):
-        offset = line.offset(offset, details.ranks)
-        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
-    else:
-        summary = _score_file(scorer, details, offset, line, rows, target)
+    summary, done = _score_all(scorer, details, offset, line, rows, target)
     shown_blocks = _blocks(scorer, details, summary, target, **done)
     return CommandResult(_facts(scorer, summary, output) | signed | done, shown_blocks)
 
@@ -432,7 +176,7 @@ def _find_top(
     scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
 ) -> tuple[Outliers, str]:
     """Find the lowest rows; return with them where they are from, without a URL's password."""
-    reader = rows.open(scorer.plan.schema, details.keep)
+    reader = rows.open(scorer.plan.schema, details.columns)
     with watched(reader) as watch:
         found = find_outliers(
             scorer,
@@ -448,6 +192,25 @@ def _find_top(
     return found, reader.source
 
 
+def _score_all(
+    scorer: Scorer,
+    details: ScoreColumns,
+    offset: float,
+    line: Threshold,
+    rows: Rows,
+    target: Target | OutputFolder,
+) -> tuple[Summary, dict[str, int]]:
+    """Score all rows into a file or a folder; return how many files had scores before, too."""
+    done = {}
+    if isinstance(target, OutputFolder):
+        offset = line.offset(offset, details.ranks)
+        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
+    else:
+        summary = _score_file(scorer, details, offset, line, rows, target)
+    summary.explain(details.reasons)
+    return summary, done
+
+
 def _score_file(
     scorer: Scorer,
     details: ScoreColumns,
@@ -458,7 +221,7 @@ def _score_file(
 ) -> Summary:
     """Score the rows into one file."""
     schema = scorer.plan.schema
-    reader, passes = rows.open(schema, details.keep), 1
+    reader, passes = rows.open(schema, details.columns), 1
     if line.reads_all_rows:
         reader, passes = reader.repeatable(), 2
     with watched(reader, passes=passes) as watch, target.writing():
@@ -480,6 +243,7 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
         "rows": summary.n_rows,
         "outliers": None if unknown else summary.n_outliers,
         **({"unjudged": summary.n_unjudged} if summary.n_unjudged else {}),
+        **({"known": summary.n_known} if summary.n_known else {}),
         "offset": None if unknown else summary.offset,
         "lowest": [row.facts() for row in summary.lowest],
         "tally": tally(scorer.plan.schema, summary.tally),
@@ -498,27 +262,37 @@ def _blocks(
     if summary.n_rows == 0:
         yield f"No other row is to be scored. {target.path} holds all scores."
         return
-    if math.isnan(summary.offset):
-        yield f"Scored {summary.n_rows:,} rows. The released counts are too noisy to derive a"
-        yield "threshold, and the column outlier is empty: --contamination 0.05 would flag the"
-        yield "lowest 5% of these rows."
-    else:
-        share = summary.n_outliers / summary.n_rows
-        yield (
-            f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
-            f"those below {summary.offset:.4g} {scorer.plan.score.unit}."
-        )
+    yield f"Scored {summary.n_rows:,} rows."
     if summary.n_unjudged:
         yield Paragraph([unjudged_words(summary.n_unjudged)])
+    if summary.n_known:
+        yield Paragraph([known_words(summary.n_known)])
     yield from tally_blocks(scorer.plan.schema, summary.tally, summary.n_rows)
     if summary.lowest:
         yield from lowest_blocks(summary.lowest)
+        yield ""
+        yield Paragraph([_outlier_words(summary, scorer.plan.score.unit)])
     names = [name for name, _ in details.fields]
     yield f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}."
     if scorer.sketch.may_leave:
         yield Paragraph([standing(scorer.sketch, "The model")])
     if scorer.sketch.ledger is not None:
         yield "Scores describe your rows: the model's privacy does not cover them. Keep them here."
+
+
+def _outlier_words(summary: Summary, unit: str) -> str:
+    """Say which rows the column outlier marks."""
+    if math.isnan(summary.offset):
+        return (
+            "The released counts are too noisy to derive a threshold, and the column outlier is "
+            "empty: --contamination 0.05 would mark the lowest 5% of these rows."
+        )
+    share = summary.n_outliers / summary.n_rows
+    return (
+        f"The column outlier marks {summary.n_outliers:,} rows ({share:.2%}), those below "
+        f"{summary.offset:.4g} {unit}; --count 20 marks the 20 most unusual, and --top 20 lists "
+        "them with reasons."
+    )
 
 
 def _is_folder(output: Path) -> bool:

@@ -21,7 +21,7 @@ from hushtable.cli.result import Block, Paragraph, TextTable
 from hushtable.data.columns import as_column
 from hushtable.errors import UsageError
 from hushtable.files import replacing
-from hushtable.scores.outliers import AMONG, LowRow, Outliers, unjudged_words
+from hushtable.scores.outliers import AMONG, LowRow, Outliers, known_words, unjudged_words
 
 #: How a text begins that a spreadsheet program takes for a formula, unless it is a number.
 _FORMULA = r"^[=+\-@\t\r\n]"
@@ -160,7 +160,9 @@ def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> 
     elif isinstance(value, time | timedelta):
         sheet.write_datetime(i, j, value, looks["time"])
     else:
-        sheet.write_string(i, j, str(value)[:32_767], looks["words"] if name == "words" else look)
+        sheet.write_string(
+            i, j, str(value)[:32_767], looks["words"] if name in _SENTENCES else look
+        )
 
 
 def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: str) -> None:
@@ -169,6 +171,8 @@ def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: 
     file.write(top_page(found, model, source, unit).encode())
 
 
+#: Columns of whole sentences.
+_SENTENCES = ("words", "repair")
 #: Writers of a list of the lowest rows, by the ending of its file. Each takes the file, the rows,
 #: the name of the model, where the rows are from, and the unit of the scores.
 LISTS: dict[str, Callable[[BinaryIO, Outliers, str, str, str], None]] = {
@@ -228,6 +232,7 @@ def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
         "scores": str(output),
         "rows": found.n_rows,
         **({"unjudged": found.n_unjudged} if found.n_unjudged else {}),
+        **({"known": found.n_known} if found.n_known else {}),
         "severity_among": found.among,
         "top": [{name: _json(value) for name, value in row.items()} for row in rows],
     }
@@ -246,7 +251,9 @@ def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
     among = table.schema.metadata[AMONG].decode()
     if found.n_unjudged:
         yield Paragraph([unjudged_words(found.n_unjudged)])
-    yield f"The {len(found.rows):,} lowest of {found.n_rows - found.n_unjudged:,} scores:\n"
+    if found.n_known:
+        yield Paragraph([known_words(found.n_known)])
+    yield f"The {len(found.rows):,} most unusual of {found.n_rows - found.n_unjudged:,} rows:\n"
     headers, left = ["rank", *found.keep, "row", "severity", "score"], 1 + len(found.keep)
     lines = [
         [f"{k + 1}", *_kept(row), f"{row.row:,}", found.severity(k), _score(row)]
@@ -261,11 +268,50 @@ def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
     if found.explained:
         yield "\nWhy:\n"
         yield Paragraph(shown(f"{k + 1}. {found.sentence(row)}.") for k, row in enumerate(rows))
+    if found.incidents:
+        yield "\nAlike:\n"
+        yield Paragraph(shown(f"{one.words}: {_ranks(one.rows)}.") for one in found.incidents[:3])
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
     yield Paragraph([f"Severity: 100 times one minus the share of rows as rare, among {among}."])
     yield f"Wrote {target}. It describes rows and holds their values: keep it where they are."
+
+
+def _ranks(rows: list[int]) -> str:
+    """Name rows of a list by their ranks."""
+    some = [f"{k + 1}" for k in rows[:_SHOWN]]
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return f"{len(rows)} rows, rank {', '.join(some)}{more}"
+
+
+def lowest_blocks(lowest: list[LowRow]) -> Iterator[Block]:
+    """Describe the rows with the lowest scores, their ranks and reasons."""
+    yield "The most unusual rows, numbered from 0:\n"
+    headers, left = ["row", "score"], 0
+    lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
+    if lowest[0].file:
+        headers, left = ["file", *headers], 1
+        lines = [[shown(one.file), *line] for one, line in zip(lowest, lines, strict=True)]
+    if lowest[0].detail.ranks is not None:
+        headers += ["rank among all", "between"]
+        for one, line in zip(lowest, lines, strict=True):
+            line += one.detail.rank_words
+    yield TextTable(headers, lines, left=left)
+    if lowest[0].detail.reasons is not None:
+        usual = any(one.detail.why.repaired for one in lowest if one.detail.why)
+        bits = "the score gains if that value alone is usual" if usual else "it takes off the score"
+        yield f"\nWhy (in brackets, the bits that {bits}):\n"
+        yield Paragraph(_sentence(one) for one in lowest)
+
+
+def _sentence(row: LowRow) -> str:
+    """Say why a row has its score."""
+    place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
+    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in row.detail.reasons or []]
+    found += [row.detail.likeness] if row.detail.likeness else []
+    crowding = f" A typical row has {row.detail.crowding}." if row.detail.crowding else ""
+    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
 
 
 def _kept(row: LowRow) -> list[str]:

@@ -125,7 +125,9 @@ class WatchRun:
     def open(self, data: str) -> Reader:
         """Open rows as the model's were."""
         schema = self.scorer.plan.schema
-        return self.reads.open_as(data, schema, self._reading, self.keep, history=self._history)
+        return self.reads.open_as(
+            data, schema, self._reading, self.search.columns, history=self._history
+        )
 
     def score(self, source: Files | Reader, place: WatchPlace) -> None:
         """Score what is new, and note it as done."""

@@ -108,6 +108,15 @@ class Differences:
         kernels.take_differences(values, left, share, self._padded, self.least, found)
         return np.clip(found, -FAR, FAR, out=found)
 
+    def renewed(self, batch: Any, names: Sequence[str], start: int = 0) -> Any:
+        """Return a batch with the differences, which stand behind its columns, taken again."""
+        found, n = self.of(batch, names, start), len(names)
+        if isinstance(batch, np.ndarray):
+            return np.concatenate([batch[:, :n], found.T, batch[:, n + len(found) :]], axis=1)
+        columns = list(batch.columns)
+        columns[n : n + len(found)] = map(as_column, found)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
     def predicted(self, row: Any, names: Sequence[str]) -> Floats:
         """Return what the context of a row, a batch of one, predicts of the columns (k,)."""
         left, share = (found[:, 0] for found in self._places(row, names))

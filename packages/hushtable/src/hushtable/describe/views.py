@@ -135,7 +135,19 @@ def _review_row(row: ReviewRow) -> View:
     figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
     figures |= {name: text for name, text in row.kept.items() if name not in row.values}
     rows = [[name, one.text, one.usual, one.direction] for name, one in row.values.items()]
-    return View(f"Row {row.row}", says, figures, ("column", "value", "usual", ""), rows)
+    headers = ("column", "value", "usual", "")
+    return View(f"Row {row.row}", says, figures, headers, rows, _pictures(row))
+
+
+def _pictures(row: ReviewRow) -> list[str]:
+    """Draw the reasons of a row, where the library for markup is installed."""
+    try:
+        from hushtable.charts.reasons import Pictures
+    except ImportError:
+        return []
+    draw = Pictures(row.features, row.usual).of
+    drawn = [draw(reason) for reason in row.detail.reasons or []]
+    return [str(picture) for picture in drawn if picture]
 
 
 def _verdicts(verdicts: Verdicts) -> View:

@@ -31,7 +31,7 @@ from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import Sample, Usual
+from hushtable.scores.usual import Sample, Usual
 
 
 class DetectorReview:

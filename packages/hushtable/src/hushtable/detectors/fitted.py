@@ -26,7 +26,7 @@ from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import AMONG, Outliers, find_outliers
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import Sample, Usual
+from hushtable.scores.usual import Sample, Usual
 
 #: What docstrings share, by the placeholder that stands where it belongs.
 SHARED = {

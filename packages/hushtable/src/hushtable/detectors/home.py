@@ -34,6 +34,8 @@ from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
 from hushtable.scores.columns import ColumnDifferences, column_differences
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.usual import ELSEWHERE, Usual
 
 Floats = NDArray[np.float64]
 
@@ -463,6 +465,7 @@ class HomeModel(Displayed):
         found = scores or self.scores(reader)
         lowest = np.argsort(found.score, kind="stable")[:n]
         rows = np.sort(lowest)
+        self._others._usual = self._usual_elsewhere()
         words = [self._reasons(model, reader.take(rows)) for model in (self.here, self._others)]
         kinds = [found.kinds[row] for row in lowest.tolist()]
         lines = []
@@ -480,6 +483,14 @@ class HomeModel(Displayed):
             severity = 100.0 * (1.0 - share[lowest])
             table = table.append_column(f"severity_{name}", pa.array(severity))
         return table.append_column("words", texts_column(lines))
+
+    def _usual_elsewhere(self) -> Usual | None:
+        """Return what is usual by the others' histograms, or else among the own rows."""
+        own = self.here._usual_values()
+        own = None if own is None else own.without_scores()
+        if self.marginals is None:
+            return own
+        return replace(Frequencies(self.marginals, "the histograms").beside(own), among=ELSEWHERE)
 
     def _reasons(self, model: HushTable, reader: Reader) -> list[str]:
         """Return the reasons of rows in words, in the order of the rows."""

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,8 +14,8 @@ from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.plots import HomeDisplay
 from hushtable.report.content import Report
-from hushtable.scores.outliers import LowRow, Outliers, outside, reason_facts
-from hushtable.scores.reasons import TOP
+from hushtable.scores.outliers import Incident, Outliers, outside
+from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -126,17 +127,23 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
     Raises `MissingExtraError` if Jinja is not installed.
     """
     check_extra()
+    from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
+
+    draw = Pictures(found.features, found.usual).of
+    incidents = {k: one for one in found.incidents for k in one.rows}
     made: str = template("top.html").render(
-        lines=[_line(found, k, row) for k, row in enumerate(found.rows)],
+        lines=[_line(found, k, incidents.get(k), draw) for k in range(len(found.rows))],
+        incidents=[
+            {"n": len(one.rows), "words": one.words, "ranks": [k + 1 for k in one.rows]}
+            for one in found.incidents
+        ],
         keep=found.keep,
         several=any(row.file for row in found.rows),
-        beyond=any(outside(row) for row in found.rows),
         explained=found.explained,
         about=found.notes(model),
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         source=source,
         n_rows=found.n_rows,
-        among=found.among,
         unit=unit,
     )
     return made
@@ -158,10 +165,20 @@ def home_page(found: Any, facts: dict[str, Any]) -> str:
     return made
 
 
-def _line(found: Outliers, k: int, row: LowRow) -> dict[str, Any]:
+def _line(
+    found: Outliers,
+    k: int,
+    incident: Incident | None,
+    draw: Callable[[Reason], "Markup"],
+) -> dict[str, Any]:
     """Return one row for the template, in texts."""
-    reasons = [reason_facts(found.reasons(row), j) for j in range(TOP)]
-    error = row.detail.error
+    row = found.rows[k]
+    error, beyond = row.detail.error, outside(row)
+    repair, alike = found.repair(row), None
+    if incident is not None:
+        alike = {"n": len(incident.rows), "first": incident.rows[0] + 1}
+    outside_of = f"outside of the model: {beyond}" if beyond else ""
+    below = [repair, outside_of, row.detail.likeness, row.detail.context]
     return {
         "rank": k + 1,
         "file": row.file,
@@ -169,13 +186,20 @@ def _line(found: Outliers, k: int, row: LowRow) -> dict[str, Any]:
         "kept": [_text(value) for value in row.detail.kept],
         "severity": found.severity(k),
         "score": f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}"),
-        "outside": outside(row),
-        "reasons": [
-            dict(zip(("name", "value", "usual", "direction"), one, strict=True))
-            for one in reasons
-            if one[0] is not None
-        ],
+        "far": row.detail.far,
+        "alike": alike,
+        "below": " ".join(f"{said[0].upper()}{said[1:]}." for said in below if said),
+        "reasons": [_reason(reason, draw) for reason in found.reasons(row)],
     }
+
+
+def _reason(reason: Reason, draw: Callable[[Reason], "Markup"]) -> dict[str, Any]:
+    """Return a reason for the template: what is odd, the rest of its words, and its picture."""
+    words, phrase = reason.words, reason.phrase
+    start = len(reason.feature) + len("" if phrase is None else phrase.text)
+    ends = [at for sign in (",", ":", " is missing") if (at := words.find(sign, start)) >= 0]
+    odd = min(ends, default=len(words))
+    return {"odd": words[:odd], "rest": words[odd:], "picture": draw(reason)}
 
 
 def _text(value: pa.Array) -> str:

@@ -2,8 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,82 +15,16 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, value_words
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
-from hushtable.scores.details import RowDetails, Scored
-from hushtable.scores.distributions import CELLS, Distribution, Distributions
+from hushtable.scores.details import RowDetails
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import Lowest, LowRow
-from hushtable.scores.reasons import Reason, Reasons, worth_a_word
+from hushtable.scores.outliers import Lowest, LowRow, explained_rows, repair_words
+from hushtable.scores.reasons import Reason, Reasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import Usual, ValuePhrase, describe_value
+from hushtable.scores.usual import PassingSample, Usual
 from hushtable.streams import Drift, drift
 
-#: Bars of a number's chart, a divisor of the cells; and of a category's at most.
-_BARS, _CATEGORIES = 34, 12
-#: Size of the chart, and the least height of a bar that stands for a row.
-WIDTH, HEIGHT, _LEAST = 340.0, 60.0, 1.5
-
-
-@dataclass(frozen=True)
-class ValueChart:
-    """The bars of a column's values, and the place of one row's value among them."""
-
-    bars: list[int]  # rows in each part of the range, or of each category
-    odd: int  # the bar that the value lies in
-    at: float  # its place from left (0) to right (1)
-    ends: tuple[str, str]  # what stands under the chart at its left and right
-    caption: str
-    words: str  # for those who do not see the chart
-
-    @classmethod
-    def of(cls, reason: Reason, among: Distribution, said: str) -> "ValueChart | None":
-        """Return the chart of a value; None if it is missing, or no other row has one.
-
-        ``said`` is the value beside what is usual, in words.
-        """
-        cell, value = among.cell(reason.value), reason.value
-        if cell is None or not among.n_rows:
-            return None
-        feature = among.feature
-        if among.numeric:
-            assert isinstance(value, float)
-            bars = among.cells.reshape(_BARS, -1).sum(axis=1).tolist()
-            odd, at = cell // (CELLS // _BARS), min(max(among.place(value), 0.0), 1.0)
-            ends = (value_words(feature, feature.low), value_words(feature, feature.high))
-        else:
-            order = [j for j in np.argsort(-among.cells, kind="stable").tolist() if j != cell]
-            # From the most frequent; the value's own stands among the first, or at the end.
-            shown = order[: _CATEGORIES - 1]
-            odd = sum(bool(among.cells[j] >= among.cells[cell]) for j in shown)
-            shown.insert(odd, cell)
-            shown = [j for j in shown if among.cells[j] or j == cell]
-            bars, odd = among.cells[shown].tolist(), shown.index(cell)
-            at = (odd + 0.5) / len(bars)
-            ends = ("most frequent", "rarest" if len(bars) < _CATEGORIES else "rarer")
-        words = f"{said}. Distribution over {among.n_rows:,} rows, from {ends[0]} to {ends[1]}."
-        return cls(bars, odd, at, ends, feature.name, words)
-
-    @property
-    def rows_path(self) -> str:
-        """The bars of the other values, as SVG has it."""
-        return "".join(self._bar(k) for k in range(len(self.bars)) if k != self.odd)
-
-    @property
-    def odd_path(self) -> str:
-        """The bar of the value, and a line where it lies."""
-        x = min(max(self.at * WIDTH, 1.0), WIDTH - 1.0)
-        return f"{self._bar(self.odd)}M{x - 1:.1f} 0h2v{HEIGHT:g}h-2z"
-
-    def _bar(self, k: int) -> str:
-        if not self.bars[k]:
-            return ""
-        width = WIDTH / len(self.bars)
-        height = max(_LEAST, HEIGHT * self.bars[k] / max(self.bars))
-        across = width - 1.0
-        return f"M{k * width:.1f} {HEIGHT:g}v-{height:.1f}h{across:.1f}v{height:.1f}z"
-
-
-#: A feature stands out if its share is so many times the mean of those that are not among the top.
-_ABOVE = 1.01
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True)
@@ -115,68 +50,47 @@ class NamedFeature:
 
 
 @dataclass(frozen=True)
-class RowReasons:
+class ReasonedRow:
     """Reasons of a low score: features and their shares, and their values where these are shown."""
 
     row: str  # its number
     shortfall: float  # bits that its score falls short of a typical one
     crowding: str  # how many similar rows a typical row has; empty for counts with noise
     named: list[NamedFeature]
-    rest: float  # bits of all other features together
-    n_rest: int  # how many these are
-    odd: ValueChart | None  # chart of the value that lowers the score most
+    repair: str  # which columns to repair so that the row is not listed, and how far
+    pictures: list[tuple[str, "Markup"]]  # the columns that lower the score most, as they are drawn
 
     @classmethod
     def of(
-        cls,
-        row: LowRow,
-        typical: float,
-        n_features: int,
-        among: Distributions | None = None,
-    ) -> "RowReasons":
-        """Return why one of the lowest rows has its score; values where ``among`` is given."""
-        shortfall, reasons = typical - row.score, row.detail.reasons or []
-        known = sum(reason.share for reason in reasons)
-        others = (shortfall - known) / max(1, n_features - len(reasons))
-        # What all features share alike makes none of them stand out.
-        out = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
-        phrases = [_phrase(reason, among) for reason in out]
-        both = list(zip(out, phrases, strict=True))
-        named = [NamedFeature(r.feature, r.share, _beside(r, phrase)) for r, phrase in both]
-        charts = (_chart(r, among, phrase) for r, phrase in both)
+        cls, row: LowRow, typical: float, usual: Usual | None, draw: Callable[[Reason], "Markup"]
+    ) -> "ReasonedRow":
+        """Return why one of the lowest rows has its score; ``draw`` returns a reason's picture."""
+        detail = row.detail
+        named = [
+            NamedFeature(
+                " with ".join(reason.columns),
+                reason.share,
+                "" if reason.phrase is None else reason.words.removeprefix(reason.feature),
+            )
+            for reason in detail.reasons or []
+        ]
         return cls(
             f"{row.row:,}",
-            shortfall,
-            row.detail.crowding,
+            typical - row.score,
+            detail.crowding,
             named,
-            rest=shortfall - sum(one.share for one in named),
-            n_rest=n_features - len(named),
-            odd=next((chart for chart in charts if chart), None),
+            repair_words(detail.why, usual),
+            [
+                (reason.feature, picture)
+                for reason in detail.reasons or []
+                if (picture := draw(reason))
+            ],
         )
 
     @property
     def largest(self) -> float:
-        """The largest share, of a feature or of all others: the longest bar."""
-        return max([self.rest, *(one.share for one in self.named)])
-
-
-def _phrase(reason: Reason, among: Distributions | None) -> ValuePhrase | None:
-    """Return a value in the words of the list; beside these rows, if the model knows no others."""
-    found = None if among is None else among.of(reason.feature)
-    if found is None or reason.phrase is None or reason.kind is None or reason.phrase.compared:
-        return reason.phrase
-    return describe_value(found.feature, reason.value, reason.kind, found.usual)
-
-
-def _beside(reason: Reason, phrase: ValuePhrase | None) -> str:
-    return "" if phrase is None else phrase.words.removeprefix(reason.feature)
-
-
-def _chart(
-    reason: Reason, among: Distributions | None, phrase: ValuePhrase | None
-) -> ValueChart | None:
-    found = None if among is None else among.of(reason.feature)
-    return None if found is None or phrase is None else ValueChart.of(reason, found, phrase.words)
+        """The largest share of a feature: the longest bar."""
+        return max((one.share for one in self.named), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -185,9 +99,10 @@ class LowestRows:
 
     found: list[LowRow]  # with their standard errors and ranks where these are known
     display: RankedOutliersDisplay  # their numbers, scores and standard errors
-    reasons: list[RowReasons]  # why they have these scores; empty if the model gives no reasons
+    reasons: list[ReasonedRow]  # why they have these scores; empty if the model gives no reasons
     no_reasons: str  # why it gives none
     values: bool = False  # whether the reasons show values
+    among: str = ""  # the rows that values are compared with
     kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further columns, as text
     id: str | None = None  # that one of these which names the rows
 
@@ -200,15 +115,17 @@ class LowestRows:
         shown: RowsToShow,
         reasons: Reasons | None,
         no_reasons: str,
-        among: Distributions | None = None,
     ) -> "LowestRows | None":
         """Return the rows with their picture; None if none is to be shown."""
         if not shown.n:
             return None
         why = []
         if reasons is not None:
-            typical, n_features = reasons.explainer.typical, len(reasons.features)
-            why = [RowReasons.of(row, typical, n_features, among) for row in found]
+            typical, usual = reasons.explainer.typical, reasons.usual
+            from hushtable.charts.reasons import Pictures  # with Jinja's library for markup
+
+            draw = Pictures(reasons.features, usual).of
+            why = [ReasonedRow.of(row, typical, usual, draw) for row in found]
         errors = np.array([math.nan if r.detail.error is None else r.detail.error for r in found])
         display = RankedOutliersDisplay(
             np.array([row.row for row in found]),
@@ -218,7 +135,9 @@ class LowestRows:
             errors=None if np.isnan(errors).any() else errors,
         )
         kept = {name: [_text(row, k) for row in found] for k, name in enumerate(shown.kept)}
-        return cls(found, display, why, no_reasons, shown.values, kept, shown.id)
+        usual = None if reasons is None else reasons.usual
+        among = "the counted rows" if usual is None else usual.among
+        return cls(found, display, why, no_reasons, shown.values, among, kept, shown.id)
 
     @property
     def ranked(self) -> bool:
@@ -280,7 +199,7 @@ class LowestRows:
         ]
 
     @property
-    def lines(self) -> list[tuple[list[str], RowReasons | None]]:
+    def lines(self) -> list[tuple[list[str], ReasonedRow | None]]:
         """The table rows, each with its reasons."""
         return list(itertools.zip_longest(self.rows, self.reasons))
 
@@ -433,14 +352,12 @@ def score_rows(
     values are put beside it, and beside the rows scored if it knows nothing.
     """
     reasons, no_reasons = _reasons(scorer, shown, usual)
-    details = _details(scorer, shown, ranks, reasons)
-    reader, lowest = replace(reader, keep=shown.kept), Lowest(shown.n)
-    scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
-    if not len(scores):
-        raise DataError(f"{reader.source} has no rows: there is nothing to report")
+    details = _details(scorer, shown, ranks, reasons, usual)
+    reader = replace(reader, keep=shown.kept)
+    scores, tally, listed, reasons = _passed(details, reader, shown.n, n_jobs)
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
-    unit, among = scorer.plan.score.unit, details.distributions
+    unit = scorer.plan.score.unit
     moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
@@ -453,7 +370,7 @@ def score_rows(
         display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
         moved=_moved(scorer, reader, n_jobs),
         flagged=_flagged(details.ranks, threshold),
-        lowest=LowestRows.of(lowest.rows, threshold, unit, shown, reasons, no_reasons, among),
+        lowest=LowestRows.of(listed, threshold, unit, shown, reasons, no_reasons),
         tally=tally,
         drift=moved,
         no_drift=reason,
@@ -461,25 +378,43 @@ def score_rows(
 
 
 def _details(
-    scorer: Scorer, shown: RowsToShow, ranks: Ranks | None, reasons: Reasons | None
+    scorer: Scorer,
+    shown: RowsToShow,
+    ranks: Ranks | None,
+    reasons: Reasons | None,
+    usual: Usual | None,
 ) -> RowDetails:
     errors = scorer.plan.family.n_tables > 1  # one table gives none
-    among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
-    ranked = ranks if errors else None
-    return RowDetails(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
+    return RowDetails(
+        scorer,
+        shown.n + 1,
+        errors=errors,
+        ranks=ranks if errors else None,
+        reasons=reasons,
+        usual=usual,
+        keep=shown.kept,
+    )
 
 
 def _passed(
-    batches: Iterable[Scored], lowest: Lowest
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return all scores, and the tally; the lowest rows are kept."""
+    details: RowDetails, reader: Reader, n: int, n_jobs: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], list[LowRow], Reasons | None]:
+    """Return all scores, the tally, the n lowest rows, and what found their reasons."""
+    plan, reasons, lowest = details.scorer.plan, details.reasons, Lowest(n + 1)
+    sample = PassingSample(len(plan.schema))
+    unknown = reasons is not None and details.usual is None
+    passing = sample.of(reader) if unknown else reader
     parts, tally, n_rows = [np.empty(0)], np.zeros(2, np.int64), 0
-    for batch in batches:
+    for batch in details.batches(passing, lambda batch: batch, n_jobs=n_jobs):
         lowest.add(batch, n_rows)
         parts.append(batch.scores)
         tally = tally + batch.tally
         n_rows += len(batch.scores)
-    return np.concatenate(parts), tally
+    if not n_rows:
+        raise DataError(f"{reader.source} has no rows: there is nothing to report")
+    if reasons is not None and unknown:
+        reasons = reasons.beside(sample.usual(plan.schema, plan.context))
+    return np.concatenate(parts), tally, explained_rows(lowest.rows, n, reasons), reasons
 
 
 def _reasons(scorer: Scorer, shown: RowsToShow, usual: Usual | None) -> tuple[Reasons | None, str]:

@@ -1,7 +1,7 @@
 """Findings of rows besides their scores: standard errors, ranks, and reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -12,18 +12,24 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
-from hushtable.data.readers import taken
+from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError, UsageError
-from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
-from hushtable.scores.reasons import ContextRows, Reason, Reasons, Top
+from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
+from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.typical import cell, describe_cell
+from hushtable.scores.usual import FARTHEST, Usual
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
+#: By how much keys of rows with a value far outside everything are below their scores, for each
+#: time that it is as far as the limit; and of rows with an impossible value, below all others.
+FAR_FIRST = float(1 << 20)
+IMPOSSIBLE_FIRST = 2.0 * FARTHEST * FAR_FIRST
 #: The year 9999 in milliseconds since 1970: no calendar goes further.
 _LAST_DATE = 253402300799999.0
 
@@ -36,8 +42,16 @@ class Detail:
     error: float | None = None
     #: Proportion of the rows of all sites that is at least as rare, and two between which it lies.
     ranks: list[float] | None = None
-    #: The strongest first.
-    reasons: list[Reason] | None = None
+    #: The row's values, and the share of each feature in the score (d,), by which `explained` finds
+    #: the reasons; None where they were not asked for.
+    row: Any = field(default=None, repr=False)
+    shares: Floats | None = field(default=None, repr=False)
+    #: The reasons, once they are found.
+    why: RowReasons | None = None
+    #: How far outside everything a value is: see `Usual.far`; 0 if none is.
+    far: float = 0.0
+    #: That a value is impossible by the rules of the owner, in words; empty if none is.
+    rule: str = ""
     #: Names of the columns whose value is outside the plan's range or categories.
     outside: tuple[str, ...] = ()
     #: How many similar rows a typical row has beside this one, in words; empty if not known.
@@ -49,6 +63,11 @@ class Detail:
     #: Bits that verdicts on rows took off the score; below 0 where they added some, and 0 where it
     #: is less than scores spread anyway.
     moved: float = 0.0
+
+    @property
+    def reasons(self) -> list[Reason] | None:
+        """The reasons, the strongest first; None where none were asked for."""
+        return None if self.why is None else self.why.reasons
 
     @property
     def likeness(self) -> str:
@@ -68,11 +87,13 @@ class Detail:
 
     def facts(self) -> dict[str, Any]:
         """Return ranks, reasons and columns outside, for machines."""
-        ranks, reasons = self.ranks, self.reasons
+        ranks = self.ranks
         return {
             **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
-            **({} if reasons is None else {"reasons": [reason.facts() for reason in reasons]}),
+            **({} if self.why is None else self.why.facts()),
             **({"outside": list(self.outside)} if self.outside else {}),
+            **({"far": True} if self.far else {}),
+            **({"rule": self.rule} if self.rule else {}),
             **({"moved": self.moved} if self.likeness else {}),
         }
 
@@ -85,11 +106,14 @@ class Scored:
     scores: Floats
     #: (d, 2): missing and outside values of each feature.
     tally: NDArray[np.int64]
-    #: Numbers in the batch of the lowest rows, lowest first.
+    #: (n,): by which rows are listed: the scores, far below all others where a value is far outside
+    #: everything and the score is among the rarest.
+    keys: Floats
+    #: Numbers in the batch of the lowest rows, by their keys, lowest first.
     lowest: NDArray[np.int64]
     #: (n, 3): the rank of each row, and two between which it lies.
     ranks: Floats | None
-    #: As `Reasons.of` returns them; empty if no reasons were asked for.
+    #: As `Reasons.top` returns them; empty if no reasons of all rows were asked for.
     top: Top
     #: (n,): names of the columns whose value is outside, joined by commas; null if none is.
     outside: pa.Array
@@ -97,6 +121,41 @@ class Scored:
     detail: Callable[[int], Detail]
     #: The columns that are kept, of all rows.
     kept: list[pa.Array] = field(default_factory=list)
+    #: What the rules of the owner say of the rows.
+    ruled: "Ruled | None" = None
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """Rows that are impossible or known by the rules of their owner."""
+
+    #: (n,): number of the first feature whose value is impossible, or -1.
+    impossible: NDArray[np.int64]
+    #: (n,): whether a row is known: it is not listed.
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rules: Rules, rows: Batch) -> "Ruled":
+        """Ask the rules of rows as they were read."""
+        return cls(rules.impossible(rows), rules.known(rows))
+
+    def keys(self, keys: Floats) -> Floats:
+        """Return the keys by which rows are listed: first what is impossible, never what is known.
+
+        ``keys`` are those without the rules.
+        """
+        found = keys - IMPOSSIBLE_FIRST * (self.impossible >= 0)
+        return np.where(self.known, np.inf, found)
+
+    def flagged(self, outliers: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which rows are outliers: so is what is impossible, and no row that is known."""
+        return (outliers | (self.impossible >= 0)) & ~self.known
+
+    def column(self, names: Sequence[str]) -> pa.Array:
+        """Return words on each row, given the columns' names; null where there are none."""
+        words = texts_column([*(f"{name} is impossible" for name in names), "known"])
+        index = np.where(self.known, len(names), self.impossible)
+        return words.take(as_column(index, index >= 0))
 
 
 @dataclass(frozen=True)
@@ -112,8 +171,10 @@ class RowDetails:
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
-    #: Takes in the values of all rows, where they are to be shown.
-    distributions: Distributions | None = None
+    #: Whether the features with the largest shares are asked for of all rows.
+    every_top: bool = False
+    #: What is known of the counted rows.
+    usual: Usual | None = None
     #: Columns whose values stay beside the scores: features, or others that the rows have.
     keep: Sequence[str] = ()
     #: Whether rows are not judged of whose context few rows were counted.
@@ -137,6 +198,12 @@ class RowDetails:
         """The names of features that are points in time."""
         return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
 
+    @property
+    def columns(self) -> list[str]:
+        """Columns that are read behind the features: those to keep, and those of rules."""
+        rules = [] if self.scorer.rules is None else self.scorer.rules.columns
+        return list(dict.fromkeys([*self.keep, *rules]))
+
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
@@ -146,13 +213,12 @@ class RowDetails:
             def scored(item: Numbered) -> T:
                 return reduce(self._scored(item[1], *self.scorer.scored(item)))
 
-            return self.scorer.mapped(X, scored, n_jobs, self.keep)
+            return self.scorer.mapped(X, scored, n_jobs, self.columns)
 
         def explained(batch: Explained) -> T:
-            top, words = reasons.of(batch, lowest_rows(batch.scores, self.most))
-            return reduce(self._scored(batch.rows, batch.codes, batch.scores, top, words))
+            return reduce(self._scored(batch.rows, batch.codes, batch.scores, batch.shares))
 
-        return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.keep)
+        return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.columns)
 
     def _ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
@@ -161,22 +227,20 @@ class RowDetails:
         return np.column_stack([self.ranks.of(scores), ends])
 
     def _scored(
-        self,
-        rows: Any,
-        codes: Codes,
-        scores: Floats,
-        top: Top | None = None,
-        reasons: Callable[[int], list[Reason] | None] = lambda _: None,
+        self, rows: Any, codes: Codes, scores: Floats, shares: Floats | None = None
     ) -> Scored:
-        if self.distributions is not None:
-            self.distributions.add(codes)
         if self.only_counted and self._contexts is not None:
             scores = np.where(self._contexts.few(codes), np.nan, scores)
+        far, rules = self._far(rows, scores), self.scorer.rules
+        ruled = None if rules is None else Ruled.of(rules, rows)
+        keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
-        lowest = lowest_rows(scores, self.most)
+        lowest = lowest_rows(keys, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
         kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
         kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
+        values = None if shares is None else taken(_features(rows, len(names)), lowest)
+        shares_few = None if shares is None else shares[lowest]
 
         def detail(k: int) -> Detail:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
@@ -185,7 +249,11 @@ class RowDetails:
             return Detail(
                 error,
                 ranks,
-                reasons(k),
+                None if values is None else taken(values, np.array([k])),
+                None if shares_few is None else shares_few[k],
+                None,
+                float(far[lowest[k]]),
+                self._rule_words(ruled, rows, int(lowest[k])),
                 outside_words(one, 0, names),
                 "" if self.reasons is None else self.reasons.crowding(one),
                 "" if self._contexts is None else self._contexts.words(rows, int(lowest[k]), one),
@@ -194,8 +262,49 @@ class RowDetails:
             )
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
-        words = outside_column(codes, names)
-        return Scored(scores, codes.tally, lowest, ranks, top or [], words, detail, kept)
+        top, words = self._top(shares), outside_column(codes, names)
+        return Scored(scores, codes.tally, keys, lowest, ranks, top, words, detail, kept, ruled)
+
+    def _top(self, shares: Floats | None) -> Top:
+        """Return the features with the largest shares of all rows, if they are asked for."""
+        if not self.every_top or self.reasons is None or shares is None:
+            return []
+        return self.reasons.top(shares)
+
+    def _rule_words(self, ruled: "Ruled | None", rows: Any, i: int) -> str:
+        """Return words on an impossible value of row i; empty if there is none."""
+        rules = self.scorer.rules
+        if rules is None or ruled is None or ruled.impossible[i] < 0:
+            return ""
+        j = int(ruled.impossible[i])
+        phrase = describe_cell(self.scorer.plan.schema.features[j], cell(rows, j, i), None)
+        return rules.words(j, phrase.text)
+
+    def _far(self, rows: Any, scores: Floats) -> Floats:
+        """Return how far outside everything a value of each row (n,) is, among the rarest 1%."""
+        far = np.zeros(len(scores))
+        if self.usual is None or self.usual.scores is None:
+            return far
+        rare = np.flatnonzero(scores <= self.usual.rare_below)
+        if len(rare):
+            far[rare] = self.usual.far(self.scorer.plan.schema.features, taken(rows, rare))
+        return far
+
+
+def _features(rows: Batch, n: int) -> Batch:
+    """Return the first n columns of some rows."""
+    return rows if isinstance(rows, np.ndarray) else rows.select(range(n))
+
+
+def explained(details: Sequence[Detail], reasons: Reasons, bar: float | None) -> list[Detail]:
+    """Return details of rows with their reasons: see `Reasons.of`."""
+    rows = [one.row for one in details if one.row is not None]
+    if not rows:
+        return list(details)
+    shares = np.stack([one.shares for one in details if one.shares is not None])
+    numeric = {one.name for one in reasons.features if one.kind == "numeric"}
+    found = reasons.of(joined(rows, numeric), shares, bar)
+    return [replace(one, why=why) for one, why in zip(details, found, strict=True)]
 
 
 def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:

@@ -8,6 +8,10 @@ than its gains add up to. By more, where two features are odd at once, so that c
 helps little: the rest is then divided in proportion to the gains. By less, where either of two
 changes would help: the rest is then taken off all features alike. Either way the shares add up,
 and have the order of the gains.
+
+Of a few rows, `Repairs` asks which usual values in place of their own would make them unusual no
+more (Wachter, Mittelstadt and Russell, *Counterfactual explanations without opening the black box*,
+2018).
 """
 
 import itertools
@@ -16,10 +20,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.data.encoding import Codes
+from hushtable.data.columns import as_column, texts_column
+from hushtable.data.encoding import NOTHING_OUTSIDE, Codes, Outside
 from hushtable.data.readers import Batch
+from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.scores.scorer import Scorer
 
@@ -246,3 +253,128 @@ def rare_below(scorer: Scorer) -> Floats:
         at = np.searchsorted(rows, RARE * rows[-1], side="right")
         limits.append(values[first:last][order][min(at, len(rows) - 1)])
     return np.array(limits)
+
+
+#: Columns that are repaired at most.
+MOST_REPAIRED = 3
+#: Columns of a row that are tried, those with the largest shares.
+_TRIED = 32
+#: A value that is further from the usual than this counts as no further, in standard deviations.
+_FARTHEST = 100.0
+
+
+@dataclass(frozen=True)
+class Repair:
+    """The columns that bring a row back, if they are repaired one after the other.
+
+    Attributes
+    ----------
+    columns : list of int
+        Their numbers, in the order of the repairs: three at most.
+    score : float
+        After all of them.
+    enough : bool
+        Whether the row is then unusual no more.
+    alone : dict of int to float
+        What the score gains by each column that was tried, if it alone is repaired.
+    """
+
+    columns: list[int]
+    score: float
+    enough: bool
+    alone: dict[int, float]
+
+
+class Repairs:
+    """Repairs values of some rows by usual ones, given for each feature of each row.
+
+    None stands for a feature of which nothing usual is known.
+    """
+
+    def __init__(
+        self, scorer: Scorer, rows: Batch, usual: Sequence[Sequence[float | str | None]]
+    ) -> None:
+        self._scorer, schema = scorer, scorer.plan.schema
+        self._codes = scorer.encode((0, rows, None))
+        known = [[one is not None for one in values] for values in usual]
+        columns = [
+            _usual_column(feature, [values[j] for values in usual])
+            for j, feature in enumerate(schema.features)
+        ]
+        self._usual = scorer.encode((0, pa.RecordBatch.from_arrays(columns, schema.names), None))
+        self._derived: dict[int, int] = {}
+        if schema.differences is not None:
+            d = len(schema.of_rows)
+            self._derived = {j: d + k for k, j in enumerate(schema.differences.columns)}
+        #: (n, d): which values can be repaired.
+        self.possible = np.array(known).reshape(len(rows), -1)
+        self.scores = scorer.scoring(self._codes)
+
+    def find(
+        self,
+        i: int,
+        shares: Floats,
+        bar: float,
+        distance: Callable[[int], float],
+        far: Sequence[int] = (),
+    ) -> Repair:
+        """Find the columns to repair until row i scores above ``bar``.
+
+        ``shares`` (d,) say which columns to try. Those that are ``far`` outside everything come
+        first; then, of those that raise the score, the one with the largest product of gain and
+        ``distance`` from the usual.
+        """
+        order = [*far, *np.argsort(-shares, kind="stable").tolist()]
+        tried = [j for j in dict.fromkeys(order) if self.possible[i, j]][:_TRIED]
+        score, columns = float(self.scores[i]), list[int]()
+        alone: dict[int, float] = {}
+        while tried and len(columns) < MOST_REPAIRED and (not columns or score <= bar or far):
+            found = self._repaired(i, [[*columns, j] for j in tried]) - score
+            weights = [g * min(distance(j), _FARTHEST) for j, g in zip(tried, found, strict=True)]
+            if enough := [j for j, g in zip(tried, found, strict=True) if score + g > bar]:
+                weights = [distance(j) if j in enough else -np.inf for j in tried]
+            if far := [j for j in far if j in tried]:
+                weights = [w if j in far else -np.inf for j, w in zip(tried, weights, strict=True)]
+            if not columns:
+                alone = dict(zip(tried, found.tolist(), strict=True))
+            best = int(np.argmax(weights))
+            if weights[best] <= 0.0 and not far:
+                break
+            columns.append(tried.pop(best))
+            score += float(found[best])
+            far = [j for j in far if j in tried]
+        return Repair(columns, score, score > bar, alone)
+
+    def _repaired(self, i: int, choices: list[list[int]]) -> Floats:
+        """Return the score of row i with each choice of columns repaired (n,)."""
+        n, codes, usual = len(choices), self._codes, self._usual.codes[:, i]
+        d = len(codes.tally)
+        found = np.repeat(codes.codes[:, [i]], n, axis=1)
+        for k, columns in enumerate(choices):
+            for j in [*columns, *(self._derived[j] for j in columns if j in self._derived)]:
+                found[j::d, k] = usual[j]
+        outside = _left_outside(codes.outside, i, choices)
+        return self._scorer.scoring(Codes(found, codes.tally, outside))
+
+
+def _usual_column(feature: Feature, values: Sequence[float | str | None]) -> pa.Array:
+    """Return the usual values of a feature, one for each row; any where none is known."""
+    if feature.kind == "numeric":
+        numbers = [np.nan if x is None else float(x) for x in values]
+        return as_column(np.array(numbers, np.float64))
+    return texts_column([feature.categories[0] if x is None else str(x) for x in values])
+
+
+def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:
+    """Return what of row i lies outside of the plan after the repairs of each choice."""
+    here = outside.rows == i
+    if not here.any():
+        return NOTHING_OUTSIDE
+    features, beyond = outside.features[here], outside.beyond[here]
+    kept = [~np.isin(features, columns) for columns in choices]
+    rows = np.concatenate([np.full(int(one.sum()), k) for k, one in enumerate(kept)])
+    return Outside(
+        rows.astype(np.int64),
+        np.concatenate([features[one] for one in kept]),
+        np.concatenate([beyond[one] for one in kept]),
+    )

@@ -7,12 +7,14 @@ from typing import NamedTuple
 from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.options import notes
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError
 from hushtable.files import Content
 from hushtable.plans.draws import Purpose
+from hushtable.scores.rules import Rules, rules_beside
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import Usual
+from hushtable.scores.usual import Usual
 
 
 class OpenedModel(NamedTuple):
@@ -27,7 +29,9 @@ class OpenedModel(NamedTuple):
 
 
 def open_model(path: str | os.PathLike[str]) -> OpenedModel:
-    """Read a detector, or counts that score, without scikit-learn, which takes a second to import.
+    """Read a detector, or counts that score, and the rules of the rows' owner beside it, if any.
+
+    That is without scikit-learn, which takes a second to import.
 
     Parameters
     ----------
@@ -40,6 +44,8 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
 
     Raises
     ------
+    UsageError
+        If the rules beside it do not fit: see `Rules.read`.
     FileError
         If it is not such a file, or one whose counts do not score rows: what they are for.
     OSError
@@ -48,7 +54,13 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
     _check_scores(path, counts)
-    return scoring(content, counts)
+    model = scoring(content, counts)
+    if (beside := rules_beside(path)) is None:
+        return model
+    usual = None if model.usual is None else model.usual.values
+    rules = Rules.read(beside, counts.plan.schema, usual)
+    notes.append(f"Rows are scored by the rules in {beside}.")
+    return model._replace(scorer=model.scorer.by_rules(rules))
 
 
 def scoring(content: Content, counts: Counts) -> OpenedModel:

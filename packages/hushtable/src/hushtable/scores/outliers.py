@@ -4,20 +4,30 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from hushtable.data.readers import Reader, no_rows
+from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.details import Detail, RowDetails, Scored
+from hushtable.scores.details import (
+    FAR_FIRST,
+    IMPOSSIBLE_FIRST,
+    Detail,
+    RowDetails,
+    Scored,
+    explained,
+)
 from hushtable.scores.distributions import Frequencies
-from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, worth_a_word
+from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import DIRECTION_MEANS, USUAL_MEANS, Usual
+from hushtable.scores.typical import DIRECTION_MEANS, USUAL_MEANS, and_words
+from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
 
 
 @dataclass(frozen=True, order=True)
@@ -36,16 +46,25 @@ class LowRow:
         place = {"file": self.file} if self.file else {}
         return {**place, "row": self.row, "score": self.score, **self.detail.facts()}
 
+    @property
+    def key(self) -> float:
+        """By which rows are listed: see `Scored.keys`."""
+        key = self.score - FAR_FIRST * self.detail.far
+        return key - IMPOSSIBLE_FIRST * bool(self.detail.rule)
+
 
 class Lowest:
-    """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row."""
+    """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row.
+
+    Rows with a value far outside everything come before all others: see `Scored.keys`.
+    """
 
     def __init__(self, most: int, file: str = "") -> None:
         self.most, self.file = most, file
         #: Rows that came with `add`, and those of them with the highest score of ``rows``.
         self.n_rows = self._ties = 0
-        #: Of these, rows that were not judged.
-        self.n_unjudged = 0
+        #: Of these, rows that were not judged, and rows that are known by the owner's rules.
+        self.n_unjudged = self.n_known = 0
         #: The lowest first.
         self.rows: list[LowRow] = []
 
@@ -56,17 +75,18 @@ class Lowest:
         self.merge(
             LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(k))
             for k, i in enumerate(batch.lowest.tolist())
-            if batch.scores[i] < bar
+            if batch.keys[i] < bar
         )
         self.n_rows += len(batch.scores)
         self.n_unjudged += int(np.isnan(batch.scores).sum())
+        self.n_known += 0 if batch.ruled is None else int(batch.ruled.known.sum())
         # Below the bar there are fewer rows than ``most``: those that now lie on it were listed.
-        listed = self._ties if self._bar == bar else sum(r.score == self._bar for r in before)
-        self._ties = listed + int((batch.scores == self._bar).sum())
+        listed = self._ties if self._bar == bar else sum(r.key == self._bar for r in before)
+        self._ties = listed + int((batch.keys == self._bar).sum())
 
     @property
     def _bar(self) -> float:
-        return self.rows[-1].score if self.rows and len(self.rows) == self.most else np.inf
+        return self.rows[-1].key if self.rows and len(self.rows) == self.most else np.inf
 
     def as_rare(self, score: float) -> int:
         """Return how many of all rows that came score as low as one of ``rows``, or lower."""
@@ -76,15 +96,25 @@ class Lowest:
 
     def merge(self, rows: Iterable[LowRow]) -> None:
         """Take in rows that were found elsewhere."""
-        self.rows = heapq.nsmallest(self.most, [*self.rows, *rows])
+        self.rows = heapq.nsmallest(
+            self.most, [*self.rows, *rows], key=lambda one: (one.key, one.file, one.row)
+        )
 
 
 #: Where a table says which rows its severities are among.
 AMONG = b"hushtable.severity_among"
 #: The rows that severities are among.
-_ALL_SITES, _COUNTED = "the rows that the ranks count", "the rows that the model counted"
-#: Likewise, where nothing is known of others.
-SCORED = "the rows that were scored here"
+_ALL_SITES = "the rows that the ranks count"
+#: Meanings of columns of a list, for its reader.
+REASON_MEANS = (
+    "The columns that make the row unusual, the strongest first: with usual values in their place, "
+    "the score would rise most."
+)
+REPAIR_MEANS = (
+    "The fewest columns whose usual values would take the row off this list, three at most, and "
+    "the severity that it would have."
+)
+INCIDENT_MEANS = "Rows with the same number have the same strongest reason."
 
 
 @dataclass(frozen=True)
@@ -118,25 +148,42 @@ class Outliers:
     meaning: str
     #: Of the rows that were scored, those that were not judged: see ``only_counted``.
     n_unjudged: int = 0
+    #: Of the rows that were scored, those that are known by the owner's rules.
+    n_known: int = 0
+    #: What values are compared with; None if nothing is known of usual ones.
+    usual: Usual | None = None
+    #: The columns that reasons are of.
+    features: Sequence[Feature] = ()
 
     def severity(self, k: int) -> str:
         """Return a row's severity, rounded down: 100 would say that no row is as rare."""
-        return f"{int(100.0 * self.severities[k] + 1e-6) / 100:.2f}"
+        return rounded_down(self.severities[k])
 
     def reasons(self, row: LowRow) -> list[Reason]:
-        """Return the reasons of a row that are worth a word, with their values."""
-        return worth_a_word(row.detail.reasons or [])
+        """Return the reasons of a row, with their values."""
+        return row.detail.reasons or []
 
     def sentence(self, row: LowRow) -> str:
         """Return a row's reasons in words."""
-        words = [reason.phrase.words for reason in self.reasons(row) if reason.phrase is not None]
+        words = [row.detail.rule] if row.detail.rule else []
+        words += [reason.words for reason in self.reasons(row)]
         words += [said for said in (row.detail.likeness, row.detail.context) if said]
         return "; ".join(words) or "no column stands out"
+
+    def repair(self, row: LowRow) -> str:
+        """Return in words which columns to repair so that a row is not listed, and how far."""
+        return repair_words(row.detail.why, self.usual)
+
+    @cached_property
+    def incidents(self) -> list["Incident"]:
+        """Rows with the same strongest reason, those of the lowest row first."""
+        return find_incidents([self.reasons(row) for row in self.rows])
 
     def notes(self, model: str) -> dict[str, str]:
         """Return by headings what a reader of the rows needs to know; ``model`` is its name."""
         rows = f"{len(self.rows):,} of {self.n_rows:,} rows, the lowest scores first."
         rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
+        rows += f" {known_words(self.n_known)}" if self.n_known else ""
         notes = {
             "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by hushtable, with the model {model}.",
             "Rows": f"{rows} Rows are numbered from 0.",
@@ -148,17 +195,24 @@ class Outliers:
             "outside": "Columns whose value lies beyond the ranges or categories of the model.",
         }
         if self.explained:
-            notes["reason"] = "The columns that lower the score most, the strongest first."
-            notes |= {"usual": USUAL_MEANS, "direction": DIRECTION_MEANS}
+            notes |= {"reason": REASON_MEANS, "usual": self._usual_means}
+            notes |= {"direction": DIRECTION_MEANS, "repair": REPAIR_MEANS}
+            notes["incident"] = INCIDENT_MEANS
         stays = "This describes rows and holds their values: keep it where the rows are."
         return notes | {"Keep it": stays}
+
+    @property
+    def _usual_means(self) -> str:
+        if self.usual is None:
+            return "The model's range: nothing is known of usual values."
+        return USUAL_MEANS.format(self.usual.among)
 
     def table(self) -> pa.Table:
         """Return a table with a line for each row.
 
         Columns: rank, file (if there are several), row, those kept, severity, score, error,
         outside, and if the model gives reasons, for each of three the column, its value, what is
-        usual and the direction, and all in words.
+        usual and the direction, all in words, the repair, and the number of the incident.
         """
         columns: dict[str, Any] = {"rank": pa.array(range(1, len(self.rows) + 1), pa.int64())}
         if any(row.file for row in self.rows):
@@ -182,13 +236,84 @@ class Outliers:
             for name, values in zip(names, zip(*found, strict=True), strict=True):
                 columns[name] = pa.array(values, pa.string())
         columns["words"] = pa.array([self.sentence(row) for row in self.rows], pa.string())
+        columns["repair"] = pa.array([self.repair(row) or None for row in self.rows], pa.string())
+        number = {k: n for n, one in enumerate(self.incidents, 1) for k in one.rows}
+        numbers = [number.get(k) for k in range(len(self.rows))]
+        columns["incident"] = pa.array(numbers, pa.int64())
         return columns
+
+
+def repair_words(why: RowReasons | None, usual: Usual | None) -> str:
+    """Say which columns to repair so that a row is not listed, and the severity it would have."""
+    if why is None or not why.repaired:
+        return ""
+    at = ""
+    if usual is not None and usual.scores is not None:
+        share = float(usual.as_rare(np.array([why.score]))[0])
+        at = f": severity {rounded_down(100.0 * (1.0 - share))}"
+    usual_names = f"{'a ' if len(why.repaired) == 1 else ''}usual {and_words(why.repaired)}"
+    return f"{'not' if why.enough else 'still'} listed with {usual_names}{at}"
+
+
+def rounded_down(severity: float) -> str:
+    """Return a severity in words: 100 would say that no row is as rare."""
+    return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
+
+
+def explained_rows(rows: Sequence[LowRow], n: int, reasons: Reasons | None) -> list[LowRow]:
+    """Return the n lowest of some rows with their reasons; the next one ends the list."""
+    listed, bar = list(rows[:n]), rows[n].score if len(rows) > n else None
+    if reasons is None:
+        return listed
+    details = explained([row.detail for row in listed], reasons, bar)
+    return [replace(row, detail=detail) for row, detail in zip(listed, details, strict=True)]
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Listed rows with the same strongest reason.
+
+    Attributes
+    ----------
+    rows : list of int
+        Their places in the list, from 0; the first represents them.
+    words : str
+        The reasons that all of them share.
+    """
+
+    rows: list[int]
+    words: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return the incident for machines."""
+        return {"ranks": [k + 1 for k in self.rows], "words": self.words}
+
+
+def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
+    """Return the groups of rows, by their reasons, that have the same strongest one."""
+    groups: dict[str, list[int]] = {}
+    for k, own in enumerate(reasons):
+        if own and own[0].kind:
+            groups.setdefault(own[0].kind, []).append(k)
+    found = []
+    for rows in groups.values():
+        kinds = [[reason.kind for reason in reasons[k]] for k in rows]
+        shared = [kind for kind in kinds[0] if all(kind in own for own in kinds)]
+        if len(rows) > 1:
+            found.append(Incident(rows, ", ".join(shared)))
+    return found
 
 
 def unjudged_words(n_rows: int) -> str:
     """Say how many rows were not judged, and why."""
     rows = "1 row was" if n_rows == 1 else f"{n_rows:,} rows were"
     return f"{rows} not judged: fewer than {FEW_OF_CONTEXT:.0f} rows of their context were counted."
+
+
+def known_words(n_rows: int) -> str:
+    """Say how many rows were left out since they are known."""
+    rows = "1 row is" if n_rows == 1 else f"{n_rows:,} rows are"
+    return f"{rows} known by your rules, and not listed."
 
 
 def _joined(values: list[pa.Array]) -> pa.Array:
@@ -210,12 +335,10 @@ def outside(row: LowRow) -> str:
     return ", ".join(getattr(row.detail, "outside", None) or ())
 
 
-def reasons_of(
-    scorer: Scorer, usual: Usual | None, frequencies: Frequencies | None = None
-) -> Reasons | None:
+def reasons_of(scorer: Scorer, usual: Usual | None) -> Reasons | None:
     """Return what finds reasons; None of a detector whose tables mix features."""
     with contextlib.suppress(UsageError):
-        return Reasons(scorer, frequencies=frequencies, usual=usual)
+        return Reasons(scorer, usual=usual)
     return None
 
 
@@ -239,13 +362,23 @@ class Search:
         only_counted: bool = False,
     ) -> None:
         check_number(n)
-        self._reasons = reasons or reasons_of(scorer, usual, frequencies)
+        self._reasons = reasons or reasons_of(scorer, usual)
         errors = scorer.plan.family.n_tables > 1
         self._details = RowDetails(
-            scorer, n, errors=errors, reasons=self._reasons, keep=keep, only_counted=only_counted
+            scorer,
+            n + 1,  # the first row behind the list says when one of it would leave
+            errors=errors,
+            reasons=self._reasons,
+            # Lists of detectors that give no reasons follow their papers' scores alone.
+            usual=None if self._reasons is None else usual,
+            keep=keep,
+            only_counted=only_counted,
         )
-        self._usual, self._ranks, self._keep = usual, ranks, tuple(keep)
-        self._lowest = Lowest(n)
+        self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
+        self._frequencies, self._lowest = frequencies, Lowest(n + 1)
+        #: Of rows of whose like the model knows nothing: what is usual among these themselves.
+        unknown = self._reasons is not None and usual is None
+        self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
 
     def add(
         self,
@@ -261,6 +394,8 @@ class Search:
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
+        if self._sample is not None:
+            reader = self._sample.of(reader)
         for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
             see(batch)
             lowest.add(batch, start)
@@ -275,19 +410,37 @@ class Search:
                 f"no row is left to list: {unjudged_words(lowest.n_unjudged)} Leave only_counted "
                 "(--only-counted) out"
             )
-        scores = np.array([row.score for row in lowest.rows])
+        rows, usual = self._explained(lowest.rows)
+        scores = np.array([row.score for row in rows])
         if self._ranks is not None:
             among, shares = _ALL_SITES, self._ranks.of(scores)
         elif self._usual is not None and self._usual.scores is not None:
-            among, shares = _COUNTED, self._usual.as_rare(scores)
+            among, shares = COUNTED, self._usual.as_rare(scores)
         else:
-            as_rare = [lowest.as_rare(row.score) for row in lowest.rows]
+            as_rare = [lowest.as_rare(row.score) for row in rows]
             among, shares = SCORED, np.array(as_rare) / lowest.n_rows
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
         scorer, explained = self._details.scorer, self._reasons is not None
         meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
-        seen = lowest.n_rows, meaning, lowest.n_unjudged
-        return Outliers(lowest.rows, severities, among, self._keep, explained, *seen)
+        seen = lowest.n_rows, meaning, lowest.n_unjudged, lowest.n_known
+        features = scorer.plan.schema.of_rows.features
+        return Outliers(rows, severities, among, self._keep, explained, *seen, usual, features)
+
+    def _explained(self, rows: list[LowRow]) -> tuple[list[LowRow], Usual | None]:
+        """Return the rows to list with their reasons, and what is usual beside their values."""
+        if self._reasons is None:
+            return list(rows[: self._n]), None
+        usual, plan = self._usual, self._details.scorer.plan
+        if self._sample is not None:
+            usual = self._sample.usual(plan.schema, plan.context)
+        if self._frequencies is not None:
+            usual = self._frequencies.beside(usual)
+        return explained_rows(rows, self._n, self._reasons.beside(usual)), usual
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that the rows need behind the features."""
+        return self._details.columns
 
     @property
     def n_rows(self) -> int:

@@ -1,37 +1,37 @@
 """Reasons why rows score low: the features with the largest shares, in words."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
-from hushtable.data.readers import Batch, taken
+from hushtable.data.readers import Batch
 from hushtable.data.relations import Relations, numbers_of
-from hushtable.data.schema import value_words
+from hushtable.data.schema import Feature, number_words
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
-from hushtable.scores.distributions import Frequencies
-from hushtable.scores.explain import Explained, Explainer
+from hushtable.scores.explain import Explainer, Repairs
+from hushtable.scores.pairs import PairCounts, RarePair
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import (
-    Usual,
+    BEYOND,
     UsualValues,
     ValuePhrase,
     cell,
     describe_cell,
-    describe_value,
     describe_within,
     number_text,
     plain_type,
     read_value,
     with_name,
 )
+from hushtable.scores.usual import Usual
 
 #: Below how many times as much, and how to say it.
 _WORDS = (
@@ -121,8 +121,11 @@ class ContextRows:
 
 #: Features named for each row.
 TOP = 3
-#: Share of a row's strongest reason from which another is put into words.
+#: Part of the strongest reason's gain from which another is put into words.
 WORTH_A_WORD = 0.1
+#: Times rarer than expected that two values, each usual by itself, have to be together, to be named
+#: as a pair; and where calm matters.
+RARER, CALM = 4.0, 8.0
 
 #: For each rank, the feature (n,) of each row that has it, and its share (n,), in bits.
 Top = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
@@ -133,33 +136,81 @@ class Reason:
     """A feature that makes a row's score low."""
 
     feature: str
-    #: Of what the score falls short by: in bits, above zero.
+    #: What the score gains if this value alone is a usual one; where nothing is known of usual
+    #: values, what it falls short by. In bits, 0 or more.
     share: float
-    #: The feature with its value; the name alone where values are kept out.
-    words: str
-    #: The value, as a number (a date in seconds) or a text; None if it is missing, or kept out.
-    value: float | str | None = None
     #: The value beside what is usual; None where values are kept out.
     phrase: ValuePhrase | None = None
-    #: The type of the column that the value is from.
-    kind: pa.DataType | None = None
+    #: Of a pair that is rarer than expected: the column that the value is rare with.
+    partner: str = ""
+    #: The value, as a number (a date in seconds) or a text; None if it is missing, or kept out.
+    value: float | str | None = None
+    #: The partner's value, likewise.
+    partner_value: float | str | None = None
+    #: The context that the value is compared within, by itself and with the name of its column,
+    #: such as ``"ward gyn"``; empty if it is compared with all rows.
+    context: str = ""
+    within: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The words that rows with alike reasons have in common; empty where nothing stands out."""
+        phrase = self.phrase
+        within = f" for {self.within}" if self.within else ""
+        if self.partner:
+            return f"{self.feature} with {self.partner}"
+        if phrase is None or not phrase.stands_out:
+            return ""
+        numbers = phrase.direction in ("high", "low", "missing", "beyond")
+        return f"{self.feature} {phrase.direction if numbers else phrase.text}{within}"
+
+    @property
+    def words(self) -> str:
+        """The value beside what is usual; the name alone where values are kept out."""
+        if self.phrase is not None:
+            return self.phrase.words
+        return f"{self.feature} with {self.partner}" if self.partner else self.feature
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are named."""
+        return [self.feature, *([self.partner] if self.partner else [])]
 
     def facts(self) -> dict[str, Any]:
         """Return the reason for machines."""
-        return {"feature": self.feature, "share": self.share, "words": self.words}
+        partner = {"with": self.partner} if self.partner else {}
+        return {"feature": self.feature, **partner, "share": self.share, "words": self.words}
 
 
-def worth_a_word(reasons: list[Reason]) -> list[Reason]:
-    """Return the reasons that are worth a word beside the strongest, which is the first.
+@dataclass(frozen=True)
+class RowReasons:
+    """Why a row has its score.
 
-    A value that most rows have is none by itself, and a missing one only where few are missing.
+    Attributes
+    ----------
+    reasons : list of Reason
+        The strongest first: three at most.
+    repaired : list of str
+        The fewest columns whose usual values would make the row unusual no more, three at most;
+        empty if nothing is known of usual values.
+    score : float
+        The score that the row would have then.
+    enough : bool
+        Whether it would be unusual no more.
     """
-    return [
-        r
-        for r in reasons
-        if r.share >= WORTH_A_WORD * reasons[0].share
-        and not (r.phrase is not None and r.phrase.common)
-    ]
+
+    reasons: list[Reason] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+    score: float = 0.0
+    enough: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        """Return the reasons for machines."""
+        facts: dict[str, Any] = {"reasons": [reason.facts() for reason in self.reasons]}
+        if self.repaired:
+            repaired = {"columns": self.repaired, "score": self.score, "enough": self.enough}
+            facts["repaired"] = repaired
+        return facts
 
 
 #: Standard deviations of a residual beyond which its value is high or low beside the other columns.
@@ -184,13 +235,47 @@ class RowPhrases:
             return self._beside_others(self._relations, rows, i, j)
         if (phrase := self._beside_predicted(rows, i, j)) is not None:
             return phrase
-        usual = self._usual_of(j)
-        if self._usual is not None and self._context is not None and j != self._context:
-            column = self._features[self._context]
-            context = str(read_value(column, cell(rows, self._context, i)))
-            if (within := self._usual.within.get(context)) is not None:
-                return describe_within(feature, one, within[j], f"{column.name} {context}", usual)
+        usual, context = self._usual_of(j), self.context(rows, i)
+        if self._usual is not None and context and j != self._context:
+            within = self._usual.within[context][j]
+            return describe_within(feature, one, within, self.named(context), usual)
         return describe_cell(feature, one, usual)
+
+    def context(self, rows: Batch, i: int) -> str:
+        """Return the context of row i whose usual values are known; empty if there is none."""
+        if self._usual is None or self._context is None:
+            return ""
+        column = self._features[self._context]
+        context = str(read_value(column, cell(rows, self._context, i)))
+        return context if context in self._usual.within else ""
+
+    def named(self, context: str) -> str:
+        """Return a context with the name of its column."""
+        place = self._context
+        return f"{self._features[place].name} {context}" if place is not None and context else ""
+
+    def far(self, rows: Batch, i: int, j: int) -> bool:
+        """Whether the value of column j in row i is far outside everything."""
+        usual = self._usual_of(j)
+        if usual is None or usual.far is None:
+            return False
+        return usual.is_far(read_value(self._features[j], cell(rows, j, i)))
+
+    def usual_values(self, rows: Batch, i: int) -> list[float | str | None]:
+        """Return the usual value of each feature in place of that of row i.
+
+        It is what the context or the other columns predict, or the usual value of the row's
+        context, or of all rows; None where it is not known.
+        """
+        assert self._usual is not None
+        context, row = self.context(rows, i), rows[i : i + 1]
+        known = self._usual.within[context] if context else self._usual.values
+        values = [None if one is None else one.typical for one in known]
+        if self._differences is not None:
+            predicted = self._differences.predicted(row, self._columns).tolist()
+            for j, value in zip(self._differences.columns, predicted, strict=True):
+                values[j] = value
+        return values
 
     def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
         """Return the value of column j in words, beside the one that the other columns predict."""
@@ -226,32 +311,125 @@ class RowPhrases:
         expected = number_text(predicted, feature, plain_type(one), 3)
         words = f"{with_name(feature, phrase.text)}, where by {by} it would be {expected}"
         direction = ("high" if far > 0.0 else "low") if abs(far) > _FAR else ""
-        return replace(phrase, words=words, usual=expected, direction=direction, compared=True)
+        return replace(
+            phrase,
+            words=words,
+            usual=expected,
+            direction=direction,
+            compared=True,
+            distance=abs(far),
+        )
 
     def _usual_of(self, j: int) -> UsualValues | None:
         return None if self._usual is None else self._usual.values[j]
 
 
+class _Row:
+    """One of some rows, with its values in words."""
+
+    def __init__(self, rows: Batch, i: int, phrases: RowPhrases, pairs: "RowPairs | None") -> None:
+        self._rows, self.i, self._phrases, self._pairs = rows, i, phrases, pairs
+        self._known = dict[int, ValuePhrase]()
+
+    def phrase(self, j: int) -> ValuePhrase:
+        """Return the value of column j in words."""
+        if j not in self._known:
+            self._known[j] = self._phrases.of(self._rows, self.i, j)
+        return self._known[j]
+
+    def far(self, j: int) -> bool:
+        """Whether the value of column j is far outside everything."""
+        return self._phrases.far(self._rows, self.i, j)
+
+    def distance(self, j: int) -> float:
+        """Return how far the value of column j is from the usual; 0 if most rows have it."""
+        phrase = self.phrase(j)
+        return 0.0 if phrase.common else phrase.distance
+
+    def pair(self, j: int, rarer: float) -> RarePair | None:
+        """Return the column with which a value, usual by itself, is rarest.
+
+        None if that is not more than ``rarer`` times rarer than expected.
+        """
+        if self._pairs is None or not self.phrase(j).alone:
+            return None
+        times = self._pairs.rarer(self.i, j)
+        found = [k for k in np.flatnonzero(times > rarer).tolist() if self.phrase(k).alone]
+        best = max(found, key=lambda k: times[k], default=None)
+        return None if best is None else RarePair(j, best, float(times[best]))
+
+    def reason(
+        self,
+        j: int,
+        share: float,
+        features: Sequence[Feature],
+        values: bool,
+        pair: RarePair | None = None,
+    ) -> Reason:
+        """Return the value of column j as a reason, with its partner if there is one."""
+        partner = "" if pair is None else features[pair.partner].name
+        if not values:
+            return Reason(features[j].name, share, None, partner)
+        phrase = self.phrase(j)
+        if pair is not None and self._pairs is not None:
+            phrase = self._pairs.phrase(self.i, pair, phrase, self.phrase(pair.partner))
+        beside = None if pair is None else self._value(features, pair.partner)
+        context = self._phrases.context(self._rows, self.i)
+        within = self._phrases.named(context)
+        value = self._value(features, j)
+        return Reason(features[j].name, share, phrase, partner, value, beside, context, within)
+
+    def _value(self, features: Sequence[Feature], j: int) -> float | str | None:
+        return read_value(features[j], cell(self._rows, j, self.i))
+
+
+class RowPairs:
+    """Pairs of values of some rows, and how much rarer they are than expected."""
+
+    def __init__(self, features: Sequence[Feature], pairs: PairCounts, rows: Batch) -> None:
+        self._features, self._pairs, self._rows = features, pairs, rows
+        self._places = pairs.place(features, rows)
+        self._rarity = dict[int, NDArray[np.float64]]()
+
+    def rarer(self, i: int, j: int) -> NDArray[np.float64]:
+        """Return how many times rarer than expected column j of row i is with each column (c,)."""
+        if j >= self._places.shape[1]:
+            return np.ones(0)
+        if i not in self._rarity:
+            self._rarity[i] = self._pairs.rarity(self._places[i])
+        times: NDArray[np.float64] = self._rarity[i][j]
+        return times
+
+    def phrase(
+        self, i: int, pair: RarePair, value: ValuePhrase, partner: ValuePhrase
+    ) -> ValuePhrase:
+        """Put a pair in words."""
+        one, other = (self._features[j] for j in (pair.column, pair.partner))
+        rows = self._pairs.given(pair.column, pair.partner, int(self._places[i, pair.partner]))
+        kind = plain_type(cell(self._rows, pair.column, i))
+        own = read_value(one, cell(self._rows, pair.column, i))
+        usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
+        such = f"such a {other.name}" if other.kind == "numeric" else partner.named(other)
+        words = (
+            f"{value.named(one)} with {partner.named(other)}: each usual, together "
+            f"{number_words(pair.times, 2)} times rarer than expected; usually {usual} for {such}"
+        )
+        return replace(
+            value, usual=usual, direction=f"with {partner.named(other)}", words=words, share=None
+        )
+
+
 class Reasons:
     """Finds the features that lower the scores of rows, and puts them in words.
 
-    With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie,
-    ``usual`` what they lie beside.
+    With ``values``, the words hold the rows' values; ``usual`` is what they lie beside.
     Raises `UsageError` if the model's tables do not keep features apart.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        *,
-        values: bool = True,
-        frequencies: Frequencies | None = None,
-        usual: Usual | None = None,
-    ) -> None:
-        self.explainer = Explainer(scorer)
+    def __init__(self, scorer: Scorer, *, values: bool = True, usual: Usual | None = None) -> None:
+        self.explainer, self._scorer = Explainer(scorer), scorer
         self.features = scorer.plan.schema.of_rows.features
-        self._values, self._frequencies = values, frequencies
-        self._phrases = RowPhrases(scorer.plan, usual)
+        self._values, self.usual = values, usual
         self._crowding = None if scorer.row_noise > 0.0 else Crowding(scorer)
 
     @property
@@ -259,44 +437,108 @@ class Reasons:
         """Features named for each row."""
         return min(TOP, len(self.features))
 
-    def of(
-        self, batch: Explained, few: NDArray[np.int64]
-    ) -> tuple[Top, Callable[[int], list[Reason]]]:
-        """Return the largest shares of a batch, and a function to the reasons of a few rows.
-
-        It takes a place in ``few``. The batch's shares are overwritten.
-        """
-        rows, left, top = taken(batch.rows, few), batch.shares, []
+    def top(self, shares: NDArray[np.float64]) -> Top:
+        """Return the features with the largest shares (n, d) of each row."""
+        left, top = shares.copy(), []
         every = np.arange(len(left))
         for _ in range(self.n_top):
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
-
-        def reasons(k: int) -> list[Reason]:
-            return [
-                self._reason(int(best[few[k]]), float(share[few[k]]), rows, k)
-                for best, share in top
-                if share[few[k]] > 0.0
-            ]
-
-        return top, reasons
+        return top
 
     def crowding(self, row: Codes) -> str:
         """Return how many similar rows a typical row has; empty for counts with noise."""
         return "" if self._crowding is None else crowding_words(self._crowding.bits(row))
 
-    def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
-        feature = self.features[j]
-        if not self._values:
-            return Reason(feature.name, share, feature.name)
-        one = cell(rows, j, i)
-        value = read_value(feature, one)
-        exact = one[0].as_py() if feature.kind == "numeric" and value is not None else value
-        words = f"{feature.name} {'is ' if value is None else ''}{value_words(feature, exact)}"
-        phrase = self._phrases.of(rows, i, j)
-        # Of the merged rows, the words describe more rows.
-        if self._frequencies is not None:
-            words += self._frequencies.words(j, value)
-            phrase = describe_value(feature, value, plain_type(one), self._frequencies.usual[j])
-        return Reason(feature.name, share, words, value, phrase, plain_type(one))
+    def beside(self, usual: Usual | None) -> "Reasons":
+        """Return the same for values beside what is usual among other rows."""
+        other = copy(self)
+        other.usual = usual
+        return other
+
+    def of(
+        self, rows: Batch, shares: NDArray[np.float64], bar: float | None = None
+    ) -> list[RowReasons]:
+        """Return the reasons of some rows, which have these shares (n, d).
+
+        A row is unusual no more if its score rises above ``bar``: that of the first row behind a
+        list, or else the highest score of the rarest 1% of the counted rows.
+        """
+        plan = self._scorer.plan
+        phrases = RowPhrases(plan, self.usual)
+        if self.usual is None:
+            every = [_Row(rows, i, phrases, None) for i in range(len(rows))]
+            return [self._by_share(*one) for one in zip(every, shares, strict=True)]
+        if bar is None:
+            known = self.usual.scores is not None
+            bar = self.usual.rare_below if known else self.explainer.typical
+        repairs = Repairs(
+            self._scorer, rows, [phrases.usual_values(rows, i) for i in range(len(rows))]
+        )
+        pairs = None
+        if self.usual.pairs is not None and plan.schema.relations is None:
+            pairs = RowPairs(self.features, self.usual.pairs, rows)
+        return [
+            self._by_repair(_Row(rows, i, phrases, pairs), repairs, one, bar)
+            for i, one in enumerate(shares)
+        ]
+
+    def _by_share(self, row: _Row, shares: NDArray[np.float64]) -> RowReasons:
+        """Return the features with the largest shares: nothing is known of usual values."""
+        order = np.argsort(-shares, kind="stable")[: self.n_top].tolist()
+        least = max(0.0, WORTH_A_WORD * shares[order[0]])
+        gains = {
+            j: float(shares[j])
+            for j in order
+            if shares[j] > 0.0 and shares[j] >= least and not row.phrase(j).common
+        }
+        # By chance, many rows that are not unusual have a rare pair somewhere.
+        return RowReasons(self._named(row, gains, 1))
+
+    def _by_repair(
+        self, row: _Row, repairs: Repairs, shares: NDArray[np.float64], bar: float
+    ) -> RowReasons:
+        """Return the features that repair the row, and then those that would help alone.
+
+        Those with the largest shares of a row that is not unusual.
+        """
+        far = [j for j in range(len(self.features)) if row.far(j)]
+        if repairs.scores[row.i] > bar and not far:
+            return self._by_share(row, shares)
+        found = repairs.find(row.i, shares, bar, row.distance, far)
+        gains = {j: max(found.alone[j], 0.0) for j in found.columns}
+        weights = {j: gain * row.distance(j) for j, gain in found.alone.items() if j not in gains}
+        least = WORTH_A_WORD * max(gains.values(), default=0.0)
+        for j in sorted(weights, key=lambda j: -weights[j]):
+            phrase, gain = row.phrase(j), found.alone[j]
+            if phrase.stands_out and (gain > least or phrase.direction == BEYOND):
+                gains[j] = max(gain, 0.0)
+        if not (reasons := self._named(row, gains)):
+            reasons = self._together(row, found.alone) or self._by_share(row, shares).reasons
+        repaired = [self.features[j].name for j in found.columns]
+        return RowReasons(reasons, repaired, found.score, found.enough)
+
+    def _together(self, row: _Row, gains: dict[int, float]) -> list[Reason]:
+        """Return the rarest pair of the features that gain most, where none stands out."""
+        most = [j for j in sorted(gains, key=lambda j: -gains[j])[: self.n_top] if gains[j] > 0.0]
+        pairs = [pair for j in most if (pair := row.pair(j, 1.0)) is not None]
+        if not pairs:
+            return []
+        pair = max(pairs, key=lambda one: one.times)
+        return [row.reason(pair.column, gains[pair.column], self.features, self._values, pair)]
+
+    def _named(self, row: _Row, gains: dict[int, float], paired: int = TOP) -> list[Reason]:
+        """Return reasons for the features that gain most, each column named once.
+
+        Behind the first ``paired`` of them, pairs have to be rarer.
+        """
+        reasons, named = list[Reason](), set[str]()
+        for j, gain in gains.items():
+            if len(reasons) < self.n_top and self.features[j].name not in named:
+                pair = row.pair(j, RARER if len(reasons) < paired else CALM)
+                reason = row.reason(j, gain, self.features, self._values, pair)
+                if not reasons or reason.partner or row.phrase(j).stands_out:
+                    reasons.append(reason)
+                    named |= {*reason.columns}
+        return reasons

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
-from hushtable.data.readers import Batch, Reader, no_rows, taken
+from hushtable.data.readers import Batch, Reader, joined, no_rows, taken
+from hushtable.data.schema import Feature
 from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.details import Detail, RowDetails, lowest_rows
-from hushtable.scores.reasons import Reasons, RowPhrases, worth_a_word
+from hushtable.scores.details import Detail, RowDetails, explained, lowest_rows
+from hushtable.scores.reasons import Reasons, RowPhrases
+from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import Usual, ValuePhrase
+from hushtable.scores.typical import ValuePhrase
+from hushtable.scores.usual import Usual
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,7 +41,9 @@ class Candidates:
     rows : ndarray or pyarrow.RecordBatch
         The features, and the columns to keep.
     codes : Codes
-        The features, encoded.
+        The features, encoded as they are scored: by the rules of the rows' owner.
+    plain : Codes
+        The features, encoded as they are.
     n_rows : int
         All rows that were read.
     """
@@ -46,7 +51,16 @@ class Candidates:
     numbers: Ints
     rows: Batch
     codes: Codes
+    plain: Codes
     n_rows: int
+
+    @classmethod
+    def of(cls, scorer: Scorer, numbers: Ints, rows: Batch, n_rows: int) -> "Candidates":
+        """Encode some rows, of all that were read."""
+        codes = plain = scorer.encode((0, rows, None))
+        if scorer.rules is not None:
+            plain = scorer.by_rules(None).encode((0, rows, None))
+        return cls(numbers, rows, codes, plain, n_rows)
 
     def row(self, k: int) -> Batch:
         """Return the k-th row alone."""
@@ -54,7 +68,7 @@ class Candidates:
 
     def check(self, k: int) -> str:
         """Return what stands for the k-th row's values under the plan: another row has another."""
-        values = self.codes.codes[: len(self.codes.tally), k]
+        values = self.plain.codes[: len(self.plain.tally), k]
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
     def place(self, number: int) -> int | None:
@@ -68,7 +82,8 @@ def lowest_candidates(
 ) -> Candidates | None:
     """Keep the rows with the lowest scores in one pass, lowest first; None if there are no rows.
 
-    Memory stays flat: two times ``most`` rows are held at most, besides the batches under way.
+    Rows that are known by the owner's rules are left out. Memory stays flat: two times ``most``
+    rows are held at most, besides the batches under way.
     """
     found: list[tuple[Ints, Floats, Batch]] = []
     held, n_rows, bar = 0, 0, np.inf
@@ -78,6 +93,8 @@ def lowest_candidates(
         scores = scorer.scored(item)[1]
         some = lowest_rows(scores, most)
         some = some[scores[some] < bar]
+        if scorer.rules is not None:
+            some = some[~scorer.rules.known(taken(rows, some))]
         return len(scores), start + some, scores[some], taken(rows, some)
 
     for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
@@ -85,19 +102,26 @@ def lowest_candidates(
         found.append((numbers, scores, rows))
         held += len(numbers)
         if held > 2 * most:
-            found = [_lowest(found, most)]
+            found = [_lowest(found, most, scorer)]
             held, bar = most, float(found[0][1][-1])
     if not n_rows:
         return None
-    numbers, _, rows = _lowest(found, most)
-    return Candidates(numbers, rows, scorer.encode((0, rows, None)), n_rows)
+    numbers, _, rows = _lowest(found, most, scorer)
+    return Candidates.of(scorer, numbers, rows, n_rows)
 
 
-def _lowest(found: list[tuple[Ints, Floats, Batch]], most: int) -> tuple[Ints, Floats, Batch]:
+def _lowest(
+    found: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
+) -> tuple[Ints, Floats, Batch]:
     """Return the lowest of rows that came in order; of equal scores, the earlier."""
     numbers, scores = (np.concatenate([one[k] for one in found]) for k in (0, 1))
     order = np.lexsort((numbers, scores))[:most]
-    return numbers[order], scores[order], taken(joined([one[2] for one in found]), order)
+    rows = joined([one[2] for one in found], _numeric(scorer))
+    return numbers[order], scores[order], taken(rows, order)
+
+
+def _numeric(scorer: Scorer) -> set[str]:
+    return {one.name for one in scorer.plan.schema.features if one.kind == "numeric"}
 
 
 def named_candidates(
@@ -113,31 +137,11 @@ def named_candidates(
             found.append(taken(batch, here - start))
             at.append(here)
         start += len(batch)
-    rows: Batch = joined(found) if found else np.empty((0, len(scorer.plan.schema)))
+    rows: Batch = (
+        joined(found, _numeric(scorer)) if found else np.empty((0, len(scorer.plan.schema)))
+    )
     picked = np.concatenate(at) if at else wanted[:0]
-    return Candidates(picked, rows, scorer.encode((0, rows, None)), start)
-
-
-def joined(batches: Sequence[Any]) -> Batch:
-    """Return batches of the same columns as one; where types differ, as the wider one, or texts."""
-    if len(batches) == 1:
-        return batches[0]
-    if isinstance(batches[0], np.ndarray):
-        return np.concatenate(batches)
-    names = batches[0].schema.names
-    columns = [_column([batch.column(j) for batch in batches]) for j in range(len(names))]
-    return pa.RecordBatch.from_arrays(columns, names)
-
-
-def _column(parts: list[Any]) -> Any:
-    """Return parts of a column as one array."""
-    parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
-    kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
-    if len(kinds) > 1:
-        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
-        kinds = {pa.float64() if numbers else pa.string()}
-    kind = kinds.pop() if kinds else pa.null()
-    return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
+    return Candidates.of(scorer, picked, rows, start)
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,10 @@ class ReviewRow(Displayed):
         Reasons, columns outside the plan, and what verdicts moved the score by.
     check : str
         Stands for the row's values under the plan.
+    usual : Usual or None
+        What the values are compared with.
+    features : tuple of Feature
+        The columns that reasons are of.
     """
 
     row: int
@@ -167,12 +175,14 @@ class ReviewRow(Displayed):
     kept: dict[str, str]
     detail: Detail = field(repr=False)
     check: str = field(repr=False)
+    usual: Usual | None = field(default=None, repr=False)
+    features: tuple[Feature, ...] = field(default=(), repr=False)
 
     @property
     def words(self) -> str:
         """Why the row scores low, in a sentence without its full stop."""
-        reasons = worth_a_word(self.detail.reasons or [])
-        found = [one.phrase.words for one in reasons if one.phrase is not None]
+        found = [self.detail.rule] if self.detail.rule else []
+        found += [one.words for one in self.detail.reasons or []]
         found += [self.detail.likeness] if self.detail.likeness else []
         return "; ".join(found) or "no column stands out"
 
@@ -188,11 +198,11 @@ class ReviewRows:
 
     def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
         self._schema, self._keep = scorer.plan.schema, tuple(keep)
-        names = self._schema.names
-        self._behind = tuple(name for name in keep if name not in names)
         self._in_words = RowPhrases(scorer.plan, usual)
-        reasons = Reasons(scorer, usual=usual)
-        self._details = RowDetails(scorer, 1, reasons=reasons, keep=self._keep)
+        self._reasons = Reasons(scorer, usual=usual)
+        self._details = RowDetails(scorer, 1, reasons=self._reasons, keep=self._keep)
+        names = self._schema.names
+        self._behind = tuple(name for name in self._details.columns if name not in names)
 
     def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
         """Show the k-th of some rows, which have these scores (n,)."""
@@ -207,6 +217,7 @@ class ReviewRows:
             differences=self._schema.differences,
         )
         (detail,) = self._details.batches(reader, lambda batch: batch.detail(0))
+        (detail,) = explained([detail], self._reasons, None)
         share = np.count_nonzero(scores <= scores[k]) / found.n_rows
         return ReviewRow(
             int(found.numbers[k]),
@@ -216,6 +227,8 @@ class ReviewRows:
             dict(zip(self._keep, map(_text, detail.kept), strict=True)),
             detail,
             found.check(k),
+            self._reasons.usual,
+            self._schema.of_rows.features,
         )
 
     def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
@@ -224,7 +237,7 @@ class ReviewRows:
             feature.name: self._in_words.of(row, 0, j)
             for j, feature in enumerate(self._schema.of_rows.features)
         }
-        first = [one.feature for one in worth_a_word(detail.reasons or [])]
+        first = [name for one in detail.reasons or [] for name in one.columns]
         return {name: values[name] for name in (*first, *values)}
 
 
@@ -330,11 +343,18 @@ class Review:
 
     # --- rows to look at ----------------------------------------------------------------------
 
+    def use(self, rules: Rules) -> None:
+        """Score all rows by these rules of their owner."""
+        self.scorer = self.scorer.by_rules(rules)
+        self.rescan()
+
     def rescan(self) -> None:
         """Score all rows again, by all verdicts so far, and keep the lowest."""
         if self._reader.one_shot and hasattr(self, "_found"):
             raise UsageError("these rows can be read once only: give a file, or rows in memory")
-        found = lowest_candidates(self.scorer, self._reader, self._most, self._keep, self._n_jobs)
+        rules = self.scorer.rules
+        keep = list(dict.fromkeys([*self._keep, *(rules.columns if rules else ())]))
+        found = lowest_candidates(self.scorer, self._reader, self._most, keep, self._n_jobs)
         if found is None:
             raise no_rows(self._reader)
         self._found: Candidates = found

@@ -3,8 +3,9 @@
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from hushtable.plans.families import Contextual, ScoreHistogram, Summing
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
 from hushtable.threads import for_each, map_in_order, n_threads
+
+if TYPE_CHECKING:
+    from hushtable.scores.rules import Rules
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -58,6 +62,8 @@ class Scorer:
         self.plan = sketch.plan
         self.values = sketch.cell_scores()
         self._encoder = Encoder(self.plan.schema)
+        #: Of the rows' owner: values of no interest are scored as usual ones.
+        self.rules: Rules | None = None
         self.scoring = self.plan.family.scoring(self.values)
 
     @classmethod
@@ -101,6 +107,13 @@ class Scorer:
         """Return a scorer by other counts under the same plan, which reads rows the same way."""
         other = type(self)(sketch)
         other._reading, other._encoder = self._reading, self._encoder
+        other.rules = self.rules
+        return other
+
+    def by_rules(self, rules: "Rules | None") -> "Scorer":
+        """Return a scorer of the same rows by the rules of their owner."""
+        other = copy(self)
+        other.rules = rules
         return other
 
     def batches(
@@ -132,6 +145,10 @@ class Scorer:
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""
         start, batch, _ = item
+        if self.rules is not None:
+            batch, raw = self.rules.applied(batch), batch
+            if (differences := self.plan.schema.differences) is not None and batch is not raw:
+                batch = differences.renewed(batch, self.plan.schema.of_rows.names, start)
         return self._encoder.encode(batch, start)
 
     def scored(self, item: Numbered) -> tuple[Codes, Floats]:

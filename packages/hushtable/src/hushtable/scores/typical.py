@@ -1,17 +1,14 @@
-"""Typical rows: their scores, and whether a value is usual, high, low or rare, in words.
+"""Whether a value is usual, high, low, rare or far outside everything, in words.
 
 All limits are here, and each list, page, report and session asks here: of one value and one account
-of what is usual, all of them say the same. What is usual is read off an evenly spaced sample of the
-counted rows, by their numbers: the same one for any batches, threads and sources. A row of weight w
-stands for w rows.
+of what is usual, all of them say the same.
 """
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.arguments import entries
-from hushtable.data.columns import as_numbers, as_texts
-from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.schema import DATE, SINCE, Feature, Schema, number_words, value_words
-from hushtable.data.weights import Weights
+from hushtable.data.columns import as_column, as_numbers, as_texts
+from hushtable.data.readers import Batch
+from hushtable.data.schema import DATE, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
-from hushtable.files import Content
-from hushtable.scores.scorer import Scorer
 
 #: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
@@ -36,15 +30,14 @@ QUANTILES = (0.05, 0.5, 0.95)
 RARE = 0.1
 _MIDDLE = f"the middle {QUANTILES[2] - QUANTILES[0]:.0%}"
 #: Meanings of the columns "usual" and "direction" of a list, for its reader.
-USUAL_MEANS = (
-    f"The{_MIDDLE[3:]} of the rows that the model counted, or their most frequent categories; the "
-    "model's range where it does not know those."
-)
+USUAL_MEANS = f"The{_MIDDLE[3:]} of {{}}, or the most frequent values among them."
 DIRECTION_MEANS = (
-    f"high or low: beyond {_MIDDLE}. rare: a category of fewer than {RARE:.0%} of the rows. "
-    "missing: no value. beyond: outside of the model's range or categories. Empty: usual by "
-    "itself, odd together with other columns."
+    f"high or low: beyond {_MIDDLE}. rare: a value that fewer than {RARE:.0%} of the rows have. "
+    "missing: no value. beyond: outside of the model's range or categories. with: usual by itself, "
+    "rare together with that value. Empty: usual by itself, odd together with other columns."
 )
+#: The direction of a value outside of the model's range or categories.
+BEYOND = "beyond"
 #: Categories of a feature whose shares are kept: the most frequent.
 MOST_CATEGORIES = 20
 #: Numbers of a feature that has few, whose shares are kept: yes and no, grades, counts.
@@ -57,6 +50,19 @@ MAJORITY = 0.5
 _DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
 #: Categories that are named as the usual ones.
 _NAMED = 3
+#: Standard deviations within which a value is usual enough by itself to be odd beside another.
+_USUAL = 1.96
+#: 95% of a normal column are below so many standard deviations.
+_NORMAL = 1.645
+#: No side of the median counts as narrower than this part of the middle 90%.
+_LEAST_SIDE = 0.1
+#: A value that no sampled row has stands for this share.
+_LEAST_SHARE = 1.0 / 8_192.0
+#: Times as far as the end of the middle 90% a value lies far outside everything, of how many values
+#: at least that is known, and how many of them may lie half as far.
+_FAR, _FEW_VALUES, _BUT = 4.0, 30, 3
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,25 +76,27 @@ class UsualValues:
     #: The share of rows that have each of the most frequent categories; or each number, as `repr`
     #: writes it, of a numeric feature that has ten at most.
     shares: dict[str, float] = field(default_factory=dict)
+    #: Numbers below the first or above the second are far outside everything; None if not known.
+    far: tuple[float, float] | None = None
 
     @classmethod
     def of(
-        cls, feature: Feature, columns: Sequence[Any], times: NDArray[np.int64]
+        cls, feature: Feature, j: int, batches: Sequence[Batch], times: NDArray[np.int64]
     ) -> "UsualValues":
-        """Read them off the columns of some batches, whose rows stand for ``times`` rows."""
+        """Read them off column j of some batches, whose rows stand for ``times`` rows."""
         n_rows = int(times.sum())
         if feature.kind == "numeric":
-            parts = [
-                c if isinstance(c, np.ndarray) else as_numbers(c, feature.name) for c in columns
-            ]
-            values = np.repeat(np.concatenate(parts).astype(np.float64), times)
+            parts = [numbers_of(feature, batch, j) for batch in batches]
+            values = np.repeat(np.concatenate(parts), times)
             values = values[~np.isnan(values)]
             missing = 1.0 - len(values) / n_rows
             if not len(values):
                 return cls(missing)
             low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
-            return cls(missing, (low, middle, high), _shares_of_few(feature, values, n_rows))
-        texts = [text for column in columns for text in as_texts(column, feature.name).to_pylist()]
+            shares = _shares_of_few(feature, values, n_rows)
+            far = None if shares else _far_limits(np.sort(values), (low, middle, high))
+            return cls(missing, (low, middle, high), shares, far)
+        texts = [text for batch in batches for text in texts_of(feature, batch, j).to_pylist()]
         found: dict[str | None, int] = {}
         for text, rows in zip(texts, times.tolist(), strict=True):
             found[text] = found.get(text, 0) + rows
@@ -124,31 +132,117 @@ class UsualValues:
         """Return them as a file carries them."""
         middle = {} if self.middle is None else {"middle": list(self.middle)}
         shares = {"shares": self.shares} if self.shares else {}
-        return {"missing": self.missing, **middle, **shares}
+        far = {} if self.far is None else {"far": list(self.far)}
+        return {"missing": self.missing, **middle, **shares, **far}
 
     @classmethod
     def from_dict(cls, content: Any, feature: Feature) -> "UsualValues":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         what = f"what is usual of {feature.name!r}"
-        said = entries(content, what, {"missing": float}, {"middle": list, "shares": dict})
-        middle, shares = said.get("middle"), said.get("shares", {})
+        optional = {"middle": list, "shares": dict, "far": list}
+        said = entries(content, what, {"missing": float}, optional)
+        middle, shares, far = said.get("middle"), said.get("shares", {}), said.get("far")
         numbers = [said["missing"], *shares.values()]
         shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
-        rising = middle is None or (
-            len(middle) == 3
-            and all(type(x) in (int, float) and math.isfinite(x) for x in middle)
-            and sorted(middle) == middle
-        )
+        rising = _rising(middle, 3) and _rising(far, 2)
         if not shared or not rising or len(shares) > MOST_CATEGORIES:
-            raise PlanError(f"{what}: needs shares, and three quantiles that rise")
+            raise PlanError(f"{what}: needs shares, three quantiles that rise, and two limits")
         numeric = feature.kind == "numeric"
         known = _are_few(shares) if numeric else shares.keys() <= {*feature.categories}
-        if (middle is not None) > numeric or not known:
+        if (middle is not None or far is not None) > numeric or not known:
             raise PlanError(f"{what}: not of a feature of this kind, with these categories")
         quantiles = (
             None if middle is None else (float(middle[0]), float(middle[1]), float(middle[2]))
         )
-        return cls(float(said["missing"]), quantiles, shares)
+        limits = None if far is None else (float(far[0]), float(far[1]))
+        return cls(float(said["missing"]), quantiles, shares, limits)
+
+    @property
+    def typical(self) -> float | str | None:
+        """The median of numbers, or the most frequent value; None if no row has a value."""
+        if self.middle is not None and not self.shares:
+            return self.middle[1]
+        most = max(self.shares, key=lambda one: self.shares[one], default=None)
+        return most if self.middle is None or most is None else float(most)
+
+    def is_far(self, value: float | str | None) -> bool:
+        """Whether a value is a number far outside everything."""
+        if self.far is None or not isinstance(value, float):
+            return False
+        return not self.far[0] <= value <= self.far[1]
+
+    def share(self, feature: Feature, value: float | str) -> float:
+        """Return the share of rows that have a category or a number of few.
+
+        Of a category that is not among the most frequent, which are kept, it is that of the least
+        frequent of these: no more rows have it.
+        """
+        key = value if isinstance(value, str) else repr(value + 0.0)
+        more = len(feature.categories) > len(self.shares) == MOST_CATEGORIES
+        return self.shares.get(key, min(self.shares.values()) if more else 0.0)
+
+    def distance(self, feature: Feature, value: float | str | None) -> float:
+        """Return how far a value is from what is usual, in robust standard deviations.
+
+        Of a category and a missing value, those of the column that says whether a row has it. Of a
+        number of few, half of those, if it is not further from the mean.
+        """
+        if value is None:
+            return _of_share(self.missing)
+        if isinstance(value, str):
+            known = value in feature.categories
+            return _of_share(self.share(feature, value) if known else 0.0)
+        if self.middle is None:
+            return 0.0
+        if self.shares:
+            return max(0.5 * _of_share(self.share(feature, value)), self._from_mean(value))
+        low, middle, high = self.middle
+        if low == high:
+            return 0.0 if value == middle else _of_share(2.0 * QUANTILES[0])
+        return _NORMAL * abs(value - middle) / _spread(self.middle, value > middle)
+
+    def _from_mean(self, value: float) -> float:
+        """Return how many standard deviations a number lies from the mean of a column of few."""
+        values, shares = np.array(list(map(float, self.shares))), np.array([*self.shares.values()])
+        mean = float(np.average(values, weights=shares))
+        spread = math.sqrt(float(np.average((values - mean) ** 2, weights=shares)))
+        return abs(value - mean) / spread if spread else 0.0
+
+
+def _rising(numbers: Any, n: int) -> bool:
+    """Whether these are n finite numbers that rise, or none."""
+    return numbers is None or (
+        len(numbers) == n
+        and all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
+        and sorted(numbers) == numbers
+    )
+
+
+def _of_share(share: float) -> float:
+    """Return how many standard deviations from the mean a 1 is, in a column with so many ones."""
+    share = max(share, _LEAST_SHARE)
+    return math.sqrt(max(0.0, 1.0 - share) / share)
+
+
+def _spread(middle: tuple[float, float, float], above: bool) -> float:
+    """Return the distance from the median to an end of the middle 90%, on either side."""
+    low, median, high = middle
+    return max(high - median if above else median - low, _LEAST_SIDE * (high - low))
+
+
+def _far_limits(values: Floats, middle: tuple[float, float, float]) -> tuple[float, float] | None:
+    """Return the numbers beyond which one is far outside everything, given those that rise.
+
+    It is four times as far from the median as the end of the middle 90%, and twice as far as all
+    values but three. Measured: see the docs.
+    """
+    if len(values) < _FEW_VALUES or not middle[0] < middle[2]:
+        return None
+    median, but = middle[1], _BUT
+    low = max(_FAR * _spread(middle, False), 2.0 * (median - float(values[but])))
+    high = max(_FAR * _spread(middle, True), 2.0 * (float(values[-1 - but]) - median))
+    ends = median - low, median + high
+    return ends if all(map(math.isfinite, ends)) else None
 
 
 def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
@@ -190,6 +284,28 @@ class ValuePhrase:
     compared: bool = False
     #: The share of the rows that have this category, or number of few, or none; None if not known.
     share: float | None = None
+    #: How far it is from what is usual, in robust standard deviations; 0 if that is not known.
+    distance: float = 0.0
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the value by itself may be a reason: it is high, low, rare, or of a few rows.
+
+        So is any value beside which nothing usual is known.
+        """
+        odd = bool(self.direction) or self.share is not None or not self.compared
+        return odd and not self.common
+
+    @property
+    def alone(self) -> bool:
+        """Whether the value is known to be usual by itself."""
+        return self.compared and self.direction in ("", "high", "low") and self.distance < _USUAL
+
+    def named(self, feature: Feature) -> str:
+        """Return the value with the name of its feature, and the unit."""
+        if self.value is None or isinstance(self.value, str):
+            return f"{feature.name} {self.text or 'missing'}"
+        return with_name(feature, self.text)
 
     @property
     def common(self) -> bool:
@@ -202,6 +318,24 @@ class ValuePhrase:
 def cell(rows: Batch, j: int, i: int) -> pa.Array:
     """Return column j of row i, as an array of one."""
     return pa.array(rows[i : i + 1, j]) if isinstance(rows, np.ndarray) else rows[j].slice(i, 1)
+
+
+def numbers_of(feature: Feature, rows: Batch, j: int) -> Floats:
+    """Return the numbers of column j of some rows (n,), NaN where missing."""
+    column = rows[:, j] if isinstance(rows, np.ndarray) else as_numbers(rows[j], feature.name)
+    return column.astype(np.float64)
+
+
+def texts_of(feature: Feature, rows: Batch, j: int) -> pa.Array:
+    """Return the texts of column j of some rows (n,)."""
+    if isinstance(rows, np.ndarray):
+        return as_texts(as_column(rows[:, j], ~np.isnan(rows[:, j])), feature.name)
+    return as_texts(rows[j], feature.name)
+
+
+def and_words(names: Sequence[str]) -> str:
+    """Return names as people list them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def percent(share: float) -> str:
@@ -253,11 +387,18 @@ def describe_value(
 
     It was read from a column of type ``kind``; None if it is missing.
     """
-    numeric = feature.kind == "numeric"
+    distance = 0.0 if usual is None else usual.distance(feature, value)
+    return replace(_phrase(feature, value, kind, usual), distance=distance)
+
+
+def _phrase(
+    feature: Feature, value: float | str | None, kind: pa.DataType, usual: UsualValues | None
+) -> ValuePhrase:
+    if isinstance(value, str):
+        return _category_phrase(value, feature, usual)
     if value is not None:
-        if isinstance(value, str):
-            return _category_phrase(value, feature, usual)
         return _number_phrase(value, feature, kind, usual)
+    numeric = feature.kind == "numeric"
     common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
     often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
     what = "no earlier reading" if feature.unit == SINCE else f"{feature.name} is missing"
@@ -286,7 +427,7 @@ def describe_within(
             f"where {phrase.usual} is usual{anywhere}"
         )
         return replace(phrase, words=words)
-    if phrase.direction == "beyond":
+    if phrase.direction == BEYOND:
         return everywhere
     return replace(phrase, words=f"{phrase.words}, for {context}")
 
@@ -297,14 +438,13 @@ def direction(feature: Feature, value: float | str | None, usual: UsualValues | 
         return "missing"
     if isinstance(value, str):
         if value not in feature.categories:
-            return "beyond"
+            return BEYOND
         if usual is None:
             return ""
-        # One that is not among the most frequent, which are kept, is rarer than those.
-        share, most = usual.shares.get(value), max(usual.shares.values(), default=0.0)
-        return "rare" if share is None or share < min(RARE, most / 2.0) else ""
+        share, most = usual.share(feature, value), max(usual.shares.values(), default=0.0)
+        return "rare" if not share or share < min(RARE, most / 2.0) else ""
     if not feature.low <= value <= feature.high:
-        return "beyond"
+        return BEYOND
     if usual is not None and usual.shares:
         return "rare" if usual.shares.get(repr(value + 0.0), 0.0) < RARE else ""
     if usual is None or usual.middle is None or usual.middle[0] <= value <= usual.middle[2]:
@@ -317,9 +457,9 @@ def _number_phrase(
 ) -> ValuePhrase:
     text, common = number_text(x, feature, kind), _usual_range(feature, kind, usual)
     what = with_name(feature, text)
-    ends = _between(feature.low, feature.high, feature, kind)
+    ends = range_text(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
-    if side == "beyond":
+    if side == BEYOND:
         known = f", usually {common}" if usual and usual.middle else ""
         words = f"{what}{known}: beyond the range of {ends}"
     elif usual is None or usual.middle is None:
@@ -328,6 +468,8 @@ def _number_phrase(
         share = usual.shares.get(repr(x + 0.0))
         often = "in few rows" if share is None else f"as in {percent(share)} of rows"
         words = f"{what}, {often}: rare" if side else f"{what}, {often}"
+    elif usual.is_far(x):
+        words = f"{what}, usually {common}: far {'above' if side == 'high' else 'below'}"
     else:
         words = (
             f"{what}, usually {common}: {side}" if side else f"{what}, within the usual {common}"
@@ -354,8 +496,11 @@ def with_name(feature: Feature, text: str) -> str:
     return f"{feature.name} {text}{unit}"
 
 
-def _between(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:
-    ends = [number_text(x, feature, kind, _USUAL_DIGITS) for x in (low, high)]
+def range_text(
+    low: float, high: float, feature: Feature, kind: pa.DataType, digits: int = _USUAL_DIGITS
+) -> str:
+    """Return two numbers from a column of type ``kind`` as people write a range."""
+    ends = [number_text(x, feature, kind, digits) for x in (low, high)]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
@@ -367,17 +512,17 @@ def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None)
             f"{number_text(float(x), feature, kind)} ({percent(share)})" for x, share in most
         )
     if usual is None or usual.middle is None:
-        return f"{_between(feature.low, feature.high, feature, kind)} (range)"
-    return _between(usual.middle[0], usual.middle[2], feature, kind)
+        return f"{range_text(feature.low, feature.high, feature, kind)} (range)"
+    return range_text(usual.middle[0], usual.middle[2], feature, kind)
 
 
 def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> ValuePhrase:
     side, words, share = direction(feature, text, usual), f"{feature.name} {text}", None
-    if side == "beyond":
+    if side == BEYOND:
         words = f"{words}: none of the {len(feature.categories):,} known"
     elif usual is not None:
-        share = usual.shares.get(text)
-        often = "in few rows" if share is None else f"in {percent(share)} of rows"
+        share = usual.share(feature, text)
+        often = f"in {percent(share)} of rows" if text in usual.shares else "in few rows"
         words = f"{words}, {often}: rare" if side else f"{words}, {often}"
     known = usual is not None
     return ValuePhrase(text, text, _usual_categories(usual), side, words, known, share)
@@ -386,173 +531,3 @@ def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> 
 def _usual_categories(usual: UsualValues | None) -> str:
     most = sorted((usual.shares if usual else {}).items(), key=lambda one: -one[1])
     return ", ".join(f"{name} ({percent(share)})" for name, share in most[:_NAMED])
-
-
-#: All of so many rows are in the sample; of more, one in 16, at most so many. Measured to make a
-#: fit slower by 3% at most: rows in memory are copied, since a detector must hold none of the
-#: caller's.
-FEW, ONE_IN, MOST = 2_048, 16, 8_192
-#: Values that it has at most.
-MOST_VALUES = 1 << 22
-Floats = NDArray[np.float64]
-
-
-#: Sampled rows of a context from which on its usual values are known, and contexts of which they
-#: are kept, the most frequent.
-_ROWS_WITHIN, _CONTEXTS = 10, 100
-
-
-@dataclass(frozen=True)
-class Usual:
-    """The scores of counted rows, (n,) rising, and the values of each feature among them.
-
-    Scores are None where the model has learned from verdicts since. ``within`` has the values
-    among the rows of a context, by its value, where the context is one column.
-    """
-
-    scores: Floats | None
-    values: tuple[UsualValues, ...]
-    within: dict[str, tuple[UsualValues, ...]] = field(default_factory=dict)
-
-    def without_scores(self) -> "Usual":
-        """Return what is left when rows score otherwise."""
-        return replace(self, scores=None)
-
-    def as_rare(self, scores: Floats) -> Floats:
-        """Return the share of the counted rows that score as low as each score, or lower."""
-        assert self.scores is not None
-        below = np.searchsorted(self.scores, scores, side="right")
-        return np.asarray(below / len(self.scores), np.float64)
-
-    def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file carries: manifest entries and arrays."""
-        said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values]}
-        if self.within:
-            said["usual_within"] = {
-                context: [one.to_dict() for one in values]
-                for context, values in self.within.items()
-            }
-        return said, {} if self.scores is None else {"usual.scores": self.scores}
-
-    @classmethod
-    def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
-        """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
-        if "usual" not in content.manifest:
-            return None
-        said = content.said("usual values", {"usual": list}, {"usual_within": dict})
-        scores = content.arrays.get("usual.scores")
-        if scores is not None:
-            _check_scores(scores)
-        within = {
-            context: _of_features(found, schema)
-            for context, found in said.get("usual_within", {}).items()
-        }
-        return cls(scores, _of_features(said["usual"], schema), within)
-
-
-def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
-    if not isinstance(found, list) or len(found) != len(schema):
-        raise PlanError(f"what is usual: needs an entry for each of {len(schema)} features")
-    return tuple(map(UsualValues.from_dict, found, schema.features))
-
-
-def _check_scores(scores: NDArray[Any]) -> None:
-    right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
-    if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
-        raise PlanError("the scores of counted rows: needs some float64 numbers that rise")
-
-
-class Sample:
-    """Evenly spaced rows of those that are counted, picked up while a pass reads them.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows that are counted.
-    n_columns : int
-        Columns that they have.
-    weights : ndarray of shape (n,), int64, optional
-        Weights of all rows that are read.
-    """
-
-    def __init__(self, n_rows: int, n_columns: int, weights: Weights | None) -> None:
-        total = n_rows if weights is None else int(weights.sum())
-        size = min(total, max(FEW, total // ONE_IN), MOST, max(1, MOST_VALUES // n_columns))
-        self._rows = np.arange(size) * total // size
-        self._times = np.ones(size, np.int64)
-        if weights is not None:
-            rows = np.searchsorted(np.cumsum(weights), self._rows, side="right")
-            self._rows, self._times = np.unique(rows, return_counts=True)
-        #: By the number of its first row, what is sampled of a batch.
-        self._batches: dict[int, Batch] = {}
-        self._found: tuple[Scorer, Usual] | None = None
-
-    def of(self, reader: Reader) -> Reader:
-        """Return a reader of the same rows, which fill the sample as they are read."""
-        files, start = [], 0
-        if reader.n_rows is not None:
-            for part in reader.files:
-                files.append(replace(part, read=partial(self._read, part, start)))
-                start += part.n_rows or 0
-        return replace(reader, read=partial(self._read, reader, 0), files=tuple(files))
-
-    def _read(self, part: Reader, start: int) -> Iterator[Batch]:
-        for batch in part.read():
-            stop = start + len(batch)
-            first, last = np.searchsorted(self._rows, [start, stop])
-            if last > first and start not in self._batches:
-                self._batches[start] = taken(batch, self._rows[first:last] - start)
-            yield batch
-            start = stop
-
-    def usual(self, scorer: Scorer) -> Usual:
-        """Return what is usual among the rows of the sample, as a scorer scores them."""
-        if self._found is not None and self._found[0] is scorer:
-            return self._found[1]
-        batches = [self._batches[start] for start in sorted(self._batches)]
-        parts = [scorer.scored((0, batch, None))[1] for batch in batches]
-        scores = np.sort(np.repeat(np.concatenate(parts), self._times))
-        features = scorer.plan.schema.features
-        within = _within(features, scorer.plan.context, batches, self._times)
-        found = Usual(scores, _values(features, batches, self._times), within)
-        self._found = scorer, found
-        return found
-
-
-def _values(
-    features: Sequence[Feature], batches: Sequence[Batch], times: NDArray[np.int64]
-) -> tuple[UsualValues, ...]:
-    """Return the usual values of each feature in some batches, whose rows stand for ``times``."""
-    return tuple(
-        UsualValues.of(
-            feature,
-            [b[:, j] if isinstance(b, np.ndarray) else b.column(j) for b in batches],
-            times,
-        )
-        for j, feature in enumerate(features)
-    )
-
-
-def _within(
-    features: Sequence[Feature],
-    context: Sequence[str],
-    batches: Sequence[Batch],
-    times: NDArray[np.int64],
-) -> dict[str, tuple[UsualValues, ...]]:
-    """Return the usual values among the rows of each context that has some, if it is one column."""
-    names = [feature.name for feature in features]
-    j = names.index(context[0]) if len(context) == 1 else 0
-    if len(context) != 1 or features[j].kind != "categorical":
-        return {}
-    found: dict[str, tuple[UsualValues, ...]] = {}
-    texts = np.concatenate(
-        [np.array(as_texts(b[j], names[j]).to_pylist(), object) for b in batches]
-    )
-    ends = np.cumsum([len(batch) for batch in batches])[:-1]
-    sizes = {c: int((texts == c).sum()) for c in features[j].categories}
-    for c in sorted(sizes, key=lambda c: -sizes[c])[:_CONTEXTS]:
-        if sizes[c] >= _ROWS_WITHIN:
-            inside = np.split(texts == c, ends)
-            some = [taken(b, np.flatnonzero(i)) for b, i in zip(batches, inside, strict=True)]
-            found[c] = _values(features, some, times[texts == c])
-    return found

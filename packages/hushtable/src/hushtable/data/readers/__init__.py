@@ -26,6 +26,7 @@ from hushtable.data.readers.reader import (
     Reader,
     Unasked,
     few_rows,
+    joined,
     near_names,
     no_rows,
     one_after_other,
@@ -48,10 +49,24 @@ from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
 __all__ = [
-    "BATCH_ROWS", "KEPT", "Batch", "FileLayout", "Reader", "Unasked", "as_reader", "few_rows",
-    "is_pandas", "near_names", "no_rows",
-    "one_after_other", "paths", "register_format", "register_source",
-    "register_url", "taken",
+    "BATCH_ROWS",
+    "KEPT",
+    "Batch",
+    "FileLayout",
+    "Reader",
+    "Unasked",
+    "as_reader",
+    "few_rows",
+    "is_pandas",
+    "joined",
+    "near_names",
+    "no_rows",
+    "one_after_other",
+    "paths",
+    "register_format",
+    "register_source",
+    "register_url",
+    "taken",
 ]  # fmt: skip
 
 built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,

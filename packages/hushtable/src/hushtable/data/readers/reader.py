@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.errors import DataError, UsageError
 from hushtable.threads import FEW_ROWS
 
@@ -366,6 +367,40 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
     # Not pa.array(rows), which imports pandas to see whether rows are a series.
     places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows.copy())])
     return pa.RecordBatch.from_arrays(columns, batch.schema.names).take(places)
+
+
+def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
+    """Return batches of the same columns as one.
+
+    Where types differ, columns that are ``numeric`` become points in time or numbers, all others
+    texts.
+    """
+    if len(batches) == 1:
+        return batches[0]
+    if isinstance(batches[0], np.ndarray):
+        return np.concatenate(batches)
+    names = batches[0].schema.names
+    columns = [
+        _joined_column([batch.column(j) for batch in batches], name, name in numeric)
+        for j, name in enumerate(names)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
+def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
+    """Return parts of a column as one array."""
+    parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
+    kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
+    if len(kinds) > 1:
+        if not numeric:
+            parts = [as_texts(one, name) for one in parts]
+        elif all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in kinds):
+            parts = [one.cast(pa.timestamp("us"), safe=False) for one in parts]
+        else:
+            parts = [as_column(as_numbers(one, name).astype(np.float64)) for one in parts]
+        kinds = {parts[0].type}
+    kind = kinds.pop() if kinds else pa.null()
+    return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
 
 
 def slices(n_rows: int, n_columns: int) -> Iterator[slice]:

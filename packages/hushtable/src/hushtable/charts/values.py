@@ -1,0 +1,284 @@
+"""Small pictures that show why a row is unusual: a value among others, its share, a pair of values.
+
+They hold counts and texts, and know nothing of models. `svg` is for pages and for notebooks.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from hushtable.charts.drawing import (
+    ABOVE,
+    ASIDE,
+    FLAG,
+    LARGE,
+    ROWS,
+    SOFT,
+    WHOLE,
+    WIDTH,
+    arrow,
+    axis,
+    beyond,
+    check_places,
+    counted,
+    filled,
+    marker,
+    number,
+    picture,
+    range_ends,
+    text,
+    text_near,
+    text_width,
+)
+from hushtable.charts.pairs import PairChart
+from hushtable.errors import UsageError
+
+__all__ = ["PairChart", "SharesChart", "ValueChart"]
+
+#: Heights of the highest bar, and of the lowest one that holds rows.
+_HIGHEST, _LEAST = 56.0, 2.5
+_MOST_BARS, _WIDEST_BAR = 40, 16.0
+#: Cells from each value to the next, from which on these count as single values.
+_APART = 4
+_MOST_SHARES, _LINE = 6, 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class ValueChart:
+    """The rows over the range of a number, and the place of one row's value among them.
+
+    The heights of bars follow the square roots of their counts, so that the tail of a distribution
+    keeps its shape beside a bar that holds nearly all rows; a bar with rows has a least height.
+    Where few values occur, such as whole numbers, each of them has its bar; but up to 40 cells are
+    drawn as they are.
+
+    Raises `UsageError`, a `ValueError`, if there are no cells, both counts differ in length, or a
+    place or a count is NaN. Where all counts are 0, the value stands on an axis without bars.
+    """
+
+    cells: NDArray[Any]  # (n,): rows in each of n equal parts of the range
+    at: float  # place of the value, from 0 at the low end to 1 at the high end; beyond: an arrow
+    text: str  # the value as people write it
+    ends: tuple[str, str]  # the low and the high end of the range
+    _: KW_ONLY
+    #: Places of the range that is usual for the rows in colour, those of ``within`` if given.
+    usual: tuple[float, float] | None = None
+    #: (n,): rows of the same context, in colour; all rows are a grey outline behind them.
+    within: NDArray[Any] | None = None
+    words: str  # for those who do not see the picture
+
+    def __post_init__(self) -> None:
+        whole = counted(self.cells, 1)
+        if self.within is not None and counted(self.within, 1).shape != whole.shape:
+            raise UsageError(
+                f"{len(whole)} cells of all rows and {len(self.within)} of the context: count both "
+                "over the same parts of the range"
+            )
+        check_places(self.at, *(self.usual or ()))
+
+    @property
+    def svg(self) -> Markup:
+        """The picture."""
+        chart = self._of_one_value() if self._constant else self
+        low = 20.0 if self.usual is None else 27.0
+        return picture(ABOVE + _HIGHEST + low, self.words, chart._parts())
+
+    @property
+    def _constant(self) -> bool:
+        """Whether the range is a single value."""
+        return self._one_end and not np.any(self.cells[1:])
+
+    @property
+    def _one_end(self) -> bool:
+        return self.ends[0] == self.ends[1]
+
+    def _of_one_value(self) -> "ValueChart":
+        """Return the chart with the bar of the single value in the middle of an axis."""
+        cells = np.zeros(21)
+        cells[10] = self.cells[0]
+        at = 0.5 if 0.0 <= self.at <= 1.0 else self.at
+        usual = None if self.usual is None else (0.5, 0.5)
+        within = None if self.within is None else cells * (self.within[0] > 0)
+        return replace(self, cells=cells, at=at, usual=usual, within=within)
+
+    def _parts(self) -> Iterator[str]:
+        floor = ABOVE + _HIGHEST
+        yield from self._rows(floor)
+        yield axis(f"M0 {number(floor)}H{number(WIDTH)}")
+        x = _along(self.at)
+        yield marker(f"M{number(x)} {number(ABOVE - 2.0)}V{number(floor)}", 2.0)
+        if side := beyond(self.at, 0.0, 1.0):
+            yield arrow(x, ABOVE + 6.0, 0 if side > 0 else 180)
+        yield text_near(self.text, x, 13.0, 0.0, WIDTH, LARGE)
+        if self.usual is None:
+            yield from range_ends(self.ends, 0.0, WIDTH, floor + 16.0)
+        else:
+            yield from self._below(floor, *map(_along, sorted(self.usual)))
+
+    def _rows(self, floor: float) -> Iterator[str]:
+        """Draw the bars; those of a context in front of the outline of all."""
+        whole = counted(self.cells, 1)
+        if self.within is None:
+            yield filled(_Bars.of(whole).path(whole, floor, gap=1.0), ROWS)
+            return
+        within = counted(self.within, 1)
+        bars = _Bars.of(whole + within)
+        behind = bars.path(whole, floor)
+        yield filled(behind, WHOLE)
+        yield filled(bars.path(within, floor, gap=1.5), ROWS)
+        if behind:
+            # The outline of all rows is seen where the bars of the context are higher, too.
+            yield f'<path d="{behind}" fill="none" stroke="{SOFT}" stroke-opacity=".6"/>'
+
+    def _below(self, floor: float, low: float, high: float) -> Iterator[str]:
+        """Draw the usual range under the bars, with its name where there is room for it."""
+        y, middle = floor + 6.0, (low + high) / 2.0
+        low, high = min(low, middle - 2.0), max(high, middle + 2.0)
+        yield filled(f"M{number(low)} {number(y - 2)}H{number(high)}v4H{number(low)}z", ROWS)
+        y, half = floor + 22.0, text_width("usual") / 2.0
+        before, after = (text_width(end) + 8.0 + half for end in self.ends)
+        if before <= middle <= WIDTH - after and not self._one_end:
+            yield text("usual", middle, y, anchor="middle")
+        yield from range_ends(self.ends, 0.0, WIDTH, y)
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """Which cells each bar takes together."""
+
+    n_cells: int
+    edges: NDArray[np.float64]  # in cells
+    widest: float
+
+    @classmethod
+    def of(cls, cells: NDArray[np.float64]) -> "_Bars":
+        """Return a bar for each value that occurs, where these are few; else for equal parts."""
+        n = len(cells)
+        step = _step(cells) if n > _MOST_BARS else 0.0
+        if step:
+            values = np.flatnonzero(cells)
+            each = step * math.ceil(n / step / _MOST_BARS)
+            # The values lie between the edges, not on them.
+            first, last = values[0] + 0.5 - step / 2.0, values[-1] + 0.5
+            edges = first + each * np.arange(math.ceil((last - first) / each) + 1)
+            return cls(n, edges, _WIDEST_BAR if each == step else math.inf)
+        least = math.ceil(n / _MOST_BARS)
+        size = next((k for k in range(least, 2 * least) if n % k == 0), least)
+        return cls(n, np.append(np.arange(0.0, n, size), n), math.inf)
+
+    def path(self, cells: NDArray[np.float64], floor: float, gap: float = 0.0) -> str:
+        """Return the bars as a path on the floor, with gaps between them."""
+        rows, _ = np.histogram(np.arange(self.n_cells) + 0.5, self.edges, weights=cells)
+        places = ASIDE + (WIDTH - 2.0 * ASIDE) * self.edges / self.n_cells
+        middles, widths = (places[1:] + places[:-1]) / 2.0, np.diff(places)
+        halves = np.minimum(widths - gap, self.widest) / 2.0
+        path, end = "", -math.inf
+        for x, half, height in zip(middles, halves, _heights(rows), strict=True):
+            if not height:
+                continue
+            if abs(x - half - end) > 0.05:
+                path += f"V{number(floor)}z" if path else ""
+                path += f"M{number(x - half)} {number(floor)}"
+            end = x + half
+            path += f"V{number(floor - height)}H{number(end)}"
+        return path and f"{path}V{number(floor)}z"
+
+
+def _step(cells: NDArray[np.float64]) -> float:
+    """Return how many cells lie from each value to the next; 0 if there are values everywhere."""
+    values = np.flatnonzero(cells)
+    gaps = np.diff(values)
+    if not len(gaps) or gaps.min() < _APART:
+        return 0.0
+    step = float(gaps[gaps <= gaps.min() + 1].mean())
+    steps = np.rint(gaps / step).cumsum()
+    step = float(values[-1] - values[0]) / float(steps[-1])
+    off = np.abs(values[1:] - values[0] - step * steps)
+    return step if off.max() <= 1.0 else 0.0
+
+
+def _heights(rows: NDArray[np.float64]) -> list[float]:
+    most = rows.max()
+    if not most:
+        return [0.0] * len(rows)
+    heights = np.maximum(_LEAST, _HIGHEST * np.sqrt(rows / most))
+    return list(np.where(rows > 0.0, heights, 0.0))
+
+
+def _along(place: float) -> float:
+    return ASIDE + min(max(place, 0.0), 1.0) * (WIDTH - 2.0 * ASIDE)
+
+
+@dataclass(frozen=True, eq=False)
+class SharesChart:
+    """How many rows have each of a few values, in their order, and which of these one row has.
+
+    Of more than six values, the most frequent ones and the row's own keep their bars, and a last
+    bar is that of all others. Sort categories by their shares; leave numbers in their order.
+
+    Raises `UsageError`, a `ValueError`, if there is no name, another number of shares, no name at
+    ``odd``, or a share that is NaN. Where all shares are 0, the names stand without bars.
+    """
+
+    names: Sequence[str]
+    shares: Sequence[float]  # of the rows, from 0 to 1
+    odd: int  # index of the row's own value
+    words: str  # for those who do not see the picture
+
+    def __post_init__(self) -> None:
+        counted(self.shares, 1)
+        if len(self.names) != len(self.shares) or not 0 <= self.odd < len(self.names):
+            raise UsageError(
+                f"{len(self.names)} names, {len(self.shares)} shares and the row's own value at "
+                f"{self.odd}: each name needs a share, and the row's own one has to be among them"
+            )
+
+    @property
+    def svg(self) -> Markup:
+        """The picture."""
+        return picture(_LINE * len(self._bars), self.words, self._parts())
+
+    @cached_property
+    def _bars(self) -> list[tuple[str, float, str]]:
+        """Names, shares and colours of the bars."""
+        shares = counted(self.shares, 1).tolist()
+        order = sorted(range(len(shares)), key=lambda k: (k != self.odd, -shares[k], k))
+        n_kept = len(order) if len(order) <= _MOST_SHARES else _MOST_SHARES - 1
+        kept, others = sorted(order[:n_kept]), order[n_kept:]
+        bars = [(self.names[k], shares[k], FLAG if k == self.odd else ROWS) for k in kept]
+        if others:
+            bars.append((f"{len(others):,} others", math.fsum(shares[k] for k in others), WHOLE))
+        return bars
+
+    def _parts(self) -> Iterator[str]:
+        longest = max(text_width(name, flagged=colour == FLAG) for name, _, colour in self._bars)
+        left = min(longest, 0.45 * WIDTH) + 8.0
+        most = max(share for _, share, _ in self._bars)
+        right = WIDTH - 6.0 - max(text_width(percent(b[1]), flagged=True) for b in self._bars)
+        for k, (name, share, colour) in enumerate(self._bars):
+            y, own = _LINE * k, colour == FLAG
+            yield text(name, left - 8.0, y + 14.5, anchor="end", room=left - 8.0, flagged=own)
+            end = left + max(2.0, (right - left) * share / most) if share else left
+            path = f"M{number(left)} {number(y + 4)}H{number(end)}v13H{number(left)}z"
+            yield filled(path if share else "", colour)
+            yield text(percent(share), end + 6.0, y + 14.5, flagged=own)
+        yield axis(f"M{number(left)} 0V{number(_LINE * len(self._bars))}")
+
+
+def percent(share: float) -> str:
+    """Write a share: rare ones with their first digit, and less than all never as all."""
+    if share <= 0.0:
+        return "0%"
+    if share < 1e-5:
+        return "<0.001%"
+    if share < 0.00095:
+        return f"{100.0 * share:.1g}%"
+    if 0.995 <= share < 1.0:
+        return f"{math.floor(1000.0 * share) / 10.0:.1f}%"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"

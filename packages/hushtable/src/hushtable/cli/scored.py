@@ -1,0 +1,280 @@
+"""Rows scored into files: outliers, the columns beside scores, and their summary."""
+
+import hashlib
+import math
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.cli.counts import read_counts
+from hushtable.cli.options import check_contamination
+from hushtable.cli.output import OutputFolder
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import Rows
+from hushtable.cli.tables import (
+    write_scores,
+)
+from hushtable.data.columns import as_column, texts_column
+from hushtable.data.readers import Reader, one_after_other
+from hushtable.errors import DataError, UsageError
+from hushtable.scores.details import RowDetails, Scored
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.files import STAMP, ScoreFile, score_files_of
+from hushtable.scores.outliers import (
+    Lowest,
+    LowRow,
+    explained_rows,
+)
+from hushtable.scores.reasons import Reasons
+from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.usual import Usual
+from hushtable.threads import for_each, n_threads
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One of three ways to draw the line, or none: then it is the model's.
+
+    ``share`` is that of the rows to flag (of those scored, or of those of all sites where ranks
+    are given, ``ranked``), ``count`` their number, ``score`` the one below which they lie.
+    """
+
+    share: float | None
+    count: int | None
+    score: float | None
+    ranked: bool
+
+    def __post_init__(self) -> None:
+        if sum(way is not None for way in (self.share, self.count, self.score)) > 1:
+            raise UsageError("--contamination, --count and --threshold exclude each other")
+        check_contamination(self.share)
+        if self.count is not None and self.count < 1:
+            raise UsageError(f"--count {self.count}: needs 1 or more")
+
+    @property
+    def drawn(self) -> bool:
+        """Whether an option draws it."""
+        return any(way is not None for way in (self.share, self.count, self.score))
+
+    @property
+    def reads_all_rows(self) -> bool:
+        """Whether all rows have to be scored before the first is flagged."""
+        return self.count is not None or (self.share is not None and not self.ranked)
+
+    def checked(self, only_counted: bool) -> "Threshold":
+        """Return the line; refuse one that is drawn among rows that are not judged."""
+        if only_counted and self.reads_all_rows:
+            raise UsageError(
+                "--only-counted excludes --contamination and --count, which are of all rows: give "
+                "--threshold, or leave it out"
+            )
+        return self
+
+    def offset(self, of_model: float, ranks: Ranks | None) -> float:
+        """Return the score below which a row is an outlier, where that needs no rows."""
+        if self.score is not None:
+            return self.score
+        if self.share is not None and ranks is not None:
+            return ranks.threshold(self.share)
+        return of_model
+
+    def offset_of_rows(self, scorer: Scorer, reader: Any, threads: int) -> float:
+        """Return the score below which a row is an outlier; holds 8 bytes a row."""
+        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
+        if not batches:
+            raise DataError(f"{reader.source} has no rows: there is nothing to score")
+        scores = np.concatenate(batches)
+        if self.count is None:
+            return float(np.percentile(scores, 100.0 * (self.share or 0.0)))
+        if self.count >= len(scores):
+            raise UsageError(
+                f"--count {self.count:,}: {reader.source} has {len(scores):,} rows; give fewer"
+            )
+        # Rows of equal scores are flagged together, or not at all.
+        return float(np.partition(scores, self.count)[self.count])
+
+
+#: Lowest scores that are listed.
+SHOWN = 5
+
+
+class ScoreColumns:
+    """Scores rows, with a column for all else that options ask for.
+
+    Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
+    second put how far out a value lies into the reasons. ``fields`` are the names and types of the
+    columns; ``stamp`` stands for which they are, and what they follow from. ``only_counted`` leaves
+    scores and ranks of other rows empty.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        ranks: Path | None,
+        explain: bool,
+        marginals: Path | None,
+        keep: Sequence[str] = (),
+        only_counted: bool = False,
+        usual: Usual | None = None,
+    ) -> None:
+        # Kept columns have the type that they have in the rows.
+        self.fields: list[tuple[str, pa.DataType | None]] = [("outside", pa.string())]
+        self.fields += [(name, None) for name in keep]
+        self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
+        self.stamp += "counted" if only_counted else ""
+        if scorer.rules is not None:
+            self.fields.append(("rule", pa.string()))
+            self.stamp += "ruled"
+        self.keep, self.only_counted = keep, only_counted
+        self.ranks, self.frequencies, reasons = None, None, None
+        #: What finds the reasons of the lowest rows.
+        self.reasons: Reasons | None = None
+        if marginals is not None:
+            self.frequencies = Frequencies(read_counts(marginals), str(marginals))
+            self.frequencies.check(scorer.plan.schema.features)
+        if explain:
+            usual = usual if self.frequencies is None else self.frequencies.beside(usual)
+            self.reasons = reasons = Reasons(scorer, usual=usual)
+        if ranks is not None:
+            counts = read_counts(ranks)
+            self.ranks = Ranks(counts, scorer)
+            self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
+            self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
+        for k in range(1, reasons.n_top + 1 if reasons else 1):
+            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
+        self._details = RowDetails(
+            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, every_top=explain,
+            keep=keep, only_counted=only_counted,
+        )  # fmt: skip
+        self._names = texts_column(scorer.plan.schema.names)
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that are read behind the features."""
+        return self._details.columns
+
+    def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
+        """Yield each batch of rows with its columns, a list of arrays, in order."""
+        return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
+
+    def _columns(self, batch: Scored) -> list[pa.Array]:
+        columns: list[pa.Array] = [batch.outside, *batch.kept]
+        if batch.ruled is not None:
+            columns.append(batch.ruled.column(self._names.to_pylist()))
+        if batch.ranks is not None:
+            unjudged = np.isnan(batch.scores)
+            judged = ~unjudged if unjudged.any() else None
+            columns += [as_column(ranks, judged) for ranks in batch.ranks.T]
+        for best, share in batch.top:
+            # Null where nothing falls short.
+            falls = share > 0.0
+            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
+        return columns
+
+
+class Summary:
+    """Adds up what the scores come to, as they pass.
+
+    Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
+    missing and outside values of each feature.
+    """
+
+    def __init__(self, n_features: int, offset: float, source: str = "") -> None:
+        self.offset = offset
+        self.n_rows = 0
+        self.n_outliers = 0
+        self.tally = np.zeros((n_features, 2), np.int64)
+        self._lowest = Lowest(SHOWN, source)
+
+    @property
+    def lowest(self) -> list[LowRow]:
+        """The rows with the lowest scores, the lowest first."""
+        return self._lowest.rows
+
+    def rows(self, batches: Iterable[tuple[Scored, Sequence[Any]]]) -> Iterator[tuple[Any, ...]]:
+        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
+        for batch, columns in batches:
+            outliers = None if math.isnan(self.offset) else batch.scores < self.offset
+            if outliers is not None and batch.ruled is not None:
+                outliers = batch.ruled.flagged(outliers)
+            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+            self.tally += batch.tally
+            self._lowest.add(batch, self.n_rows)
+            yield self.n_rows, batch.scores, outliers, *columns
+            self.n_rows += len(batch.scores)
+
+    @property
+    def n_unjudged(self) -> int:
+        """Rows that were not judged."""
+        return self._lowest.n_unjudged
+
+    @property
+    def n_known(self) -> int:
+        """Rows that are known by the owner's rules."""
+        return self._lowest.n_known
+
+    def merge(self, other: "Summary") -> None:
+        """Take in what the scores of another file come to."""
+        self.n_rows += other.n_rows
+        self.n_outliers += other.n_outliers
+        self.tally += other.tally
+        self._lowest.merge(other.lowest)
+        self._lowest.n_unjudged += other.n_unjudged
+        self._lowest.n_known += other.n_known
+
+    def explain(self, reasons: Reasons | None) -> None:
+        """Find the reasons of the lowest rows, if any are asked for."""
+        self._lowest.rows = explained_rows(self.lowest, SHOWN, reasons)
+
+
+def score_files(
+    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
+) -> tuple[Summary, int]:
+    """Score every file that has no scores yet; return what they come to, and how many had some.
+
+    Several files are scored at a time, each by one thread. An interrupted call leaves whole
+    files only, and the next one goes on with the others.
+    """
+    pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
+    waiting = [pair for pair in pairs if not pair.is_done()]
+    schema = scorer.plan.schema
+    total = Summary(len(schema), offset)
+    if not waiting:
+        return total, len(pairs)
+    folder.remove_leftovers()
+    # All are opened before the first is scored: a file with other columns is found at once.
+    readers = [
+        replace(rows, data=str(pair.source)).open(schema, details.columns) for pair in waiting
+    ]
+    stopped, lock = threading.Event(), threading.Lock()
+
+    def score_one(item: tuple[ScoreFile, Reader]) -> None:
+        pair, reader = item
+        summary = Summary(len(schema), offset, str(pair.source))
+        scored = _until(stopped, summary.rows(details.batches(reader)))
+        with folder.writing(pair.target):
+            write_scores(pair.target, scored, {STAMP: pair.stamp()}, details.fields)
+        with lock:
+            total.merge(summary)
+
+    source = one_after_other(readers, rows.data)
+    with watched(source) as watch:
+        items = list(zip(waiting, watch.reader.parts, strict=True))
+        for_each(score_one, [items], n_threads(rows.threads), stopped.set)
+    return total, len(pairs) - len(waiting)
+
+
+class _Stopped(Exception):
+    """Another file failed: this one is not gone on with."""
+
+
+def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:
+    for row in rows:
+        if stopped.is_set():
+            raise _Stopped
+        yield row

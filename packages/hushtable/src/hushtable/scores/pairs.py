@@ -1,0 +1,253 @@
+"""Pairs of values that are usual each, and rare together: rows in cells of every pair of columns.
+
+A column of many numbers has up to eight cells by its quantiles; any other has one for each of its
+most frequent values, and one for the rest. Counts of pairs of cells say how many times rarer a pair
+is than it would be if the two columns had nothing to do with each other. They are read off the
+sample that a model keeps, and stay with it: released, they would take a part of the budget, and
+show a pair from tens of thousands of rows on (see docs/benchmarks.md).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.arguments import entries
+from hushtable.data.columns import filled, texts_column
+from hushtable.data.readers import Batch
+from hushtable.data.schema import Feature
+from hushtable.errors import PlanError
+from hushtable.files import Content
+from hushtable.scores.typical import (
+    QUANTILES,
+    UsualValues,
+    number_text,
+    numbers_of,
+    range_text,
+    texts_of,
+)
+
+#: Cells of a column at most.
+CELLS = 8
+#: Columns whose pairs are counted: the first, 2,016 pairs of 128 bytes.
+MOST_COLUMNS = 64
+#: Rows from which on pairs are counted, and are expected in two cells of which a pair is said to be
+#: rarer than expected.
+_LEAST_ROWS, _LEAST_EXPECTED = 100, 5.0
+#: Outer edges of the cells: quantiles, beyond which values are in the outer cells, too.
+_ENDS = (0.01, 0.99)
+#: Digits of a range that is read off cells, and values that are named as the usual ones.
+_DIGITS = 3
+_NAMED = 2
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one column.
+
+    Those of many numbers lie between ``edges``, which rise; numbers beyond are in the outer ones.
+    Those of other values are of ``names``,
+    as `UsualValues.shares` has them, and the last cell is of any other.
+    """
+
+    edges: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, usual: UsualValues, numbers: Floats) -> "Cells":
+        """Return the cells of a column with some numbers, if any, in the sample."""
+        if usual.shares or not len(numbers):
+            most = sorted(usual.shares, key=lambda name: -usual.shares[name])
+            return cls(names=tuple(most[: CELLS - 1]))
+        quantiles = np.linspace(0.0, 1.0, CELLS + 1)
+        quantiles[[0, -1]] = _ENDS
+        edges = np.unique(np.quantile(numbers, quantiles, method="inverted_cdf")).tolist()
+        return cls(tuple(edges) if len(edges) > 1 else ())
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.edges) - 1 if self.edges else len(self.names) + 1
+
+    def place(self, feature: Feature, rows: Batch, j: int) -> Ints:
+        """Return the cell of the value of column j in each of some rows (n,); -1 of a missing."""
+        if feature.kind != "numeric":
+            texts = texts_of(feature, rows, j)
+            index = pc.index_in(texts, texts_column(self.names), skip_nulls=True)
+            found = filled(index, len(self.names))
+            missing = np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1
+        else:
+            numbers = numbers_of(feature, rows, j)
+            missing = np.isnan(numbers)
+            found = np.full(len(numbers), len(self.names))
+            if self.edges:
+                found = np.searchsorted(self.edges[1:-1], numbers, side="right")
+            for k, name in enumerate(self.names):
+                found[numbers == float(name)] = k
+        return np.where(missing, -1, found).astype(np.int64)
+
+    def words(self, rows: Floats, feature: Feature, kind: pa.DataType, own: Any) -> str:
+        """Return the values of the middle 90% of some rows, or the most frequent, as people do.
+
+        ``rows`` (8,) are those in each cell; the column has the type ``kind``, and ``own`` is the
+        value that is compared with them.
+        """
+        if self.edges:
+            # Between edges, as if rows were evenly spaced.
+            below = np.cumsum([0.0, *rows[: self.size]]) / max(float(rows.sum()), 1.0)
+            low, high = np.interp([QUANTILES[0], QUANTILES[2]], below, self.edges[: len(below)])
+            return range_text(float(low), float(high), feature, kind, _DIGITS)
+        key = own if isinstance(own, str) else repr(float(own) + 0.0)
+        most = np.argsort(-rows[: len(self.names)], kind="stable").tolist()
+        names = [self.names[k] for k in most if rows[k] and self.names[k] != key][:_NAMED]
+        if feature.kind == "numeric":
+            names = [number_text(float(name), feature, kind) for name in names]
+        return " or ".join(names) or "another"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return them as a file carries them."""
+        return {"edges": list(self.edges)} if self.edges else {"names": list(self.names)}
+
+    @classmethod
+    def from_dict(cls, content: Any, feature: Feature) -> "Cells":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        what = f"cells of {feature.name!r}"
+        found = entries(content, what, {}, {"edges": list, "names": list})
+        edges, names = found.get("edges", []), found.get("names", [])
+        right = all(type(x) in (int, float) and math.isfinite(x) for x in edges)
+        right = right and sorted(set(edges)) == edges and len(edges) <= CELLS + 1
+        right = right and len(edges) != 1
+        right = right and all(isinstance(name, str) for name in names) and len(names) < CELLS
+        if not right or bool(edges) + bool(names) > 1 or (edges and feature.kind != "numeric"):
+            raise PlanError(f"{what}: needs up to {CELLS + 1} numbers that rise, or fewer names")
+        if feature.kind == "numeric":
+            try:
+                list(map(float, names))
+            except ValueError:
+                raise PlanError(f"{what}: needs numbers as names") from None
+        return cls(tuple(map(float, edges)), tuple(names))
+
+
+@dataclass(frozen=True)
+class RarePair:
+    """A pair of values that is rarer than expected."""
+
+    #: Numbers of the columns: the value that is explained, and its partner.
+    column: int
+    partner: int
+    #: How many times rarer it is than expected.
+    times: float
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """Sampled rows in the cells of each pair of columns.
+
+    ``counts`` (p, 8, 8) are of the pairs of the first c columns, in the order of
+    ``np.triu_indices(c, 1)``.
+    """
+
+    cells: tuple[Cells, ...]
+    counts: NDArray[np.uint16]
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Feature],
+        values: Sequence[UsualValues],
+        batches: Sequence[Batch],
+        times: Ints,
+    ) -> "PairCounts | None":
+        """Count the pairs of some batches, whose rows stand for ``times`` rows; None of few."""
+        if int(times.sum()) < _LEAST_ROWS:
+            return None
+        cells, places = [], []
+        for j, (feature, usual) in enumerate(zip(features[:MOST_COLUMNS], values, strict=False)):
+            numbers = np.empty(0)
+            if feature.kind == "numeric":
+                parts = [numbers_of(feature, batch, j) for batch in batches]
+                numbers = np.repeat(np.concatenate(parts), times)
+            one = Cells.of(usual, numbers[~np.isnan(numbers)])
+            cells.append(one)
+            places.append(np.concatenate([one.place(feature, batch, j) for batch in batches]))
+        counts = [
+            _counted(places[a], places[b], times) for a, b in zip(*_pairs(len(cells)), strict=True)
+        ]
+        return cls(tuple(cells), np.array(counts, np.uint16).reshape(-1, CELLS, CELLS))
+
+    def place(self, features: Sequence[Feature], rows: Batch) -> Ints:
+        """Return the cells (n, c) of some rows."""
+        found = [cells.place(features[j], rows, j) for j, cells in enumerate(self.cells)]
+        return np.stack(found, axis=1) if found else np.empty((len(rows), 0), np.int64)
+
+    def rarity(self, places: Ints) -> Floats:
+        """Return how many times rarer than expected the pairs of one row (c,) are, as (c, c).
+
+        1 where too few rows are expected to tell, and where a value is missing.
+        """
+        a, b = _pairs(len(self.cells))
+        p, found = np.arange(len(a)), np.ones((len(places), len(places)))
+        x, y = places[a], places[b]
+        both = self._rows[p, x] * self._columns[p, y] / np.maximum(self._totals, 1)
+        times = (both + 0.5) / (self.counts[p, x, y] + 0.5)
+        known = (x >= 0) & (y >= 0) & (both >= _LEAST_EXPECTED)
+        found[a, b] = found[b, a] = np.where(known, times, 1.0)
+        return found
+
+    def given(self, column: int, partner: int, cell: int) -> Floats:
+        """Return the sampled rows in each cell of a column, of those in a partner's cell."""
+        return self.between(column, partner)[:, cell]
+
+    def between(self, column: int, partner: int) -> Floats:
+        """Return the sampled rows in the cells of two columns, as (8, 8)."""
+        a, b = _pairs(len(self.cells))
+        first, second = sorted((column, partner))
+        counts = self.counts[int(np.flatnonzero((a == first) & (b == second))[0])]
+        return np.asarray(counts if column == first else counts.T, np.float64)
+
+    @cached_property
+    def _rows(self) -> Floats:
+        return np.asarray(self.counts.sum(axis=2), np.float64)
+
+    @cached_property
+    def _columns(self) -> Floats:
+        return np.asarray(self.counts.sum(axis=1), np.float64)
+
+    @cached_property
+    def _totals(self) -> Floats:
+        return np.asarray(self.counts.sum(axis=(1, 2)), np.float64)
+
+    @classmethod
+    def from_file(cls, content: Content, features: Sequence[Feature]) -> "PairCounts | None":
+        """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
+        if "usual_cells" not in content.manifest:
+            return None
+        said = content.said("cells of pairs", {"usual_cells": list}, {})["usual_cells"]
+        if len(said) > len(features):
+            raise PlanError(f"cells of pairs: needs {len(features)} columns at most")
+        cells = tuple(map(Cells.from_dict, said, features))
+        counts, p = content.array("usual.pairs"), len(cells) * (len(cells) - 1) // 2
+        if counts.dtype != np.uint16 or counts.shape != (p, CELLS, CELLS):
+            raise PlanError(f"counts of pairs: needs uint16 of {p} pairs of {CELLS} x {CELLS}")
+        return cls(cells, counts)
+
+
+def _pairs(n: int) -> tuple[Ints, Ints]:
+    first, second = np.triu_indices(n, 1)
+    return first, second
+
+
+def _counted(a: Ints, b: Ints, times: Ints) -> NDArray[Any]:
+    """Count rows in two columns' cells; those with a value missing are left out."""
+    both = (a >= 0) & (b >= 0)
+    found = np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS)
+    return found.reshape(CELLS, CELLS)

@@ -1,0 +1,336 @@
+"""The usual scores, values and pairs among the rows that a model counted, and bars of charts.
+
+It is read off an evenly spaced sample of the rows, by their numbers: the same one for any batches,
+threads and sources. A row of weight w stands for w rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.schema import Feature, Schema
+from hushtable.data.weights import Weights
+from hushtable.errors import PlanError
+from hushtable.files import Content
+from hushtable.scores.pairs import PairCounts
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import UsualValues, numbers_of, texts_of
+
+#: All of so many rows are in the sample; of more, one in 16, at most so many. Measured to make a
+#: fit slower by 3% at most: rows in memory are copied, since a detector must hold none of the
+#: caller's.
+FEW, ONE_IN, MOST = 2_048, 16, 8_192
+#: Values that it has at most.
+MOST_VALUES = 1 << 22
+#: The rows that values and severities are compared with.
+COUNTED, SCORED = "the rows that the model counted", "the rows that were scored here"
+MERGED, ELSEWHERE = "the rows of all sites", "the rows of the other sites"
+#: A value counts as no further outside everything than so many times the limit.
+FARTHEST = 1e6
+#: The rarest rows are one in so many of those counted.
+RARE_ROWS = 100
+#: Scored rows from which on they say what is usual, where the model does not know.
+_LEAST_ROWS = 50
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Sampled rows of a context from which on its usual values are known, and contexts of which they
+#: are kept, the most frequent.
+_ROWS_WITHIN, _CONTEXTS = 10, 100
+
+
+#: Parts that a range is cut into for a chart, and numbers that all charts of contexts have at most.
+BARS, _MOST_BARS = 34, 1 << 17
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The scores of counted rows, (n,) rising, and the values of each feature among them.
+
+    Scores are None where the model has learned from verdicts since, and of rows that it did not
+    count. ``within`` has the values among the rows of a context, by its value, where the context is
+    one column.
+    """
+
+    scores: Floats | None
+    values: tuple[UsualValues | None, ...]
+    within: dict[str, tuple[UsualValues, ...]] = field(default_factory=dict)
+    #: By the number of a feature of many numbers: rows in equal parts of its range (34,).
+    bars: dict[int, Ints] = field(default_factory=dict)
+    #: The same among the rows of a context.
+    bars_within: dict[str, dict[int, Ints]] = field(default_factory=dict)
+    pairs: PairCounts | None = None
+    #: The rows that these values are of.
+    among: str = COUNTED
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        batches: Sequence[Batch],
+        times: Ints,
+        context: Sequence[str] = (),
+        scores: Floats | None = None,
+    ) -> "Usual":
+        """Read it off some batches, whose rows stand for ``times`` rows."""
+        features = schema.features
+        values = _values(features, batches, times)
+        parts = _parts_of_context(features, context, batches, times)
+        within = {c: _values(features, some, some_times) for c, (some, some_times) in parts.items()}
+        bars = _bars(features, values, batches, times)
+        bars_within = {}
+        if len(parts) * len(bars) * BARS <= _MOST_BARS:
+            bars_within = {c: _bars(features, values, *part) for c, part in parts.items()}
+        pairs = PairCounts.of(schema.of_rows.features, values, batches, times)
+        return cls(scores, values, within, bars, bars_within, pairs)
+
+    def without_scores(self) -> "Usual":
+        """Return what is left when rows score otherwise."""
+        return replace(self, scores=None)
+
+    @property
+    def rare_below(self) -> float:
+        """The highest score of the rarest 1% of the counted rows."""
+        assert self.scores is not None
+        return float(self.scores[len(self.scores) // RARE_ROWS])
+
+    def far(self, features: Sequence[Feature], rows: Batch) -> Floats:
+        """Return how far outside everything a number of each row (n,) is.
+
+        It is the distance from the median in that to the limit; 0 of rows within all limits.
+        """
+        found = np.zeros(len(rows))
+        for j, (feature, usual) in enumerate(zip(features, self.values, strict=True)):
+            if usual is not None and usual.far is not None and usual.middle is not None:
+                above = numbers_of(feature, rows, j) - usual.middle[1]
+                low, high = (end - usual.middle[1] for end in usual.far)
+                with np.errstate(over="ignore"):
+                    times = np.fmax(above / high, above / low)
+                found = np.fmax(found, np.where(times > 1.0, times, 0.0))
+        return np.minimum(found, FARTHEST)
+
+    def as_rare(self, scores: Floats) -> Floats:
+        """Return the share of the counted rows that score as low as each score, or lower."""
+        assert self.scores is not None
+        below = np.searchsorted(self.scores, scores, side="right")
+        return np.asarray(below / len(self.scores), np.float64)
+
+    def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file carries: manifest entries and arrays."""
+        said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values if one]}
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.scores is not None:
+            arrays["usual.scores"] = self.scores
+        if self.within:
+            said["usual_within"] = {
+                context: [one.to_dict() for one in values]
+                for context, values in self.within.items()
+            }
+        if self.bars:
+            arrays["usual.bars"] = np.array(list(self.bars.values()), np.uint16)
+        if self.bars and self.bars_within:
+            within = [list(self.bars_within[context].values()) for context in self.within]
+            arrays["usual.bars_within"] = np.array(within, np.uint16)
+        if self.pairs is not None:
+            said["usual_cells"] = [one.to_dict() for one in self.pairs.cells]
+            arrays["usual.pairs"] = self.pairs.counts
+        return said, arrays
+
+    @classmethod
+    def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
+        """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
+        if "usual" not in content.manifest:
+            return None
+        said = content.said("usual values", {"usual": list}, {"usual_within": dict})
+        scores = content.arrays.get("usual.scores")
+        if scores is not None:
+            _check_scores(scores)
+        values = _of_features(said["usual"], schema)
+        within = {
+            context: _of_features(found, schema)
+            for context, found in said.get("usual_within", {}).items()
+        }
+        charted = _charted(values)
+        bars, bars_within = dict[int, Ints](), dict[str, dict[int, Ints]]()
+        if (found := content.arrays.get("usual.bars")) is not None:
+            bars = dict(zip(charted, _checked(found, (len(charted), BARS)), strict=True))
+        if (found := content.arrays.get("usual.bars_within")) is not None:
+            found = _checked(found, (len(within), len(charted), BARS))
+            bars_within = {
+                c: dict(zip(charted, one, strict=True))
+                for c, one in zip(within, found, strict=True)
+            }
+        pairs = PairCounts.from_file(content, schema.of_rows.features)
+        return cls(scores, values, within, bars, bars_within, pairs)
+
+
+def _charted(values: Sequence[UsualValues]) -> list[int]:
+    """Return the features of many numbers."""
+    return [j for j, one in enumerate(values) if one.middle is not None and not one.shares]
+
+
+def _checked(found: NDArray[Any], shape: tuple[int, ...]) -> Ints:
+    if found.dtype != np.uint16 or found.shape != shape:
+        raise PlanError(f"bars of charts: needs uint16 of the shape {shape}, not {found.shape}")
+    return found.astype(np.int64)
+
+
+def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
+    if not isinstance(found, list) or len(found) != len(schema):
+        raise PlanError(f"what is usual: needs an entry for each of {len(schema)} features")
+    return tuple(map(UsualValues.from_dict, found, schema.features))
+
+
+def _check_scores(scores: NDArray[Any]) -> None:
+    right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
+    if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
+        raise PlanError("the scores of counted rows: needs some float64 numbers that rise")
+
+
+class Sample:
+    """Evenly spaced rows of those that are counted, picked up while a pass reads them.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that are counted.
+    n_columns : int
+        Columns that they have.
+    weights : ndarray of shape (n,), int64, optional
+        Weights of all rows that are read.
+    """
+
+    def __init__(self, n_rows: int, n_columns: int, weights: Weights | None) -> None:
+        total = n_rows if weights is None else int(weights.sum())
+        size = min(total, max(FEW, total // ONE_IN), MOST, max(1, MOST_VALUES // n_columns))
+        self._rows = np.arange(size) * total // size
+        self._times = np.ones(size, np.int64)
+        if weights is not None:
+            rows = np.searchsorted(np.cumsum(weights), self._rows, side="right")
+            self._rows, self._times = np.unique(rows, return_counts=True)
+        #: By the number of its first row, what is sampled of a batch.
+        self._batches: dict[int, Batch] = {}
+        self._found: tuple[Scorer, Usual] | None = None
+
+    def of(self, reader: Reader) -> Reader:
+        """Return a reader of the same rows, which fill the sample as they are read."""
+        files, start = [], 0
+        if reader.n_rows is not None:
+            for part in reader.files:
+                files.append(replace(part, read=partial(self._read, part, start)))
+                start += part.n_rows or 0
+        return replace(reader, read=partial(self._read, reader, 0), files=tuple(files))
+
+    def _read(self, part: Reader, start: int) -> Iterator[Batch]:
+        for batch in part.read():
+            stop = start + len(batch)
+            first, last = np.searchsorted(self._rows, [start, stop])
+            if last > first and start not in self._batches:
+                self._batches[start] = taken(batch, self._rows[first:last] - start)
+            yield batch
+            start = stop
+
+    def usual(self, scorer: Scorer) -> Usual:
+        """Return what is usual among the rows of the sample, as a scorer scores them."""
+        if self._found is not None and self._found[0] is scorer:
+            return self._found[1]
+        batches = [self._batches[start] for start in sorted(self._batches)]
+        parts = [scorer.scored((0, batch, None))[1] for batch in batches]
+        scores = np.sort(np.repeat(np.concatenate(parts), self._times))
+        plan = scorer.plan
+        found = Usual.of(plan.schema, batches, self._times, plan.context, scores)
+        self._found = scorer, found
+        return found
+
+
+class PassingSample:
+    """Evenly spaced rows of a source of any length, picked up while a pass reads them."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._most = min(MOST, max(1, MOST_VALUES // n_columns))
+        self._step, self._next = 1, 0
+        self._batches: list[tuple[int, Batch]] = []
+
+    def of(self, reader: Reader) -> Reader:
+        """Return a reader of the same rows, one file after the other, which fill the sample."""
+        return replace(reader, read=partial(self._read, reader), files=())
+
+    def _read(self, reader: Reader) -> Iterator[Batch]:
+        for batch in reader.read():
+            start, self._next = self._next, self._next + len(batch)
+            picked = np.arange(-start % self._step, len(batch), self._step)
+            self._batches.append((len(picked), taken(batch, picked)))
+            while sum(n for n, _ in self._batches) > self._most:
+                self._thin()
+            yield batch
+
+    def _thin(self) -> None:
+        """Keep every second row."""
+        self._step, first, kept = 2 * self._step, 0, []
+        for n, batch in self._batches:
+            rows = np.arange(first % 2, n, 2)
+            kept.append((len(rows), taken(batch, rows)))
+            first += n
+        self._batches = kept
+
+    def usual(self, schema: Schema, context: Sequence[str] = ()) -> Usual | None:
+        """Return what is usual among the rows; None of few."""
+        n_rows = sum(n for n, _ in self._batches)
+        if n_rows < _LEAST_ROWS:
+            return None
+        batches = [batch for n, batch in self._batches if n]
+        found = Usual.of(schema, batches, np.ones(n_rows, np.int64), context)
+        return replace(found, among=SCORED)
+
+
+def _values(
+    features: Sequence[Feature], batches: Sequence[Batch], times: Ints
+) -> tuple[UsualValues, ...]:
+    """Return the usual values of each feature in some batches, whose rows stand for ``times``."""
+    return tuple(UsualValues.of(f, j, batches, times) for j, f in enumerate(features))
+
+
+def _bars(
+    features: Sequence[Feature],
+    values: Sequence[UsualValues],
+    batches: Sequence[Batch],
+    times: Ints,
+) -> dict[int, Ints]:
+    """Return the rows in equal parts of the range of each feature of many numbers."""
+    found = {}
+    for j in _charted(values):
+        feature = features[j]
+        numbers = np.concatenate([numbers_of(feature, batch, j) for batch in batches])
+        known = ~np.isnan(numbers)
+        width = (feature.high - feature.low) / BARS or 1.0
+        places = np.clip((numbers[known] - feature.low) / width, 0, BARS - 1).astype(np.int64)
+        found[j] = np.bincount(places, times[known], BARS).astype(np.int64)
+    return found
+
+
+def _parts_of_context(
+    features: Sequence[Feature], context: Sequence[str], batches: Sequence[Batch], times: Ints
+) -> dict[str, tuple[list[Batch], Ints]]:
+    """Return the rows of each context that has some, if it is one column of categories."""
+    names = [feature.name for feature in features]
+    j = names.index(context[0]) if len(context) == 1 else 0
+    if len(context) != 1 or features[j].kind != "categorical":
+        return {}
+    texts = np.concatenate(
+        [np.array(texts_of(features[j], b, j).to_pylist(), object) for b in batches]
+    )
+    ends = np.cumsum([len(batch) for batch in batches])[:-1]
+    sizes = {c: int((texts == c).sum()) for c in features[j].categories}
+    found = {}
+    for c in sorted(sizes, key=lambda c: -sizes[c])[:_CONTEXTS]:
+        if sizes[c] >= _ROWS_WITHIN:
+            inside = np.split(texts == c, ends)
+            some = [taken(b, np.flatnonzero(i)) for b, i in zip(batches, inside, strict=True)]
+            found[c] = some, times[texts == c]
+    return found
