@@ -4,9 +4,11 @@ import dataclasses
 import json
 import sys
 import time
+import types
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hushtable import HushTable, LSHiTables
@@ -26,12 +28,16 @@ from hushtable_bench.cases import (
     persons,
     ranks,
     reading,
+    reasons,
+    reasons_faithful,
+    reasons_tables,
     scaling,
     speed,
     streams,
     sums,
     threads,
 )  # fmt: skip
+from hushtable_bench.data import LabelledSet
 from hushtable_bench.results import Promise
 from hushtable_bench.runner import CaseRun, RowSource
 
@@ -160,6 +166,7 @@ SMALL = {
     "ranks": (ranks, {"METHODS": {"HushTable, 100": ranks.METHODS["HushTable, 100"]}},
               "--sets one --seeds 2", "epsilon 1 in all"),
     "reading": (reading, {}, "--rows 1000 --columns 2 --repeats 1", "times the clean pass"),
+    "reasons": (reasons, {"QUICK_ROWS": 500, "REPEATS": 1}, "--quick", "rows needed"),
     "register": (persons, {}, "--persons 2000", "1,000 left out"),
     "review": (streams, {"QUICK_ROWS": 2000, "VERDICTS": 3}, "--quick", "normal 2e3 x 30"),
     "rows": (costs, {"QUICK_ROWS": (100, 200)}, "--quick", "| 200  |    3 |"),
@@ -442,6 +449,136 @@ def test_explanations_find_the_guilty():
     assert len(found) == 2 * len(explain.VARIANTS)
     timings = [explain.ExplainTiming(explain.OURS, 1.0, 6.0, 6.0)]
     assert not judged(explain.targets(found, timings))[2]
+
+
+@pytest.fixture
+def mixed(rng):
+    """Four hundred rows with a text, a time and missing values, of which one has a rare text."""
+    frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    frame["kind"] = ["x", "x", "y", "z"] * 100
+    frame["at"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(400), unit="h")
+    frame.loc[[5, 6], ["a", "kind"]] = np.nan, None
+    frame.loc[9, "kind"] = "w"
+    return frame
+
+
+def test_distances_and_usual_values_are_those_of_the_table(mixed):
+    far = reasons_faithful.distances(mixed)
+    assert far[9, 3] == pytest.approx(np.sqrt((1 - 1 / 398) / (1 / 398)))
+    assert far[5, [0, 3]] == pytest.approx(np.sqrt(0.995 / 0.005))
+    assert far[:, 1] == pytest.approx(
+        np.abs(mixed["b"] - mixed["b"].mean()) / mixed["b"].std(ddof=0)
+    )
+    usual = reasons_faithful.usual_values(mixed)
+    assert (usual["kind"], usual["at"]) == ("x", mixed["at"][199])
+    assert (mixed["b"] < usual["b"]).sum() == 199
+    one = reasons_faithful.repaired(mixed, 9, ["kind", "b", "at"], usual)
+    assert one["kind"].tolist() == ["x"]
+    assert one[["b", "at"]].values.tolist() == [[usual["b"], usual["at"]]]
+    assert one["a"].tolist() == [mixed["a"][9]]
+    assert (one.dtypes == mixed.dtypes).all()
+    assert mixed["kind"][9] == "w"
+
+
+def test_rows_that_are_repaired_leave_the_list(mixed):
+    mixed.loc[17, "b"] = 40.0
+    found = reasons_faithful.look_through("mixed", mixed)
+    assert found.rows == 20
+    assert found.weak <= 3
+    assert 10 <= found.first <= found.named
+    assert found.left >= found.claimed - 2
+    assert found.unlisted >= 15
+
+
+def test_shares_of_a_forest_are_those_of_its_columns(mixed, monkeypatch):
+    class Explainer:
+        """Blames the text of row 9, all parts of it together, and little else."""
+
+        def __init__(self, forest):
+            assert forest.n_features_in_ == 8
+
+        def shap_values(self, X):
+            shares = np.full(X.shape, -0.1)
+            shares[X[:, 3] == 1.0, 3:7] = -1.0
+            return shares
+
+    monkeypatch.setitem(sys.modules, "shap", types.SimpleNamespace(TreeExplainer=Explainer))
+    forest = reasons_faithful.ForestShares(mixed)
+    shares = forest.shares(mixed)
+    assert shares.shape == mixed.shape
+    assert shares[9].argmax() == 3
+    assert shares[9, 3] == pytest.approx(4.0)
+    assert forest.score(mixed) == pytest.approx(forest.scores)
+    found = reasons_faithful.look_through_peer("mixed", mixed)
+    assert found.first <= found.named <= found.rows == 20
+
+
+def test_planted_rows_differ_in_one_column(rng):
+    frame = pd.DataFrame(np.repeat(rng.normal(size=(500, 2)), 2, axis=1), columns=list("abcd"))
+    frame += 0.1 * rng.normal(size=frame.shape)
+    for kind in ("combination", "far"):
+        planted = reasons_tables.PLANTED[kind](frame, 0)
+        rows, columns = np.nonzero(planted.frame.to_numpy() != frame.to_numpy())
+        assert dict(zip(rows, columns, strict=True)) == dict(
+            zip(planted.rows, planted.columns, strict=True)
+        )
+        assert len(rows) == 10
+        values = planted.frame.to_numpy()[planted.rows, planted.columns]
+        z = np.abs(values - frame.to_numpy().mean(axis=0)[planted.columns])
+        z /= frame.to_numpy().std(axis=0)[planted.columns]
+        assert (z > 4.9).all() if kind == "far" else (z < 2.5).all()
+        found = list(reasons.named_pairs(planted, 0))
+        assert len(found) == 10
+        if kind == "far":
+            assert np.mean([one.first for one in found]) >= 0.9
+        else:
+            assert all(one.named for one in found if one.strict)
+            assert sum(one.right for one in found) >= 5
+    assert len(reasons_tables.ordinary(frame, 0).rows) == 50
+
+
+def test_far_values_come_first_in_the_order_of_a_list(rng):
+    X = rng.normal(size=(3000, 4))
+    X[7, 2] = 60.0
+    found = reasons.order_gain(LabelledSet("one", X, np.arange(3000) == 7))
+    assert found.far == 1
+    assert found.ap >= 0.0
+    none = reasons.order_gain(LabelledSet("one", X[8:], X[8:, 0] > 2.0))
+    assert none[1:] == (0, 0.0, 0.0)
+
+
+def test_pairs_that_were_released_need_many_rows():
+    noise = reasons.pairs_noise(0.3)
+    assert 170.0 < noise < 190.0
+    assert reasons.pairs_noise(1.0, 0.3) < noise
+    n = reasons.rows_needed(noise, 1 / 64, 2.0)
+    assert n / 64 - n / 256 == pytest.approx(2.0 * noise)
+
+
+@pytest.mark.slow
+def test_reasons_are_judged_by_the_tables_that_are_there(tmp_path, rng, capsys, monkeypatch):
+    n = 600
+    frame = pd.DataFrame(rng.gamma(9.0, 0.5, size=(n, 3)), columns=["x", "y", "z"])
+    frame[["carat", "depth", "table", "price"]] = rng.normal(55.0, 2.0, size=(n, 4))
+    frame.insert(0, "cut", np.where(rng.random(n) < 0.1, "Fair", "Ideal"))
+    frame.loc[:3, ["y", "z", "table"]] = [[58.9, 4, 55], [31.8, 4, 55], [4, 31.8, 55], [4, 4, 95]]
+    frame.loc[4, "x"] = 0.0
+    (tmp_path / "sets").mkdir()
+    frame.to_csv(tmp_path / "sets" / "diamonds.csv", index=False)
+    for name in ("one", "two", "odd_one", "ovr_two"):
+        save(tmp_path / "sets", rng, name, 300, 3)
+    for name, value in (("EXPLAINED", 500), ("SEARCHED", 500), ("REPEATS", 1)):
+        monkeypatch.setattr(reasons, name, value)
+    given = ["--data", str(tmp_path / "sets"), "--seeds", "1", "--output", str(tmp_path / "o")]
+    assert runner.main(["reasons", *given]) in (0, 1)
+    out = capsys.readouterr().out
+    assert "cars.csv, weather.csv, Hdma.csv" in out
+    assert "diamonds.csv" not in out
+    assert "5 errors, 4 of them gross" in out
+    assert "| odd_ and ovr_ |" in out
+    kept = json.loads((tmp_path / "o" / "reasons.json").read_text())
+    assert kept["diamonds"][0]["within"][-1] >= 4
+    assert kept["diamonds"][0]["places"][0] == 1
 
 
 @LINUX

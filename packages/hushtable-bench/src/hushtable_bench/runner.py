@@ -65,6 +65,7 @@ CASES = {
     "poison": "poison",
     "ranks": "ranks",
     "reading": "reading",
+    "reasons": "reasons",
     "register": "persons",
     "review": "streams",
     "rows": "costs",
