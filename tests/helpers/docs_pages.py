@@ -421,6 +421,7 @@ PAGES = {
     "docs/story.md": Page(needs=ROUNDS),
     "docs/tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
+    "docs/rules.md": Page(needs=("pandas",)),
     "docs/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
     "docs/watch.md": Page(),
 }  # fmt: skip
