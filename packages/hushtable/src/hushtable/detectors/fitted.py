@@ -442,9 +442,14 @@ class FittedTables(OutlierMixin, BaseEstimator):
             - ``score`` and ``error``, its standard error, as `standard_errors` has it;
             - ``outside``, the columns beyond the plan's range or categories;
             - of `HushTable` and `LSHiTables`, for each of three reasons ``reason_1``, the
-              column, ``value_1``, ``usual_1`` (the middle 90% of the counted rows, or the most
-              frequent categories), ``direction_1`` (high, low, rare, missing, beyond the plan, or
-              none of these), and ``words``, all in words. A reason not worth a word is null.
+              column, ``value_1``, ``usual_1`` (the middle 90% of the counted rows, or their most
+              frequent values), ``direction_1`` (high, low, rare, missing, beyond the plan, with
+              the value that it is rare with, or none of these), and ``words``, all in words. A
+              reason not worth a word is null. ``repair`` has in words which columns' usual values
+              would take the row off the list, and ``incident`` a number for rows with the same
+              strongest reason.
+
+            A row with a value far outside everything comes first, if it is among the rarest 1%.
 
         Raises
         ------
@@ -460,7 +465,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         >>> rows = pd.DataFrame({"name": list("abcd") * 25, "pulse": [*range(60, 159), 300]})
         >>> detector = HushTable(random_state=0).fit(rows[["pulse"]])
         >>> detector.outliers(rows, n=1, keep=["name"])[["name", "severity", "words"]].values
-        array([['d', 99.0, 'pulse 300, usually 64 to 154: high']], dtype=object)
+        array([['d', 99.0, 'pulse 300, usually 64 to 154: far above']], dtype=object)
         """
         check_is_fitted(self)
         if isinstance(keep, str):

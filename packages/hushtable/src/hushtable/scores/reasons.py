@@ -409,7 +409,7 @@ class RowPairs:
         kind = plain_type(cell(self._rows, pair.column, i))
         own = read_value(one, cell(self._rows, pair.column, i))
         usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
-        such = f"such a {other.name}" if other.kind == "numeric" else partner.named(other)
+        such = f"that {other.name}" if other.kind == "numeric" else partner.named(other)
         words = (
             f"{value.named(one)} with {partner.named(other)}: each usual, together "
             f"{number_words(pair.times, 2)} times rarer than expected; usually {usual} for {such}"
