@@ -90,6 +90,21 @@ def test_rows_alike_are_one_incident(orders):
         assert len({found.reasons(found.rows[k])[0].feature for k in rows}) == 1
 
 
+def test_a_row_that_no_single_repair_helps_names_what_stands_out():
+    """Of all listed rows, only those in which nothing stands out have no reasons."""
+    rng = np.random.default_rng(5)
+    births = pd.DataFrame({
+        name: (rng.random(190) < share) * 1.0
+        for name, share in (("ui", 0.15), ("ht", 0.06), ("low", 0.3), ("smoke", 0.4))
+    } | {"ptl": rng.choice([0.0, 1.0, 2.0], 190, p=[0.84, 0.13, 0.03])})  # fmt: skip
+    detector = HushTable(random_state=0).fit(births)
+    found = detector._lowest(births, 60)
+    for row in found.rows:
+        reasons = found.reasons(row)
+        assert reasons or (births.iloc[row.row] == births.mode().iloc[0]).all()
+        assert all(one.partner or one.phrase.stands_out for one in reasons)
+
+
 def test_incidents_share_their_strongest_reason():
     def reason(feature, direction, text="7", share=None):
         phrase = ValuePhrase(7.0, text, "1 to 5", direction, "", True, share)

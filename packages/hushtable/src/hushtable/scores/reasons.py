@@ -515,9 +515,16 @@ class Reasons:
             if phrase.stands_out and (gain > least or phrase.direction == BEYOND):
                 gains[j] = max(gain, 0.0)
         if not (reasons := self._named(row, gains)):
-            reasons = self._together(row, found.alone) or self._by_share(row, shares).reasons
+            reasons = self._together(row, found.alone) or self._odd(row, shares)
         repaired = [self.features[j].name for j in found.columns]
         return RowReasons(reasons, repaired, found.score, found.enough)
+
+    def _odd(self, row: _Row, shares: NDArray[np.float64]) -> list[Reason]:
+        """Return the values that stand out, of a row that no single repair makes less unusual."""
+        order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
+        odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
+        odd.sort(key=lambda j: -row.distance(j))
+        return self._named(row, dict.fromkeys(odd, 0.0))
 
     def _together(self, row: _Row, gains: dict[int, float]) -> list[Reason]:
         """Return the rarest pair of the features that gain most, where none stands out."""
