@@ -30,8 +30,11 @@ def rule(here, text):
 
 
 def listed(run, *options):
-    result = run("score", "rows.csv", "--model", "m.hush", "--id", "id", "--top", 20,
-                 "-o", "top.csv", *options)  # fmt: skip
+    return listed_rows(run, "--id", "id", *options)
+
+
+def listed_rows(run, *options):
+    result = run("score", "rows.csv", "--model", "m.hush", "--top", 20, "-o", "top.csv", *options)
     assert result.code == 0, result.err
     return pd.read_csv("top.csv"), result
 
@@ -64,8 +67,9 @@ def test_values_of_no_interest_are_scored_as_usual_ones(run, here):
     detector = hushtable.load("m.hush")
     rows = pd.read_csv("rows.csv").drop(columns="id")
     median = detector._usual_values().values[0].middle[1]
-    rows["pulse"] = np.maximum(rows["pulse"], median)
-    np.testing.assert_allclose(pd.read_csv("s.csv")["score"], detector.score_samples(rows))
+    usual = rows.assign(pulse=np.maximum(rows["pulse"], median))
+    scores = np.maximum(detector.score_samples(rows), detector.score_samples(usual))
+    np.testing.assert_allclose(pd.read_csv("s.csv")["score"], scores)
 
 
 def test_scores_in_a_file_have_a_column_of_rules(run, here):
@@ -133,3 +137,40 @@ def test_no_file_has_a_rule_in_it(run, here):
     assert b"4711" not in json.dumps(facts.json).encode()
     for name in ("again.hush", "m.hush", "report.html"):
         assert b"4711" not in (here / name).read_bytes(), name
+
+
+@pytest.fixture
+def children(tmp_path, monkeypatch, rng):
+    """Pulses of children and adults, compared within their age; some are too high or low for it."""
+    monkeypatch.chdir(tmp_path)
+    age = np.r_[rng.uniform(0, 3, 200), rng.uniform(20, 80, 800)].round(1)
+    usual = np.where(age < 4, 130.0, 70.0)
+    rows = pd.DataFrame({"age": age, "ward": rng.choice(["a", "b"], 1000)})
+    rows["pulse"] = (usual + rng.normal(0, 6, 1000)).round(1)
+    rows["weight"] = (usual / 2 + rng.normal(0, 4, 1000)).round(1)
+    rows.loc[0, "pulse"], rows.loc[1, "pulse"], rows.loc[900, "pulse"] = 200.0, 75.0, 110.0
+    rows.to_csv("rows.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", [["--context", "age,ward"], ["--context", "ward"], ["--relations"]])
+@pytest.mark.parametrize("said", ['only = "low"', 'only = "high"', "ignore_within = 40"])
+def test_no_rule_makes_a_row_more_unusual(children, how, said):
+    """A usual value may be odd in a row's context, or beside its other values."""
+    do("fit", "rows.csv", *how, "--seed", 0, "-o", "m.hush")
+    do("score", "rows.csv", "--model", "m.hush", "-o", "plain.parquet")
+    rule(children, f'[[column]]\nname = "pulse"\n{said}\n')
+    do("score", "rows.csv", "--model", "m.hush", "-o", "ruled.parquet")
+    gains = pd.read_parquet("ruled.parquet")["score"] - pd.read_parquet("plain.parquet")["score"]
+    assert (gains >= 0.0).all(), gains[gains < 0.0]
+    assert (gains > 0.0).any()
+
+
+def test_what_is_high_for_its_context_is_of_no_interest_where_only_low_is(children, run):
+    do("fit", "rows.csv", "--context", "age,ward", "--seed", 0, "-o", "m.hush")
+    before, _ = listed_rows(run)
+    assert {0, 1, 900} <= set(before["row"].tolist()[:6])
+    rule(children, '[[column]]\nname = "pulse"\nonly = "low"\n')
+    after, _ = listed_rows(run)
+    assert after["row"].tolist()[0] == 1  # 75 is low for a child, though high for all rows
+    assert not {0, 900} & set(after["row"].tolist()[:8])

@@ -117,13 +117,13 @@ class Differences:
         columns[n : n + len(found)] = map(as_column, found)
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def predicted(self, row: Any, names: Sequence[str]) -> Floats:
-        """Return what the context of a row, a batch of one, predicts of the columns (k,)."""
-        left, share = (found[:, 0] for found in self._places(row, names))
-        right = np.where(share > 0.0, left + 1, left)
-        share = share[:, np.newaxis]
-        parts = self._padded[left] * (1.0 - share) + self._padded[right] * share
-        found: Floats = (self._padded[0] + parts.sum(axis=0))[: len(self.columns)]
+    def predicted(self, batch: Any, names: Sequence[str], start: int = 0) -> Floats:
+        """Return what the context of each row of a batch predicts of the columns (k, n)."""
+        left, share = self._places(batch, names, start)
+        weights, share = self._padded[:, : len(self.columns)], share[:, :, np.newaxis]
+        parts = weights[left] * (1.0 - share)
+        parts += weights[np.where(share[:, :, 0] > 0.0, left + 1, left)] * share
+        found: Floats = (weights[0] + parts.sum(axis=0)).T
         return found
 
     @cached_property
@@ -171,8 +171,13 @@ class Differences:
             weights, least = arrays
         except (TypeError, ValueError):
             raise PlanError("differences: needs arrays of numbers") from None
-        points = tuple(map(tuple, given["points"]))
+        points = tuple(map(_read_points, given["points"]))
         return cls(tuple(given["context"]), tuple(given["columns"]), points, weights, least)
+
+
+def _read_points(points: Sequence[Any]) -> tuple[Any, ...]:
+    """Return points as JSON carries them, which writes whole numbers without decimals."""
+    return tuple(float(point) if type(point) is int else point for point in points)
 
 
 def _are_points(points: Sequence[Any]) -> bool:

@@ -272,7 +272,7 @@ class RowPhrases:
         known = self._usual.within[context] if context else self._usual.values
         values = [None if one is None else one.typical for one in known]
         if self._differences is not None:
-            predicted = self._differences.predicted(row, self._columns).tolist()
+            predicted = self._differences.predicted(row, self._columns)[:, 0].tolist()
             for j, value in zip(self._differences.columns, predicted, strict=True):
                 values[j] = value
         return values
@@ -297,7 +297,7 @@ class RowPhrases:
         far = cell(rows, len(self._columns) + k, i)[0].as_py()
         if far is None or not abs(far) > _FAR:
             return None
-        predicted = float(differences.predicted(rows[i : i + 1], self._columns)[k])
+        predicted = float(differences.predicted(rows[i : i + 1], self._columns)[k, 0])
         by = [self._columns[place] for place in differences.context]
         named = " and ".join(by) if len(by) <= _NAMED else "its context"
         return self._beside(rows, i, j, named, predicted, far)

@@ -39,6 +39,7 @@ from hushtable.scores.typical import UsualValues, plain_type, with_name
 
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 class Rules:
@@ -134,43 +135,61 @@ class Rules:
         """Names of the columns that known rows need besides the features, each once."""
         return self._known.columns
 
-    def applied(self, batch: Batch) -> Batch:
+    def applied(self, batch: Batch, predicted: Mapping[int, Floats] | None = None) -> Batch:
         """Return the rows by which rows are scored: values of no interest are usual ones there.
 
         With ``only``, a value on the other side of the median is the median; within
-        ``ignore_within`` beyond the usual range, it is the nearer end of that range. Missing values
-        and infinities stay, and so do columns behind the features.
+        ``ignore_within`` beyond the usual range, it is the nearer end of that range. Where the
+        context of the rows predicts values, the other side is that of the prediction, and no value
+        moves past its prediction. Missing values and infinities stay, and so do columns behind the
+        features.
 
         Parameters
         ----------
         batch : ndarray or pyarrow.RecordBatch
             It stays as it is.
+        predicted : mapping of int to ndarray of shape (n,), optional
+            By the numbers of features, what their values are predicted to be.
 
         Returns
         -------
         ndarray or pyarrow.RecordBatch
             ``batch`` itself if no value changes. Integers become floats where they have to.
         """
+        predicted = predicted or {}
         if isinstance(batch, np.ndarray):
-            return self._applied_to_matrix(batch)
+            return self._applied_to_matrix(batch, predicted)
         before = batch.columns
         columns = list(before)
         for j, limits in self._limits.items():
             values = as_numbers(columns[j], self._table.features[j].name)
-            for places, value in limits.changes(values):
+            for places, value in limits.changes(values, predicted.get(j)):
                 columns[j] = _with_value(columns[j], places, value)
         if all(new is old for new, old in zip(columns, before, strict=True)):
             return batch
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
-    def _applied_to_matrix(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _applied_to_matrix(self, X: NDArray[Any], predicted: Mapping[int, Floats]) -> NDArray[Any]:
         changed = X
         for j, limits in self._limits.items():
-            for places, value in limits.changes(X[:, j]):
+            for places, value in limits.changes(X[:, j], predicted.get(j)):
                 if changed is X:
                     changed = X.copy() if X.dtype.kind == "f" else X.astype(np.float64)
-                changed[places, j] = value
+                changed[places, j] = value if isinstance(value, float) else value[places]
         return changed
+
+    @staticmethod
+    def restored(ruled: Batch, batch: Batch, places: Bools) -> Batch:
+        """Return rows as `applied` made them of a batch, those at some places (n,) as they were."""
+        if isinstance(batch, np.ndarray) or isinstance(ruled, np.ndarray):
+            return np.where(places[:, np.newaxis], batch, ruled)
+        columns, there = list(ruled.columns), as_column(places)
+        for j, (old, new) in enumerate(zip(batch.columns, columns, strict=True)):
+            if new is not old:
+                same = plain_type(old) == new.type
+                before = old.cast(new.type) if same else as_column(as_numbers(old, ""))
+                columns[j] = pc.if_else(there, before, new)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     def impossible(self, batch: Batch) -> Ints:
         """Return the number of the first feature of each row (n,) whose value is impossible, or -1.
@@ -343,14 +362,30 @@ class _Limits:
             found |= {"high": median, "top": np.inf}
         return cls(**found)
 
-    def changes(self, values: NDArray[Any]) -> Iterator[tuple[Bools, float]]:
-        """Yield which values (n,) count as another, and which, if some do."""
+    def changes(
+        self, values: NDArray[Any], predicted: Floats | None = None
+    ) -> Iterator[tuple[Bools, float | Floats]]:
+        """Yield which values (n,) count as others, and as which, if some do."""
+        low: float | Floats = self.low
+        high: float | Floats = self.high
+        if predicted is not None:
+            low, high = self._around(values, predicted)
         with np.errstate(over="ignore"):
-            lower = (values < self.low) & (values >= self.bottom)
-            upper = (values > self.high) & (values <= self.top)
-        for places, value in ((lower, self.low), (upper, self.high)):
+            lower = (values < low) & (values >= self.bottom)
+            upper = (values > high) & (values <= self.top)
+        for places, value in ((lower, low), (upper, high)):
             if places.any() and (places := places & np.isfinite(values)).any():
                 yield places, value
+
+    def _around(self, values: NDArray[Any], predicted: Floats) -> tuple[Floats, Floats]:
+        """Return the ends, for each value (n,), that lie between it and its prediction."""
+        low = np.full(len(values), -np.inf) if self.low == -np.inf else predicted
+        high = np.full(len(values), np.inf) if self.high == np.inf else predicted
+        if np.isfinite(self.bottom):
+            low = np.minimum(self.low, np.fmax(values, predicted))
+        if np.isfinite(self.top):
+            high = np.maximum(self.high, np.fmin(values, predicted))
+        return low, high
 
 
 # --- columns of batches ---------------------------------------------------------------------------
@@ -384,8 +419,13 @@ def _is_time(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _with_value(column: pa.Array, places: Bools, value: float) -> pa.Array:
-    """Return a column of numbers with a value at some places, of the same type if that holds it."""
+def _with_value(column: pa.Array, places: Bools, value: float | Floats) -> pa.Array:
+    """Return a column of numbers with a value at some places, of the same type if that holds it.
+
+    With values (n,) in place of one, it is of floats.
+    """
+    if not isinstance(value, float):
+        return as_column(np.where(places, value, as_numbers(column, "")))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     one = _of_type(value, column.type)

@@ -15,7 +15,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.encoding import Codes, Encoder, naming_places
-from hushtable.data.readers import Reader
+from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
@@ -145,11 +145,31 @@ class Scorer:
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""
         start, batch, _ = item
-        if self.rules is not None:
-            batch, raw = self.rules.applied(batch), batch
-            if (differences := self.plan.schema.differences) is not None and batch is not raw:
-                batch = differences.renewed(batch, self.plan.schema.of_rows.names, start)
+        if self.rules is not None and (ruled := self._ruled(batch, start)) is not batch:
+            batch = self._no_lower(batch, ruled, start)
         return self._encoder.encode(batch, start)
+
+    def _ruled(self, batch: Batch, start: int) -> Batch:
+        """Return rows by the rules of their owner; ``batch`` itself if no value changes."""
+        assert self.rules is not None
+        schema = self.plan.schema
+        if (differences := schema.differences) is None:
+            return self.rules.applied(batch)
+        names = schema.of_rows.names
+        predicted = differences.predicted(batch, names, start)
+        ruled = self.rules.applied(batch, dict(zip(differences.columns, predicted, strict=True)))
+        return ruled if ruled is batch else differences.renewed(ruled, names, start)
+
+    def _no_lower(self, batch: Batch, ruled: Batch, start: int) -> Batch:
+        """Return the rows by rules, but as they are where these would lower the score.
+
+        A usual value can be odd beside the other values of its row. The scores are those without
+        verdicts, so that what a row counts as does not depend on them.
+        """
+        base = self.scoring if self._unlearned is None else self._unlearned[0]
+        by_rules, plain = (base(self._encoder.encode(one, start)) for one in (ruled, batch))
+        lower = by_rules < plain
+        return self.rules.restored(ruled, batch, lower) if self.rules and lower.any() else ruled
 
     def scored(self, item: Numbered) -> tuple[Codes, Floats]:
         """Return the codes of a numbered batch, and its scores."""
