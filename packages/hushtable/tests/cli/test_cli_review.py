@@ -14,8 +14,8 @@ import pytest
 
 from cli_helpers import contents, do, write_rows
 from hushtable import Verdicts, load
-from hushtable.cli.review import COLUMNS, Log
 from hushtable.errors import FileError
+from hushtable.scores.verdict_log import COLUMNS, VerdictLog
 
 
 @pytest.fixture(scope="module")
@@ -220,15 +220,15 @@ def test_another_plan_other_rows_and_other_files_are_refused(review, here, tmp_p
 
 def test_two_reviewers_at_once(review, tmp_path):
     review(["o"])
-    log = Log(tmp_path / "rows.csv.verdicts.csv", logged()[0]["plan_id"], "Lee")
+    log = VerdictLog(tmp_path / "rows.csv.verdicts.csv", logged()[0]["plan_id"], "Lee")
     with log.held():
         before = (tmp_path / "rows.csv.verdicts.csv").read_bytes()
         second = review(["o"])
         assert second.code == 1
-        assert "another hushtable review has this log" in second.err
+        assert "another hushtable review or desk has this log" in second.err
         assert (tmp_path / "rows.csv.verdicts.csv").read_bytes() == before
     assert review(["o"], "--json").json["looked_at"] == 2
-    with pytest.raises(FileError, match="cannot write"), Log(tmp_path, "", "").held():
+    with pytest.raises(FileError, match="cannot write"), VerdictLog(tmp_path, "", "").held():
         pass
 
 

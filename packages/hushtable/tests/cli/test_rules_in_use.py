@@ -107,7 +107,7 @@ def test_a_review_writes_rules_and_goes_on(run, here, monkeypatch):
     text = (here / "m.rules.toml").read_text()
     assert "[[known]]" in text
     assert "only = " in text
-    assert "i nobody: needs a column whose value is high or low here" in first.out
+    assert "nobody: needs a column whose value is high or low here" in first.out
     # The log of the session before the rules is that of the same rows.
     again = reviewed("q")
     assert again.code == 0, again.err

@@ -13,7 +13,8 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
-from hushtable.cli import tables
+from hushtable.data import spreadsheets
+from hushtable.report import lists
 
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")
 #: What a spreadsheet or a browser must not run.
@@ -128,14 +129,14 @@ def test_no_kind_of_text_becomes_a_formula(kind):
     """Also the name of a column; a number stays one, and so does what is missing."""
     fine = ["-3.5", "+1e-7", "-3,5", "P-1", "'=1", "", None, "1=1", " =1"]
     column = pa.array([*EVIL, "\r=1", "\n=1", *fine], pa.string()).cast(kind)
-    table = tables.harmless_table(pa.table({"=name": column, "n": range(len(column))}))
+    table = spreadsheets.harmless_table(pa.table({"=name": column, "n": range(len(column))}))
     assert table.column_names == ["'=name", "n"]
     found = table["'=name"].cast(pa.string()).to_pylist()
     expected = [text if text[0] == "<" else f"'{text}" for text in (*EVIL, "\r=1", "\n=1")]
     assert found == expected + fine
-    assert [tables.harmless(text) for text in fine if text] == [text for text in fine if text]
-    assert [tables.original(text) for text in expected] == [*EVIL, "\r=1", "\n=1"]
-    assert tables.original("'P1") == "'P1"
+    assert [spreadsheets.harmless(text) for text in fine if text] == [text for text in fine if text]
+    assert [spreadsheets.original(text) for text in expected] == [*EVIL, "\r=1", "\n=1"]
+    assert spreadsheets.original("'P1") == "'P1"
 
 
 @pytest.mark.parametrize("options", [(), ("--top", 30)])
@@ -312,7 +313,7 @@ def test_a_format_of_lists_is_one_entry_of_the_registry(run, here, tmp_path, mon
     def write_lines(file, found, model, source, unit):
         file.writelines(f"- row {row.row} of {source}\n".encode() for row in found.rows)
 
-    monkeypatch.setitem(tables.LISTS, ".md", write_lines)
+    monkeypatch.setitem(lists.LISTS, ".md", write_lines)
     command = ("score", here / "rows.csv", "--model", here / "model.hush", "--top", 3, "-o")
     assert run(*command, tmp_path / "top.md").code == 0
     assert (tmp_path / "top.md").read_text().startswith("- row ")

@@ -37,10 +37,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hushtable import HushTable
-from hushtable.cli.tables import LISTS
 from hushtable.privacy import Sensitivity
 from hushtable.privacy.budget import calibrated_scale
 from hushtable.privacy.mechanisms import named
+from hushtable.report.lists import LISTS
 from hushtable.scores.details import RowDetails
 from hushtable.scores.reasons import CALM, RowPairs
 from hushtable_bench.cases.reasons_faithful import (

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable import files, signatures
-from hushtable.cli.output import Target, shown
+from hushtable.cli.output import shown
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
-from hushtable.detectors.load import load
 from hushtable.errors import FileError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
 
@@ -112,20 +111,3 @@ def signed_lines(counts: Any) -> dict[str, str]:
         "Round": counts.seal.round_id,
         "Submissions": f"{len(counts.seal.submissions)}: {names}",
     }
-
-
-def save_learned(model: Path, verdicts: Counts, target: Target) -> None:
-    """Write the detector of a model, or of merged counts, with these verdicts and no others."""
-    # scikit-learn takes a second to import: only once there is something to write.
-    from hushtable.detectors.load import by_draw
-
-    content = files.read(model)
-    if content.kind == "detector":
-        detector: Any = load(model)
-    else:
-        counts = content.build(counts_from_file)
-        detector = by_draw()[counts.plan.detector].from_counts(counts)
-    detector.forget()
-    if verdicts.ledger is not None or verdicts.n_rows:
-        detector.learn_from(verdicts)
-    target.save(detector)

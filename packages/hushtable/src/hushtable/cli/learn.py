@@ -9,28 +9,28 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
-from hushtable.cli.counts import save_learned
 from hushtable.cli.home import is_home
 from hushtable.cli.options import Output, argument, flag, option
 from hushtable.cli.output import Target, count, listed
 from hushtable.cli.result import Block, CommandResult, Paragraph
-from hushtable.cli.review import answers_in, is_log
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.score import open_model
-from hushtable.cli.tables import original
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.readers import Reader, as_reader
+from hushtable.data.spreadsheets import original
 from hushtable.data.texts.reading import Reading
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import learned
 from hushtable.describe.plan import verdicts as verdicts_words
+from hushtable.detectors.load import learned_detector
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.review import SKIP, apart, named_candidates
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.verdict_log import answers_in, is_log
 
 _SAID = {OUTLIER: 1, "1": 1, "1.0": 1, FINE: 0, "0": 0, "0.0": 0}
 #: Names in a message.
@@ -268,7 +268,7 @@ def learn(
     if only:
         target.save(given)
     else:
-        save_learned(model, after, target)
+        target.save(learned_detector(model, after))
     facts: dict[str, Any] = {
         "command": "learn",
         "verdicts" if only else "model": str(output),
@@ -334,7 +334,7 @@ def _released(paths: list[Path]) -> Any:
 
 def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> CommandResult:
     """Write the model that learned from a release of all sites' verdicts."""
-    save_learned(model, shared, target)
+    target.save(learned_detector(model, shared))
     facts = {"command": "learn", "model": str(output), **learned(shared)}
     facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
 

@@ -1,20 +1,16 @@
 """``hushtable review``: look at the lowest rows in turn, and let the model learn from verdicts."""
 
 import contextlib
-import csv
 import getpass
 import glob
-import io
 import os
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
-from hushtable.cli.counts import save_learned
 from hushtable.cli.errors import written
 from hushtable.cli.options import Data, ModelFile, Threads, option
 from hushtable.cli.output import Target, count, shown
@@ -29,162 +25,13 @@ from hushtable.cli.result import (
 )
 from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
-from hushtable.cli.tables import harmless
-from hushtable.data.options import notes
 from hushtable.data.readers import paths
-from hushtable.errors import DataError, FileError, UsageError, explain
+from hushtable.detectors.load import learned_detector
+from hushtable.errors import UsageError
 from hushtable.far import is_url
-from hushtable.scores.review import ANSWERS, FINE, OUTLIER, SKIP, Answer, Review, ReviewRow
-from hushtable.scores.rules import Rules, add_rule, rules_path
-from hushtable.scores.usual import Usual
-
-#: Columns; ``check`` stands for the row's values under the plan.
-COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
-UNDO = "undo"
-_HEAD = f"{','.join(COLUMNS)}\n"
-#: Length of a plan's id and of a check, in letters.
-_PLAN_ID, _CHECK = 64, 16
-
-
-class Log:
-    """Answers of a review, and of those before it.
-
-    Attributes
-    ----------
-    answers : list of Answer
-        In order, without those that were taken back.
-    """
-
-    def __init__(self, path: Path, plan_id: str, who: str) -> None:
-        self.path, self._plan_id, self._who = path, plan_id, who
-        self.answers: list[Answer] = []
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Read the log, or begin it, and keep other processes out."""
-        with self._said():
-            opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        with open(opened, "rb+", buffering=0) as self._file:
-            _lock(self._file, self.path)
-            with self._said():
-                text = self._file.read()
-            if _HEAD.encode().startswith(text):  # new, or cut in its first line
-                self._write(_HEAD[len(text) :])
-            else:
-                self.answers = answers_in(text, self.path, self._plan_id)
-                if not text.endswith(b"\n"):
-                    self._write("\n")
-            yield
-
-    def note(self, shown: ReviewRow, verdict: str, note: str, id_: str) -> None:
-        """Write down an answer to a row that was shown, or that it was taken back."""
-        self.add(shown.row, verdict, note, id_, f"{shown.score:.6f}", shown.check)
-
-    def add(
-        self, row: int, verdict: str, note: str = "", id_: str = "", score: str = "",
-        check: str = "",
-    ) -> None:  # fmt: skip
-        """Write a line; it is on the disk when this returns."""
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        fields = [when, self._who, str(row), id_, verdict, note, score, self._plan_id, check]
-        # A line of the file for each, so that a line that was cut takes no other with it.
-        plain = [harmless(" ".join(field.splitlines())) for field in fields]
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(plain)
-        self._write(line.getvalue())
-
-    def _write(self, text: str) -> None:
-        with self._said():
-            self._file.write(text.encode())
-            os.fsync(self._file.fileno())
-
-    @contextlib.contextmanager
-    def _said(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise FileError(f"cannot write {self.path}: {explain(error)}") from error
-
-
-def is_log(names: Sequence[str]) -> bool:
-    """Return whether a file with these columns is a log."""
-    return tuple(names) == COLUMNS
-
-
-def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
-    """Return the answers of a log that were not taken back.
-
-    Lines that were cut are left out, and noted. Raises `DataError` if it is no log, or one of
-    another plan.
-    """
-    head, *lines = content.decode(errors="replace").split("\n")
-    if f"{head}\n".removeprefix("\ufeff") != _HEAD:
-        raise DataError(
-            f"{path} is no log of hushtable review: its first line is not {_HEAD.strip()}; give "
-            "another --log"
-        )
-    answers: list[Answer] = []
-    cut = []
-    last = len(lines) - 1
-    for k, line in enumerate(lines):
-        if not line.strip():
-            continue
-        found = None if k == last else _fields(line)
-        if found is None:
-            cut.append(k + 2)
-            continue
-        row, verdict, note, plan, check = found
-        if plan != plan_id:
-            raise DataError(
-                f"{path}, line {k + 2}: this verdict was given under another plan than the "
-                "model's: give the model of that review, or another log"
-            )
-        if verdict != UNDO:
-            answers.append(Answer(row, verdict, note, check))
-            continue
-        on_row = [j for j, one in enumerate(answers) if one.row == row]
-        if on_row:
-            del answers[on_row[-1]]
-    if cut:
-        which = ", ".join(map(str, cut[:5]))
-        notes.append(f"{path}: cut short in line {which}: left out, and all others used")
-    return answers
-
-
-def _fields(line: str) -> tuple[int, str, str, str, str] | None:
-    """Return row, verdict, note, plan id and check of a line; None if it is not whole."""
-    try:
-        (fields,) = csv.reader([line.rstrip("\r")], strict=True)
-    except (csv.Error, ValueError):
-        return None
-    if len(fields) != len(COLUMNS):
-        return None
-    _, _, row, _, verdict, note, _, plan, check = fields
-    whole = row.isdecimal() and len(row) < 19 and verdict in (*ANSWERS, UNDO)
-    if not whole or len(plan) != _PLAN_ID or len(check) != _CHECK:
-        return None
-    return int(row), verdict, note, plan, check
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep other processes out until the file is closed."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(1 << 30)  # a byte that nobody reads: others may look at the log
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            file.seek(0)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise FileError(
-            f"{path}: another hushtable review has this log: wait until it has ended, or give "
-            "another --log (hushtable learn takes several)"
-        ) from None
-
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
+from hushtable.scores.rules import rules_path
+from hushtable.scores.verdict_log import LoggedReview, VerdictLog
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\
@@ -209,23 +56,10 @@ def _typed(prompt: str) -> str:
 
 
 class Session:
-    """Asks for answers to rows, and learns each at once.
+    """Asks for answers to rows, and learns each at once; ``n`` are the rows to look at."""
 
-    ``id_`` is the kept column that the log names rows by; ``n`` the rows to look at. ``rules`` is
-    the file of the owner's rules, and ``usual`` what the model knows of usual values.
-    """
-
-    def __init__(
-        self,
-        review: Review,
-        log: Log,
-        id_: str | None,
-        n: int,
-        rules: Path | None,
-        usual: Usual | None,
-    ) -> None:
-        self._review, self._log, self._id, self._n = review, log, id_, n
-        self._rules, self._usual = rules, usual
+    def __init__(self, judged: LoggedReview, n: int) -> None:
+        self._judged, self._review, self._id, self._n = judged, judged.review, judged.id_, n
         self._looked, self._note = 0, ""
         self._quit = False
 
@@ -271,38 +105,24 @@ class Session:
         return row
 
     def _answer(self, row: ReviewRow, verdict: str) -> ReviewRow | None:
-        self._log.note(row, verdict, self._note, row.kept.get(self._id or "", ""))
-        self._review.answer(row, verdict, self._note)
+        self._judged.answer(row, verdict, self._note)
         self._note = ""
         self._looked += 1
         return self._next() if self._looked < self._n else None
 
     def _rule(self, row: ReviewRow, key: str, column: str) -> ReviewRow | None:
         """Add a rule of the owner, and score all rows by it."""
-        if self._rules is None:
-            raise UsageError("rules are kept beside a model on this machine: copy it")
-        schema = self._review.scorer.plan.schema
-        usual = None if self._usual is None else self._usual.values
         if key == "k":
-            if not self._id:
-                raise UsageError("k: needs --id NAME, the column that names rows")
-            said: dict[str, Any] = {self._id: row.kept[self._id]}
-            add_rule(self._rules, "known", said, schema, usual)
+            said = self._judged.add_known(row)
         else:
-            column = column or next(iter(row.values))
-            said = {"name": column, "only": _other_side(row, column)}
-            add_rule(self._rules, "column", said, schema, usual)
-        self._review.use(Rules.read(self._rules, schema, usual))
-        print(f"Added to {self._rules}: {', '.join(f'{k} = {v}' for k, v in said.items())}.")
+            said = self._judged.add_only(row, column or next(iter(row.values)))
+        print(f"Added to {self._judged.rules}: {', '.join(f'{k} = {v}' for k, v in said.items())}.")
         return self._next()
 
     def _undo(self, row: ReviewRow) -> ReviewRow | None:
-        if not self._review.answers:
+        if (gone := self._judged.undo()) is None:
             print("There is no answer to take back.")
             return row
-        gone = self._review.answers[-1]
-        self._log.add(gone.row, UNDO, check=gone.check)
-        self._review.undo()
         self._looked = max(0, self._looked - 1)
         print(f"Taken back: row {gone.row} was {gone.verdict}.")
         return self._next()
@@ -340,14 +160,6 @@ class Session:
             name = f" ({shown(row.kept[self._id])})" if self._id else ""
             show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
         print("\nAnswer by their numbers (o 17, f 17), or go on with the row above.")
-
-
-def _other_side(row: ReviewRow, column: str) -> str:
-    """Return on which side values are of interest, where a row's value is not."""
-    phrase = row.values.get(column)
-    if phrase is None or phrase.direction not in ("high", "low"):
-        raise UsageError(f"i {column}: needs a column whose value is high or low here")
-    return "low" if phrase.direction == "high" else "high"
 
 
 def _down(severity: float) -> str:
@@ -403,7 +215,7 @@ def review(
     ruled = [] if scorer.rules is None else scorer.rules.columns
     columns = list(dict.fromkeys([*kept, *ruled]))
     reader = reads.open_as(data, scorer.plan.schema, reading, columns)
-    asked = Log(path, scorer.plan.first_pass().plan_id, who or _account())
+    asked = VerdictLog(path, scorer.plan.first_pass().plan_id, who or _account())
     with asked.held():
         written.append(str(path))
         with watched(reader) as watch:
@@ -412,10 +224,10 @@ def review(
             )
         try:
             rules = None if is_url(str(model)) else rules_path(model)
-            _talk(Session(found, asked, id_, n, rules, usual), found, asked)
+            _talk(LoggedReview(found, asked, id_, rules, usual), n)
         finally:
             if target is not None:
-                save_learned(model, found.verdicts, target)
+                target.save(learned_detector(model, found.verdicts))
     facts: dict[str, Any] = {"command": "review", "log": str(path)}
     facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
     facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
@@ -445,14 +257,15 @@ def _account() -> str:
         return ""
 
 
-def _talk(session: Session, found: Review, log: Log) -> None:
+def _talk(judged: LoggedReview, n: int) -> None:
     """Take answers; where machines read stdout, all that is said goes to stderr."""
+    review = judged.review
     with contextlib.redirect_stdout(sys.stderr) if for_machines() else contextlib.nullcontext():
-        if last := len(found.last()):
-            again = f" {found.n_known} of them are in the model." if found.n_known else ""
-            print(f"Going on from {log.path}: {count(last, 'answer')}.{again}")
-        print(f"Scored {count(found.n_rows, 'row')}. Answer o, f or s and Enter; ? says more.")
-        session.run()
+        if last := len(review.last()):
+            again = f" {review.n_known} of them are in the model." if review.n_known else ""
+            print(f"Going on from {judged.log.path}: {count(last, 'answer')}.{again}")
+        print(f"Scored {count(review.n_rows, 'row')}. Answer o, f or s and Enter; ? says more.")
+        Session(judged, n).run()
 
 
 def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterator[Block]:

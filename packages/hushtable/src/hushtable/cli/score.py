@@ -14,7 +14,6 @@ from hushtable.cli.result import Block, CommandResult, Paragraph
 from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.scored import ScoreColumns, Summary, Threshold, score_files
 from hushtable.cli.tables import (
-    LISTS,
     SCORES,
     check_names,
     check_top,
@@ -27,6 +26,7 @@ from hushtable.cli.tables import (
 )
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, UsageError
+from hushtable.report.lists import LISTS
 from hushtable.scores import models
 from hushtable.scores.models import OpenedModel
 from hushtable.scores.outliers import (

@@ -21,7 +21,7 @@ from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable, as_text
 from hushtable.cli.rows import READS, Reads
 from hushtable.cli.score import open_model
-from hushtable.cli.tables import LISTS, check_top, endings, write_top
+from hushtable.cli.tables import check_top, endings, write_top
 from hushtable.cli.watch_state import Files, NewRows, WatchPlace
 from hushtable.counts.sketch import Sketch
 from hushtable.data.history import History, values_behind
@@ -29,6 +29,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
+from hushtable.report.lists import LISTS
 from hushtable.report.rows import of_all_rows, why_no_drift
 from hushtable.scores.details import Scored
 from hushtable.scores.outliers import Search

@@ -4,7 +4,8 @@ import os
 from typing import TYPE_CHECKING, Any, Union
 
 from hushtable import files
-from hushtable.counts.kinds import READERS, reader_of
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import READERS, counts_from_file, reader_of
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, PlanError
@@ -62,6 +63,37 @@ def by_draw() -> dict[str, type["TableDetector"]]:
     return {
         name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator
     }
+
+
+def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
+    """Return the detector of a model's file, or of merged counts, with verdicts and no others.
+
+    Parameters
+    ----------
+    model : path
+        A .hush file of a detector, or of counts that score rows.
+    verdicts : Verdicts or VerdictRelease
+        Under the model's plan. What the model learned before is forgotten.
+
+    Returns
+    -------
+    fitted detector
+
+    Raises
+    ------
+    FileError
+        If it is no such file.
+    """
+    content = files.read(model)
+    if content.kind == "detector":
+        detector: Any = load(model)
+    else:
+        counts = content.build(counts_from_file)
+        detector = by_draw()[counts.plan.detector].from_counts(counts)
+    detector.forget()
+    if verdicts.ledger is not None or verdicts.n_rows:
+        detector.learn_from(verdicts)
+    return detector
 
 
 def _detector(content: files.Content) -> Any:

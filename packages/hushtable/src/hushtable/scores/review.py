@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +19,21 @@ from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.details import Detail, RowDetails, explained, lowest_rows
+from hushtable.scores.details import (
+    FAR_FIRST,
+    IMPOSSIBLE_FIRST,
+    Detail,
+    RowDetails,
+    Scored,
+    explained,
+    lowest_rows,
+)
+from hushtable.scores.outliers import LowRow, Outliers, explained_rows
 from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import ValuePhrase
-from hushtable.scores.usual import Usual
+from hushtable.scores.usual import SCORED, Usual
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,7 +91,8 @@ def lowest_candidates(
 ) -> Candidates | None:
     """Keep the rows with the lowest scores in one pass, lowest first; None if there are no rows.
 
-    Rows that are known by the owner's rules are left out. Memory stays flat: two times ``most``
+    By the owner's rules, rows with an impossible value are the lowest, and rows that are known are
+    left out. Memory stays flat: two times ``most``
     rows are held at most, besides the batches under way.
     """
     found: list[tuple[Ints, Floats, Batch]] = []
@@ -90,12 +100,12 @@ def lowest_candidates(
 
     def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
         start, rows, _ = item
-        scores = scorer.scored(item)[1]
-        some = lowest_rows(scores, most)
-        some = some[scores[some] < bar]
+        keys = scorer.scored(item)[1] - IMPOSSIBLE_FIRST * impossible(scorer, rows)
+        some = lowest_rows(keys, most)
+        some = some[keys[some] < bar]
         if scorer.rules is not None:
             some = some[~scorer.rules.known(taken(rows, some))]
-        return len(scores), start + some, scores[some], taken(rows, some)
+        return len(keys), start + some, keys[some], taken(rows, some)
 
     for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
         n_rows += n
@@ -108,6 +118,13 @@ def lowest_candidates(
         return None
     numbers, _, rows = _lowest(found, most, scorer)
     return Candidates.of(scorer, numbers, rows, n_rows)
+
+
+def impossible(scorer: Scorer, rows: Batch) -> NDArray[np.bool_]:
+    """Return which rows (n,) have a value that is impossible by the rules of their owner."""
+    if scorer.rules is None:
+        return np.zeros(len(rows), np.bool_)
+    return scorer.rules.impossible(rows) >= 0
 
 
 def _lowest(
@@ -196,28 +213,30 @@ class ReviewRow(Displayed):
 class ReviewRows:
     """Shows rows as a scorer scores them, with columns to keep beside."""
 
+    @property
+    def usual(self) -> Usual | None:
+        """What values are compared with."""
+        return self._reasons.usual
+
     def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
         self._schema, self._keep = scorer.plan.schema, tuple(keep)
         self._in_words = RowPhrases(scorer.plan, usual)
         self._reasons = Reasons(scorer, usual=usual)
-        self._details = RowDetails(scorer, 1, reasons=self._reasons, keep=self._keep)
+        self._details = RowDetails(
+            scorer,
+            1,
+            errors=scorer.plan.family.n_tables > 1,
+            reasons=self._reasons,
+            usual=usual,
+            keep=self._keep,
+        )
         names = self._schema.names
         self._behind = tuple(name for name in self._details.columns if name not in names)
 
     def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
         """Show the k-th of some rows, which have these scores (n,)."""
         row = found.row(k)
-        reader = Reader(
-            None if isinstance(row, np.ndarray) else tuple(row.schema.names),
-            len(self._schema) + len(self._behind),
-            1,
-            lambda: iter((row,)),
-            numeric=isinstance(row, np.ndarray),
-            keep=self._behind,
-            differences=self._schema.differences,
-        )
-        (detail,) = self._details.batches(reader, lambda batch: batch.detail(0))
-        (detail,) = explained([detail], self._reasons, None)
+        (detail,) = explained(self.details(row), self._reasons, None)
         share = np.count_nonzero(scores <= scores[k]) / found.n_rows
         return ReviewRow(
             int(found.numbers[k]),
@@ -230,6 +249,29 @@ class ReviewRows:
             self._reasons.usual,
             self._schema.of_rows.features,
         )
+
+    def details(self, rows: Batch) -> list[Detail]:
+        """Return the details of some rows, which have no reasons yet."""
+        reader = Reader(
+            None if isinstance(rows, np.ndarray) else tuple(rows.schema.names),
+            len(self._schema) + len(self._behind),
+            len(rows),
+            lambda: iter((rows,)),
+            numeric=isinstance(rows, np.ndarray),
+            keep=self._behind,
+            differences=self._schema.differences,
+        )
+        n = len(rows)
+
+        def in_order(batch: Scored) -> list[Detail]:
+            return [batch.detail(k) for k in np.argsort(batch.lowest).tolist()]
+
+        details = replace(self._details, most=n).batches(reader, in_order)
+        return [one for some in details for one in some]
+
+    def listed(self, rows: list[LowRow], bar: LowRow | None) -> list[LowRow]:
+        """Return rows of a list with their reasons; the next row ends it."""
+        return explained_rows([*rows, *([] if bar is None else [bar])], len(rows), self._reasons)
 
     def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
         """Return each feature's value in words, those of the reasons first."""
@@ -263,20 +305,25 @@ _AMONG = 100
 class Answer:
     """An answer of somebody to a row.
 
-    ``check`` stands for the row's values under the plan: another row has another.
+    ``check`` stands for the row's values under the plan: another row has another. ``who`` gave it,
+    and ``when`` (UTC, ISO 8601), as far as a log says so.
     """
 
     row: int
     verdict: str
     note: str = ""
     check: str = ""
+    who: str = ""
+    when: str = ""
 
 
 class Review:
     """Shows rows, the lowest score first, and learns from each verdict at once.
 
-    All rows are scored once. The lowest are kept and scored again after each verdict; the others
-    when `rescan` is called. The model itself is left as it is.
+    As in a list (`hushtable.scores.details.Scored.keys`), rows with a value that is impossible, or
+    far outside everything, come before the others. All rows are scored once. The lowest are kept
+    and scored again after each verdict; the others when `rescan` is called. The model itself is
+    left as it is.
 
     Parameters
     ----------
@@ -359,6 +406,10 @@ class Review:
             raise no_rows(self._reader)
         self._found: Candidates = found
         self._base = self._model_scoring(found.codes)
+        self._first = IMPOSSIBLE_FIRST * impossible(self.scorer, found.rows)
+        self._far = np.zeros(len(self._base))
+        if self._usual is not None and self._usual.scores is not None:
+            self._far = self._usual.far(self.scorer.plan.schema.features, found.rows)
         self._score()
 
     @cached_property
@@ -380,7 +431,15 @@ class Review:
     def _waiting(self) -> Floats:
         """Return the candidates' scores (n,); infinite where there is an answer."""
         answered = list(self.last())
-        return np.where(np.isin(self._found.numbers, answered), np.inf, self.scores)
+        return np.where(np.isin(self._found.numbers, answered), np.inf, self.keys)
+
+    @property
+    def keys(self) -> Floats:
+        """By which the rows that are kept (n,) come: see `hushtable.scores.details.Scored.keys`."""
+        keys = self.scores - self._first
+        if self._usual is None or self._usual.scores is None:
+            return keys
+        return keys - FAR_FIRST * np.where(self.scores <= self._usual.rare_below, self._far, 0.0)
 
     def of_row(self, number: int) -> ReviewRow:
         """Return a row by its number; raises `UsageError` if it is not among those kept."""
@@ -394,9 +453,34 @@ class Review:
 
     def shown(self, k: int) -> ReviewRow:
         """Return the k-th candidate with reasons and values."""
+        return self._rows.of(self._found, k, self.scores)
+
+    @property
+    def _rows(self) -> ReviewRows:
         if self._showing is None:
             self._showing = ReviewRows(self.scorer, self._usual, self._keep)
-        return self._showing.of(self._found, k, self.scores)
+        return self._showing
+
+    def lowest(self, n: int) -> Outliers:
+        """Return the n first of the rows that are kept as a list; rows with an answer stay in it.
+
+        Its severities are among the rows that were scored.
+        """
+        order = np.argsort(self.keys, kind="stable")[: n + 1]
+        details = self._rows.details(taken(self._found.rows, order))
+        rows = [
+            LowRow(float(self.scores[k]), "", int(self._found.numbers[k]), detail)
+            for k, detail in zip(order.tolist(), details, strict=True)
+        ]
+        listed = self._rows.listed(rows[:n], rows[n] if len(rows) > n else None)
+        rarer = np.searchsorted(np.sort(self.scores), [row.score for row in listed], "right")
+        severities = np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist()
+        scorer = self.scorer
+        return Outliers(
+            listed, severities, SCORED, self._keep, True, self.n_rows,
+            scorer.plan.score_words(scorer.sketch.noise_sd), usual=self._rows.usual,
+            features=scorer.plan.schema.of_rows.features,
+        )  # fmt: skip
 
     def list_of(self, n: int = 10) -> list[ReviewRow]:
         """Return the lowest rows without an answer that are unlike each other, for a team.
@@ -404,7 +488,7 @@ class Review:
         Each is the lowest once all rows are moved back by a quarter of what their scores would
         rise by if the rows before it were found fine. They are chosen among the 100 n lowest.
         """
-        waiting = self._waiting()
+        waiting = np.where(np.isfinite(self._waiting()), self.scores, np.inf)
         some = np.argsort(waiting, kind="stable")[: _AMONG * n]
         some = some[np.isfinite(waiting[some])]
         codes, chosen = self._found.codes.take(some), list[int]()
@@ -424,15 +508,24 @@ class Review:
 
     def answer(self, shown: ReviewRow, verdict: str, note: str = "") -> None:
         """Take an answer to a row that was shown: "outlier", "fine" or "skip"."""
+        self.check(shown, verdict)
+        self.take(Answer(shown.row, verdict, note, shown.check))
+
+    def check(self, shown: ReviewRow, verdict: str) -> None:
+        """Raise `UsageError` if an answer to a row cannot be taken."""
         if verdict not in ANSWERS:
             raise UsageError(f"answer {verdict!r}: needs one of {', '.join(ANSWERS)}")
-        place = self._found.place(shown.row)
-        if place is None:
+        if self._found.place(shown.row) is None:
             raise UsageError(f"row {shown.row} is not among those kept: it was left at a rescan")
-        self._codes[shown.row] = self._found.codes.take(np.array([place]))
-        before = self.last().get(shown.row)
-        self.answers.append(Answer(shown.row, verdict, note, shown.check))
-        self._replace(before, self.answers[-1])
+
+    def take(self, answer: Answer) -> None:
+        """Take an answer to a row that is among those kept."""
+        place = self._found.place(answer.row)
+        assert place is not None  # as `check` made sure
+        self._codes[answer.row] = self._found.codes.take(np.array([place]))
+        before = self.last().get(answer.row)
+        self.answers.append(answer)
+        self._replace(before, answer)
 
     def undo(self) -> Answer | None:
         """Take the last answer back, and return it; None if there is none."""

@@ -1,0 +1,60 @@
+"""Texts that a spreadsheet program would take for formulas, and how to make them harmless."""
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: How a text begins that a spreadsheet program takes for a formula, unless it is a number.
+_FORMULA = r"^[=+\-@\t\r\n]"
+_NUMBER = r"^[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
+_TEXTS = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
+
+
+def harmless(text: str) -> str:
+    """Return a text, with an apostrophe before it if it would become a formula."""
+    is_formula = re.match(_FORMULA, text) and not re.fullmatch(_NUMBER.strip("^$"), text)
+    return f"'{text}" if is_formula else text
+
+
+def original(text: str) -> str:
+    """Return the text that `harmless` was given, of a text in a file that may be written by it."""
+    return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
+
+
+def harmless_table(table: pa.Table) -> pa.Table:
+    """Return a table whose names and texts are `harmless`, to be written as CSV."""
+    columns = [_harmless(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, names=[harmless(name) for name in table.column_names])
+
+
+def harmless_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of what `harmless_table` returns."""
+    return pa.schema([(harmless(field.name), _plain(field.type)) for field in schema])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type that a column of texts is written in; another type stays."""
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    is_view = pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
+    return pa.large_string() if is_view else kind
+
+
+def _harmless(column: Any) -> Any:
+    if (kind := _plain(column.type)) != column.type:
+        column = column.cast(kind)
+    if not any(is_text(column.type) for is_text in _TEXTS):
+        return column
+    found = pc.match_substring_regex(column, _FORMULA)
+    if not pc.any(found).as_py():
+        return column
+    found = pc.and_not(found, pc.match_substring_regex(column, _NUMBER))
+    mark, nothing = (pa.scalar(text, column.type) for text in ("'", ""))
+    return pc.if_else(found, pc.binary_join_element_wise(mark, column, nothing), column)

@@ -1,0 +1,117 @@
+"""Files of a list of the lowest rows: CSV, workbook, page and Parquet."""
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from hushtable.data.spreadsheets import harmless_table
+from hushtable.scores.outliers import Outliers
+
+#: Characters of a column's width, at most and at least.
+_WIDEST, _NARROWEST = 60, 8
+#: The first day that a spreadsheet knows.
+_FIRST_DAY = datetime(1900, 3, 1)
+#: Number formats of columns.
+_FORMATS = {"severity": "0.00", "score": "0.0000", "error": "0.0000"}
+
+
+def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_: str) -> None:
+    """Write the rows as a workbook; texts stay texts, whatever they begin with."""
+    import xlsxwriter  # type: ignore[import-untyped] # takes a quarter of a second
+
+    table = found.table()
+    # In memory: else it leaves rows in files of the folder for temporary ones.
+    settings = {"in_memory": True, "remove_timezone": True}
+    with xlsxwriter.Workbook(file, settings) as book:
+        book.set_properties({"comments": "Describes rows: keep it where they are."})
+        sheet = book.add_worksheet("Outliers")
+        looks = _Looks(book)
+        for j, name in enumerate(table.column_names):
+            values = [name, *_typed(found, table, name)]
+            for i, value in enumerate(values):
+                _write(sheet, i, j, value, looks, "head" if i == 0 else name)
+            widest = max(len(str(value)) for value in values if value is not None)
+            sheet.set_column(j, j, min(_WIDEST, max(_NARROWEST, widest + 2)))
+        sheet.freeze_panes(1, 0)
+        sheet.autofilter(0, 0, len(found.rows), table.num_columns - 1)
+        sheet.set_landscape()
+        sheet.repeat_rows(0)
+        notes = book.add_worksheet("About")
+        notes.set_column(0, 0, 16)
+        notes.set_column(1, 1, 100)
+        for i, (name, text) in enumerate(found.notes(model).items()):
+            notes.write_string(i, 0, name, looks["head"])
+            notes.write_string(i, 1, text, looks["words"])
+
+
+class _Looks(dict[str, Any]):
+    """Formats of cells, by the name of the column or of the kind of value."""
+
+    def __init__(self, book: Any) -> None:
+        top = {"valign": "top"}
+        super().__init__(
+            head=book.add_format(top | {"bold": True, "bottom": 1}),
+            words=book.add_format(top | {"text_wrap": True}),
+            date=book.add_format(top | {"num_format": "yyyy-mm-dd"}),
+            datetime=book.add_format(top | {"num_format": "yyyy-mm-dd hh:mm:ss"}),
+            time=book.add_format(top | {"num_format": "[hh]:mm:ss"}),
+            plain=book.add_format(top),
+        )
+        for name, form in _FORMATS.items():
+            self[name] = book.add_format(top | {"num_format": form})
+
+
+def _typed(found: Outliers, table: pa.Table, name: str) -> list[Any]:
+    """Return the values of a column; those of reasons as numbers and dates."""
+    column = table[name]
+    if name in found.keep or not name.startswith("value_"):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # takes pandas else
+            column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        return list(column.to_pylist())
+    k = int(name[-1]) - 1
+    each = [[one.phrase.value for one in found.reasons(row) if one.phrase] for row in found.rows]
+    return [values[k] if k < len(values) else None for values in each]
+
+
+def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> None:
+    """Write a value by its own type: a text is never taken for a formula, a link or a number."""
+    look = looks.get(name, looks["plain"])
+    if value is None or value != value:
+        sheet.write_blank(i, j, None, look)
+    elif isinstance(value, bool):
+        sheet.write_boolean(i, j, value, look)
+    elif isinstance(value, int | float | Decimal) and abs(float(value)) < 1e15:
+        sheet.write_number(i, j, float(value), look)
+    elif isinstance(value, datetime) and value.replace(tzinfo=None) >= _FIRST_DAY:
+        midnight = value.time() == time()
+        sheet.write_datetime(i, j, value, looks["date" if midnight else "datetime"])
+    elif isinstance(value, date) and value >= _FIRST_DAY.date() and not isinstance(value, datetime):
+        sheet.write_datetime(i, j, value, looks["date"])
+    elif isinstance(value, time | timedelta):
+        sheet.write_datetime(i, j, value, looks["time"])
+    else:
+        sheet.write_string(
+            i, j, str(value)[:32_767], looks["words"] if name in _SENTENCES else look
+        )
+
+
+def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: str) -> None:
+    from hushtable.report.page import top_page  # with all that a report needs
+
+    file.write(top_page(found, model, source, unit).encode())
+
+
+#: Columns of whole sentences.
+_SENTENCES = ("words", "repair")
+#: Writers of a list of the lowest rows, by the ending of its file. Each takes the file, the rows,
+#: the name of the model, where the rows are from, and the unit of the scores.
+LISTS: dict[str, Callable[[BinaryIO, Outliers, str, str, str], None]] = {
+    ".csv": lambda file, found, *_: csv.write_csv(harmless_table(found.table()), file),
+    ".xlsx": _write_sheet,
+    ".html": _write_page,
+    ".parquet": lambda file, found, *_: parquet.write_table(found.table(), file),
+}

@@ -1,0 +1,249 @@
+"""The log of a review: a line for each answer, on the disk before it counts."""
+
+import contextlib
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from hushtable.data.options import notes
+from hushtable.data.spreadsheets import harmless, original
+from hushtable.errors import DataError, FileError, UsageError, explain
+from hushtable.scores.review import ANSWERS, Answer, Review, ReviewRow
+from hushtable.scores.rules import Rules, add_rule
+from hushtable.scores.usual import Usual
+
+#: Columns; ``check`` stands for the row's values under the plan.
+COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
+UNDO = "undo"
+_HEAD = f"{','.join(COLUMNS)}\n"
+#: Length of a plan's id and of a check, in letters.
+_PLAN_ID, _CHECK = 64, 16
+
+
+class VerdictLog:
+    """Answers of a review, and of those before it.
+
+    Attributes
+    ----------
+    answers : list of Answer
+        In order, without those that were taken back.
+    """
+
+    def __init__(self, path: Path, plan_id: str, who: str) -> None:
+        self.path, self._plan_id, self._who = path, plan_id, who
+        self.answers: list[Answer] = []
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Read the log, or begin it, and keep other processes out."""
+        with self._said():
+            opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(opened, "rb+", buffering=0) as self._file:
+            _lock(self._file, self.path)
+            with self._said():
+                text = self._file.read()
+            if _HEAD.encode().startswith(text):  # new, or cut in its first line
+                self._write(_HEAD[len(text) :])
+            else:
+                self.answers = answers_in(text, self.path, self._plan_id)
+                if not text.endswith(b"\n"):
+                    self._write("\n")
+            yield
+
+    def add(self, answer: Answer, id_: str = "", score: float | None = None) -> Answer:
+        """Write an answer down, and return it as written; it is on the disk by then.
+
+        ``id_`` names the row, and ``score`` is the one that it had. The verdict may be `UNDO`.
+        """
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        added = replace(answer, who=answer.who or self._who, when=when)
+        scored = "" if score is None else f"{score:.6f}"
+        fields = [
+            when, added.who, str(added.row), id_, added.verdict, added.note, scored, self._plan_id,
+            added.check,
+        ]  # fmt: skip
+        # A line of the file for each, so that a line that was cut takes no other with it.
+        plain = [harmless(" ".join(field.splitlines())) for field in fields]
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(plain)
+        self._write(line.getvalue())
+        return added
+
+    def _write(self, text: str) -> None:
+        with self._said():
+            self._file.write(text.encode())
+            os.fsync(self._file.fileno())
+
+    @contextlib.contextmanager
+    def _said(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise FileError(f"cannot write {self.path}: {explain(error)}") from error
+
+
+def is_log(names: Sequence[str]) -> bool:
+    """Return whether a file with these columns is a log."""
+    return tuple(names) == COLUMNS
+
+
+def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
+    """Return the answers of a log that were not taken back.
+
+    Lines that were cut are left out, and noted. Raises `DataError` if it is no log, or one of
+    another plan.
+    """
+    head, *lines = content.decode(errors="replace").split("\n")
+    if f"{head}\n".removeprefix("\ufeff") != _HEAD:
+        raise DataError(
+            f"{path} is no log of hushtable review: its first line is not {_HEAD.strip()}; give "
+            "another --log"
+        )
+    answers: list[Answer] = []
+    cut = []
+    last = len(lines) - 1
+    for k, line in enumerate(lines):
+        if not line.strip():
+            continue
+        found = None if k == last else _fields(line)
+        if found is None:
+            cut.append(k + 2)
+            continue
+        answer, plan = found
+        if plan != plan_id:
+            raise DataError(
+                f"{path}, line {k + 2}: this verdict was given under another plan than the "
+                "model's: give the model of that review, or another log"
+            )
+        if answer.verdict != UNDO:
+            answers.append(answer)
+            continue
+        on_row = [j for j, one in enumerate(answers) if one.row == answer.row]
+        if on_row:
+            del answers[on_row[-1]]
+    if cut:
+        which = ", ".join(map(str, cut[:5]))
+        notes.append(f"{path}: cut short in line {which}: left out, and all others used")
+    return answers
+
+
+def _fields(line: str) -> tuple[Answer, str] | None:
+    """Return the answer of a line, and its plan's id; None if it is not whole."""
+    try:
+        (fields,) = csv.reader([line.rstrip("\r")], strict=True)
+    except (csv.Error, ValueError):
+        return None
+    if len(fields) != len(COLUMNS):
+        return None
+    when, who, row, _, verdict, note, _, plan, check = fields
+    whole = row.isdecimal() and len(row) < 19 and verdict in (*ANSWERS, UNDO)
+    if not whole or len(plan) != _PLAN_ID or len(check) != _CHECK:
+        return None
+    return Answer(int(row), verdict, original(note), check, original(who), when), plan
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Keep other processes out until the file is closed."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(1 << 30)  # a byte that nobody reads: others may look at the log
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise FileError(
+            f"{path}: another hushtable review or desk has this log: wait until it has ended, or "
+            "give another --log (hushtable learn takes several)"
+        ) from None
+
+
+class LoggedReview:
+    """A review whose answers are in a log, and whose rules are beside the model.
+
+    An answer is on the disk before it counts. The terminal and the desk are two faces of it.
+
+    Parameters
+    ----------
+    review : Review
+    log : VerdictLog
+        Held: see `VerdictLog.held`.
+    id_ : str or None
+        The kept column that the log names rows by.
+    rules : path or None
+        The file of the owner's rules; None where a model has none beside it.
+    usual : Usual or None
+        What the model knows of usual values.
+    """
+
+    def __init__(
+        self,
+        review: Review,
+        log: VerdictLog,
+        id_: str | None = None,
+        rules: Path | None = None,
+        usual: Usual | None = None,
+    ) -> None:
+        self.review, self.log, self.id_, self.rules = review, log, id_, rules
+        self._usual = None if usual is None else usual.values
+
+    def answer(self, row: ReviewRow, verdict: str, note: str = "", who: str = "") -> None:
+        """Take an answer to a row: "outlier", "fine" or "skip"."""
+        self.review.check(row, verdict)
+        answer = Answer(row.row, verdict, note, row.check, who)
+        answer = self.log.add(answer, row.kept.get(self.id_ or "", ""), row.score)
+        self.review.take(answer)
+
+    def undo(self, who: str = "") -> Answer | None:
+        """Take the last answer back, and return it; None if there is none."""
+        if not self.review.answers:
+            return None
+        gone = self.review.answers[-1]
+        self.log.add(Answer(gone.row, UNDO, check=gone.check, who=who))
+        return self.review.undo()
+
+    def add_known(self, row: ReviewRow) -> dict[str, Any]:
+        """List a row no more; return the rule, whose file is written."""
+        if not self.id_:
+            raise UsageError("a known row needs --id NAME, the column that names rows")
+        return self._add("known", {self.id_: row.kept[self.id_]})
+
+    def add_only(self, row: ReviewRow, column: str) -> dict[str, Any]:
+        """Ignore values on this row's side of a column; return the rule, whose file is written."""
+        phrase = row.values.get(column)
+        if phrase is None or phrase.direction not in ("high", "low"):
+            raise UsageError(f"{column}: needs a column whose value is high or low here")
+        other = "low" if phrase.direction == "high" else "high"
+        return self._add("column", {"name": column, "only": other})
+
+    def add_ignored(self, row: ReviewRow, column: str) -> dict[str, Any]:
+        """Ignore values of a column up to this row's; return the rule, whose file is written."""
+        at = next((j for j, one in enumerate(row.features) if one.name == column), None)
+        middle = None
+        if at is not None and self._usual is not None and (usual := self._usual[at]) is not None:
+            middle = usual.middle
+        phrase = row.values.get(column)
+        if middle is None or phrase is None or not isinstance(phrase.value, int | float):
+            raise UsageError(f"{column}: needs a column of numbers with a usual range")
+        beyond = max(middle[0] - phrase.value, phrase.value - middle[2])
+        if beyond <= 0.0:
+            raise UsageError(f"{column}: {phrase.text} lies within the usual range")
+        return self._add("column", {"name": column, "ignore_within": float(beyond)})
+
+    def _add(self, kind: Literal["column", "known"], rule: dict[str, Any]) -> dict[str, Any]:
+        if self.rules is None:
+            raise UsageError("rules are kept beside a model on this machine: copy it")
+        schema = self.review.scorer.plan.schema
+        add_rule(self.rules, kind, rule, schema, self._usual)
+        self.review.use(Rules.read(self.rules, schema, self._usual))
+        return rule
