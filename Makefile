@@ -24,7 +24,7 @@ silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 # its one cache serves all environments.
 UV := .venv-supply/bin/uv
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
-NAMES := hushtable hushtable-federation hushtable-connect hushtable-bench
+NAMES := hushtable hushtable-federation hushtable-connect hushtable-desk hushtable-bench
 PACKAGES := $(foreach name,$(NAMES),--editable ./packages/$(name))
 # All packages with a group of tools; the core alone without.
 chosen = $(if $(1),$(PACKAGES),--editable ./packages/hushtable)

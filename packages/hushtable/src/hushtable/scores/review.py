@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hushtable import kernels
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
@@ -293,6 +295,8 @@ OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
 ANSWERS = (OUTLIER, FINE, SKIP)
 #: Rows with the lowest scores that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
+#: Part of a usual range within which two numbers are about the same.
+_ABOUT = 0.1
 #: Part of what scores would rise by if the rows of a list were found fine, by which the list moves
 #: rows back that are like those before. On 79 labelled sets, six lists so find 33.1 outliers, of
 #: the ten lowest each 31.9, row by row 36.3; with half of it 32.9, with the whole 32.0.
@@ -423,10 +427,15 @@ class Review:
 
     def next(self) -> ReviewRow | None:
         """Return the row with the lowest score of those without an answer; None if none is left."""
+        number = self.next_number()
+        return None if number is None else self.of_row(number)
+
+    def next_number(self) -> int | None:
+        """Return the number of the row that `next` shows; None if none is left."""
         waiting = self._waiting()
         if not np.isfinite(waiting).any():
             return None
-        return self.shown(int(waiting.argmin()))
+        return int(self._found.numbers[waiting.argmin()])
 
     def _waiting(self) -> Floats:
         """Return the candidates' scores (n,); infinite where there is an answer."""
@@ -450,6 +459,64 @@ class Review:
                 f"{self.n_rows:,} rows: answer a row that is shown or listed"
             )
         return self.shown(place)
+
+    def kept(self, number: int) -> dict[str, str]:
+        """Return the columns beside a row that is kept, as texts; nothing if it is not there."""
+        place = self._found.place(number)
+        if place is None or not self._keep:
+            return {}
+        row = self._found.row(place)
+        return {name: _text(row.column(name)) for name in self._keep}
+
+    def named(self, column: str | None, text: str, most: int) -> list[tuple[int, str]]:
+        """Return rows that are kept whose text in a column holds one, and else by their numbers.
+
+        Each as its number and that text, the lowest first, and those with the very text before all
+        others; ``most`` at most.
+        """
+        if column is None or isinstance(self._found.rows, np.ndarray):
+            number = int(text) if text.isdecimal() and len(text) < 19 else -1
+            return [] if self._found.place(number) is None else [(number, f"{number:,}")]
+        names = self._found.rows.column(column).cast(pa.string())
+        there = pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
+        places = np.flatnonzero(there.to_numpy(zero_copy_only=False))
+        found = [(int(self._found.numbers[k]), str(names[k].as_py())) for k in places.tolist()]
+        return sorted(found, key=lambda one: one[1] != text)[:most]
+
+    def alike(self, number: int, n: int) -> list[tuple[int, int]]:
+        """Return the rows, of those kept, that are most like one of them, the nearest first.
+
+        Each is given by its number, and by in how many columns it is about the same. Rows are near
+        if the mean over the columns is low: of the difference of two numbers, as a part of the
+        range from the 5% to the 95% quantile and 1 at most; of two categories, 1 if they differ;
+        and 1 where one value alone is missing.
+        """
+        place = self._found.place(number)
+        if place is None:
+            raise UsageError(f"row {number} is not among those kept")
+        codes = self._found.plain.codes[: len(self._spans)]
+        away = np.abs(codes.astype(np.float32) - codes[:, [place]]) / self._spans[:, np.newaxis]
+        np.minimum(away, 1.0, out=away)
+        far = away.sum(axis=0)
+        far[place] = np.inf
+        nearest = np.argsort(far, kind="stable")[: min(n, len(far) - 1)]
+        same = (away[:, nearest] < _ABOUT).sum(axis=0)
+        return list(zip(self._found.numbers[nearest].tolist(), same.tolist(), strict=True))
+
+    @cached_property
+    def _spans(self) -> NDArray[np.float32]:
+        """Usual ranges of the columns (d,), in codes; less than 1 for categories."""
+        features = self.scorer.plan.schema.of_rows.features
+        spans = np.full(len(features), 0.5, np.float32)
+        for j, feature in enumerate(features):
+            if feature.kind == "numeric" and not feature.constant:
+                usual = None if self._usual is None else self._usual.values[j]
+                middle = None if usual is None else usual.middle
+                share = 1.0
+                if middle is not None and middle[2] > middle[0]:
+                    share = (middle[2] - middle[0]) / (feature.high - feature.low)
+                spans[j] = max(1.0, kernels.LEVELS * share)
+        return spans
 
     def shown(self, k: int) -> ReviewRow:
         """Return the k-th candidate with reasons and values."""

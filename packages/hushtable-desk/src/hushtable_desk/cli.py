@@ -1,0 +1,133 @@
+"""``hushtable desk``: the desk in a browser of this machine."""
+
+import os
+import socket
+import tempfile
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import uvicorn
+
+from hushtable.cli.options import argument, flag, option
+from hushtable.errors import FileError, UsageError, explain
+from hushtable_desk.app import build_app
+from hushtable_desk.desk import Desk
+from hushtable_desk.security import LOOPBACK, Access
+
+#: As `hushtable.cli.app.COMMANDS`.
+COMMANDS = """
+desk            cli                Look through unusual rows in a browser, and judge them.
+"""
+
+_Where = Annotated[str, argument("[DATA|FOLDER]", "A table to open, or the folder to look in.")]
+_Model = Annotated[Path | None, option("FILE", "Model to score the table with.")]
+_Port = Annotated[int, option("N", "Port to listen on; 0 is any that is free.", min=0, max=65_535)]
+_Idle = Annotated[int, option("MIN", "End after so many minutes without a request.", min=1)]
+_Browser = Annotated[bool, flag("--no-browser", "Print the address, and open no browser.")]
+#: Seconds between two looks at whether a desk is still used.
+_EVERY = 5.0
+
+
+def desk(
+    data: _Where = ".",
+    model: _Model = None,
+    port: _Port = 0,
+    idle: _Idle = 240,
+    no_browser: _Browser = False,
+) -> None:
+    """Look through unusual rows in a browser, and judge them.
+
+    Opens a page of this machine that only this account's browser can use: the tables and models of
+    a folder, what was understood of each column, the most unusual rows with reasons and pictures,
+    and verdicts by key. Nothing leaves the machine. Verdicts are in the log that hushtable review
+    uses: ROWS.verdicts.csv, beside the rows.
+
+    Example:
+      hushtable desk
+      hushtable desk patients.csv
+      hushtable desk patients.csv --model model.hush
+    """
+    path = Path(data)
+    folder, name = (path, "") if path.is_dir() else (path.parent, path.name)
+    if name and not path.is_file():
+        raise UsageError(f"{data}: there is no such file or folder")
+    opened = Desk(folder, _account())
+    first = "/"
+    if name:
+        first = opened.open(name, model)
+    elif model is not None:
+        raise UsageError("--model goes with the table that it scores: give its name, too")
+    with _listening(port) as listening:
+        access = Access(listening.getsockname()[1], first)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                build_app(opened, access), log_level="warning", access_log=False,
+                server_header=False, lifespan="off",
+            )
+        )  # fmt: skip
+        print(f"The desk is at {access.address}")
+        print("It opens once, in a browser of this account. Ctrl-C ends it; verdicts are saved.")
+        watch = threading.Thread(target=_end_when_idle, args=(server, access, idle), daemon=True)
+        watch.start()
+        with tempfile.TemporaryDirectory(prefix="hushtable-desk-") as private:
+            if not no_browser:
+                _open_browser(access.address, Path(private))
+            try:
+                server.run(sockets=[listening])
+            finally:
+                opened.close()
+    if access.last + 60.0 * idle <= time.monotonic():
+        print(f"The desk has ended: no request in {idle:,} minutes.")
+
+
+def _account() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # of an account without a name
+        return ""
+
+
+def _listening(port: int) -> socket.socket:
+    """Return a socket that listens on the loopback address alone."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere, this would let another program have the port, too
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((LOOPBACK, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise FileError(
+            f"port {port} cannot be used: {explain(error)}: give another --port, or none"
+        ) from error
+    return listening
+
+
+def _open_browser(address: str, private: Path) -> None:
+    """Open a browser at an address that no other account sees among its arguments."""
+    page = private / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(
+        f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={address}">'
+        f'<title>hushtable desk</title><a href="{address}">Open the desk</a>\n'
+    )
+    open_: Callable[[str], bool] = webbrowser.open
+    try:
+        opened = open_(page.as_uri())
+    except (webbrowser.Error, OSError):
+        opened = False
+    if not opened:
+        print("No browser could be opened: copy the address into one.")
+
+
+def _end_when_idle(server: uvicorn.Server, access: Access, minutes: int) -> None:
+    while not server.should_exit:
+        time.sleep(_EVERY)
+        if time.monotonic() - access.last > 60.0 * minutes:
+            server.should_exit = True

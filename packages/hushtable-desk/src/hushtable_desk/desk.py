@@ -1,0 +1,114 @@
+"""A desk: the folder that is open, the tables that were opened, and the pages of both."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+import hushtable
+from hushtable import plugins
+from hushtable.errors import PluginError, UsageError
+from hushtable_desk.folder import Folder, key_of
+from hushtable_desk.language import LANGUAGES, preferred, translations
+from hushtable_desk.tables import Table
+
+
+class Desk:
+    """A folder of tables and models, and all work on it, of the people at one browser.
+
+    Parameters
+    ----------
+    folder : path
+        Nothing outside it is read or written.
+
+    Attributes
+    ----------
+    folder : Folder
+    who : str
+        Name of the person who judges now; in the log of verdicts.
+    language : str
+        Code of the language of the pages; empty before somebody chose one.
+    """
+
+    def __init__(self, folder: str | Path, who: str = "") -> None:
+        self.folder = Folder(Path(folder))
+        self.who, self.language = who, ""
+        self._tables: dict[str, Table] = {}
+        self._lock = threading.Lock()
+        self._pages = Environment(
+            loader=PackageLoader("hushtable_desk"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=["jinja2.ext.i18n"],
+        )
+        self._pages.policies["ext.i18n.trimmed"] = True
+
+    def table(self, key: str) -> Table:
+        """Return a table by what stands for its name; open it if it is not.
+
+        Raises `UsageError` if no file of the folder has the name.
+        """
+        with self._lock:
+            if key not in self._tables:
+                entry = self.folder.by_key(key)
+                if entry is None:
+                    raise UsageError("this table is no longer in the folder")
+                self._tables[key] = Table(self.folder, entry.name)
+            return self._tables[key]
+
+    def open(self, name: str, model: Path | None = None) -> str:
+        """Open a table of the folder, and return the address of its page.
+
+        With a ``model``, a file of the folder, its rows are scored by that.
+        """
+        self.folder.file(name)
+        table = self.table(key_of(name))
+        if model is None:
+            return f"/t/{table.key}/rows" if table.model else f"/t/{table.key}"
+        if model.resolve().parent != self.folder.path:
+            raise UsageError(f"{model}: the model has to be in the folder of the table")
+        table.use(model.name)
+        return f"/t/{table.key}/rows"
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables that were opened, by their keys."""
+        return dict(self._tables)
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether the package of rounds is installed."""
+        try:
+            return "round" in plugins.points(plugins.COMMANDS)
+        except PluginError:
+            return False
+
+    def close(self) -> None:
+        """Let go of all logs."""
+        for table in self._tables.values():
+            table.close()
+
+    def language_of(self, request: Request) -> str:
+        """Return the language of a page."""
+        return self.language or preferred(request)
+
+    def text(self, request: Request, name: str, **context: Any) -> str:
+        """Return a template with its words in the language of a request."""
+        language = self.language_of(request)
+        pages = self._pages.overlay()
+        pages.install_gettext_translations(translations(language), newstyle=True)  # type: ignore[attr-defined] # of the extension
+        known = {
+            "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
+            "version": hushtable.__version__, "table": None, "here": "",
+        }  # fmt: skip
+        return pages.get_template(name).render(known | context)
+
+    def page(self, request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
+        """Return a page; ``table`` is the one that it is about, ``here`` its place in the menu."""
+        return HTMLResponse(self.text(request, name, **context), status)

@@ -1,0 +1,128 @@
+"""The folder that a desk has open: its tables, models and logs, and nothing outside it."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hushtable.errors import FileError, UsageError, explain
+from hushtable.files import replacing
+
+#: Endings of files that hold tables, of models, and of logs of verdicts.
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feather", ".arrow",
+          ".ipc", ".xlsx", ".xlsm", ".xls", ".ods")  # fmt: skip
+MODEL, LOG = ".hush", ".verdicts.csv"
+#: Where a desk keeps what it remembers of a folder.
+STATE = ".hushtable-desk.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the folder."""
+
+    name: str
+    size: int
+    changed: float
+
+    @property
+    def key(self) -> str:
+        """Stand for the name in an address."""
+        return key_of(self.name)
+
+
+def key_of(name: str) -> str:
+    """Return what stands for a file's name in an address."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+class Folder:
+    """A folder and the files right in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        if not self.path.is_dir():
+            raise UsageError(f"{path}: there is no such folder")
+        if not os.access(self.path, os.R_OK | os.X_OK):
+            raise FileError(f"{path}: this account may not read the folder: open another one")
+
+    @property
+    def writable(self) -> bool:
+        """Whether verdicts and models can be written here."""
+        return os.access(self.path, os.W_OK)
+
+    def files(self, *endings: str) -> list[Entry]:
+        """Return the files whose names end so, the newest first."""
+        found = [one for one in self._all() if one.name.lower().endswith(endings)]
+        return sorted(found, key=lambda one: (-one.changed, one.name))
+
+    @property
+    def tables(self) -> list[Entry]:
+        """The files that hold tables."""
+        return [one for one in self.files(*TABLES) if not one.name.endswith(LOG)]
+
+    @property
+    def models(self) -> list[Entry]:
+        """The .hush files."""
+        return self.files(MODEL)
+
+    @property
+    def logs(self) -> list[Entry]:
+        """The logs of verdicts."""
+        return self.files(LOG)
+
+    def _all(self) -> Iterator[Entry]:
+        with os.scandir(self.path) as entries:
+            for one in entries:
+                try:
+                    if not one.name.startswith(".") and one.is_file() and self._inside(one.name):
+                        yield Entry(one.name, one.stat().st_size, one.stat().st_mtime)
+                except OSError:  # gone since, or not to be looked at
+                    continue
+
+    def _inside(self, name: str) -> bool:
+        return (self.path / name).resolve().parent == self.path
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file right in the folder.
+
+        Raises `UsageError` for any other name, and for a link that leads out of the folder.
+        """
+        plain = name and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}
+        if not plain or not self._inside(name):
+            raise UsageError("this is no file of the folder that is open")
+        return self.path / name
+
+    def by_key(self, key: str) -> Entry | None:
+        """Return the file that a part of an address stands for; None if it is gone."""
+        return next((one for one in self._all() if one.key == key), None)
+
+    def new_name(self, name: str) -> str:
+        """Return a name for a file that is dropped here: another one if it is taken."""
+        stem, dot, ending = name.rpartition(".")
+        tried, k = name, 1
+        while (self.path / tried).exists():
+            k += 1
+            tried = f"{stem} {k}{dot}{ending}" if stem else f"{name} {k}"
+        return tried
+
+    # --- what is remembered -----------------------------------------------------------------------
+
+    def remembered(self) -> dict[str, Any]:
+        """Return what was kept by `remember`; nothing if that cannot be read."""
+        try:
+            content = json.loads((self.path / STATE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def remember(self, **said: Any) -> None:
+        """Keep entries for the next visit: settings of tables, no rows. Readable by this account."""
+        content = self.remembered() | said
+        try:
+            with replacing(self.path / STATE, private=True) as file:
+                file.write(json.dumps(content, indent=1).encode())
+        except OSError as error:
+            raise FileError(f"cannot write in {self.path}: {explain(error)}") from error

@@ -1,0 +1,283 @@
+"""The rows of a table as a model scores them: the list, a row, and verdicts on it."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from hushtable.charts.reasons import Pictures
+from hushtable.data.options import RowOptions, notes
+from hushtable.data.readers import Reader
+from hushtable.errors import DataError, UsageError, explain
+from hushtable.files import remove_leftovers
+from hushtable.scores.models import OpenedModel, open_model
+from hushtable.scores.reasons import Reason
+from hushtable.scores.review import MOST, Answer, Review, ReviewRow
+from hushtable.scores.rules import rules_path
+from hushtable.scores.verdict_log import LoggedReview, VerdictLog
+from hushtable_desk.folder import LOG, Folder
+from hushtable_desk.listing import Listing
+
+#: Rows of a list at first, and how many more at a time; decisions that stay in sight.
+LISTED, LAST = 100, 10
+#: Values that are kept of the lowest rows at most: fewer rows of tables with many columns.
+_MOST_VALUES = 4_000_000
+#: Rows that are named as alike.
+_ALIKE = 4
+
+
+@dataclass(frozen=True)
+class ReasonView:
+    """A reason as the page shows it."""
+
+    reason: Reason
+    picture: Markup
+    share: int
+
+    @property
+    def has_side(self) -> bool:
+        """Whether its value is high or low, so that a rule may be about the other side."""
+        phrase = self.reason.phrase
+        return phrase is not None and phrase.direction in ("high", "low")
+
+
+@dataclass(frozen=True)
+class AlikeView:
+    """A row that is like another: its number and name, and the last word on it."""
+
+    number: int
+    name: str
+    verdict: str
+    same: int
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A row as the page shows it."""
+
+    row: ReviewRow
+    name: str
+    reasons: list[ReasonView]
+    answer: Answer | None
+    history: list[Answer]
+    alike: list[AlikeView]
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Columns beside the score, without the one that names the row."""
+        return {name: text for name, text in self.row.kept.items() if text != self.name}
+
+
+class Judging:
+    """Rows under judgement: scored by a model, with the log of verdicts on them held.
+
+    Attributes
+    ----------
+    model_name : str
+        Of the model's file.
+    logged : LoggedReview
+        The review, which `hushtable review` can go on with.
+    """
+
+    def __init__(
+        self, path: Path, model_name: str, model: OpenedModel, logged: LoggedReview,
+        held: contextlib.ExitStack, said: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.path, self.model_name, self.model, self.logged = path, model_name, model, logged
+        self.lock = threading.RLock()
+        #: Sentences on the rows and the model, for the one who looks at them.
+        self.said = list(said)
+        self._held, self._stamp = held, _stamp(path)
+        self._n = LISTED
+        self._listing: Listing | None = None
+
+    @classmethod
+    def of(
+        cls, folder: Folder, name: str, model_name: str, options: RowOptions, keep: Sequence[str],
+        watched: Callable[[Reader], Reader],
+    ) -> "Judging":  # fmt: skip
+        """Score a table of a folder by a model of it, and hold its log.
+
+        Raises `FileError` if another review or desk holds that, and `DataError` if the rows do not
+        fit the model.
+        """
+        path, model_path = folder.file(name), folder.file(model_name)
+        notes.clear()
+        model = open_model(model_path)
+        schema, plan = model.scorer.plan.schema, model.scorer.plan
+        kept = [one for one in keep if one not in schema.names]
+        ruled = [] if model.scorer.rules is None else model.scorer.rules.columns
+        reader = options.open_as(
+            str(path), schema, model.reading, list(dict.fromkeys([*kept, *ruled]))
+        )
+        log = VerdictLog(folder.file(f"{name}{LOG}"), plan.first_pass().plan_id, "")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(log.held())
+            review = Review(
+                model.scorer, watched(reader), keep=kept, usual=model.usual, answers=log.answers,
+                most=int(np.clip(_MOST_VALUES // len(schema), LISTED + 1, MOST)), n_jobs=-1,
+            )  # fmt: skip
+            id_ = kept[0] if kept else None
+            logged = LoggedReview(review, log, id_, rules_path(model_path), model.usual)
+            return cls(path, model_name, model, logged, stack.pop_all(), notes)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._held.close()
+
+    @property
+    def review(self) -> Review:
+        """The review itself."""
+        return self.logged.review
+
+    # --- the list ---------------------------------------------------------------------------------
+
+    @property
+    def listing(self) -> Listing:
+        """The most unusual rows in the order that they were last put in, with the last words on them."""
+        with self.lock:
+            if self._listing is None:
+                found = self.review.lowest(self._n)
+                context = self.model.scorer.plan.context
+                self._listing = Listing(found, self.review.last, self.logged.id_, context)
+            return self._listing
+
+    def sort(self, n: int | None = None) -> None:
+        """Put the rows in order by all verdicts so far: all rows, or only those kept for more."""
+        with self.lock:
+            self._check_unchanged()
+            if n is None:
+                self.review.rescan()
+            self._n = n or self._n
+            self._listing = None
+
+    @property
+    def more(self) -> int:
+        """How many rows a longer list has; 0 if there are no more."""
+        kept = len(self.review.scores)
+        return min(self._n + LISTED, kept) if self._n < kept else 0
+
+    # --- a row ------------------------------------------------------------------------------------
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """Draws reasons."""
+        return Pictures(self.model.scorer.plan.schema.of_rows.features, self.model.usual)
+
+    def view(self, number: int) -> RowView:
+        """Return a row for its page; raises `UsageError` if it is not among those kept."""
+        with self.lock:
+            row = self.review.of_row(number)
+            reasons = row.detail.reasons or []
+            total = sum(reason.share for reason in reasons) or 1.0
+            last = self.review.last()
+            alike = [
+                AlikeView(k, self._name(k), last[k].verdict if k in last else "", same)
+                for k, same in self.review.alike(number, _ALIKE)
+            ]
+            return RowView(
+                row,
+                self._name(number),
+                [
+                    ReasonView(one, self.pictures.of(one), round(100.0 * one.share / total))
+                    for one in reasons
+                ],
+                last.get(number),
+                [one for one in self.review.answers if one.row == number],
+                alike,
+            )
+
+    def _name(self, number: int) -> str:
+        """Return what names a row: its identifier, or its number."""
+        id_ = self.logged.id_
+        text = self.review.kept(number).get(id_, "") if id_ else ""
+        return text or f"{number:,}"
+
+    def next(self, after: int | None = None, chosen: Sequence[int] | None = None) -> int | None:
+        """Return the number of the row to judge next; None if none is left.
+
+        That is the lowest of all without an answer, or the first of the ``chosen`` ones of a list,
+        from ``after`` on.
+        """
+        with self.lock:
+            if chosen is None:
+                return self.review.next_number()
+            last = self.review.last()
+            at = list(chosen).index(after) + 1 if after in chosen else 0
+            order = [*chosen[at:], *chosen[:at]]
+            return next((k for k in order if k not in last), None)
+
+    def find(self, text: str, most: int = 20) -> list[tuple[int, str]]:
+        """Return rows whose name holds a text, of those kept: numbers and names."""
+        with self.lock:
+            return self.review.named(self.logged.id_, text.strip(), most)
+
+    # --- verdicts ---------------------------------------------------------------------------------
+
+    def answer(self, number: int, verdict: str, note: str = "", who: str = "") -> None:
+        """Take a verdict; it is in the log when this returns."""
+        with self.lock:
+            self._check_unchanged()
+            self.logged.answer(self.review.of_row(number), verdict, note, who)
+
+    def undo(self, who: str = "") -> Answer | None:
+        """Take the last verdict back."""
+        with self.lock:
+            return self.logged.undo(who)
+
+    def rule(self, number: int, kind: str, column: str = "") -> dict[str, Any]:
+        """Write a rule made from a row: "known", "only" or "ignore"; all rows are scored by it."""
+        with self.lock:
+            self._check_unchanged()
+            row = self.review.of_row(number)
+            if kind == "known":
+                said = self.logged.add_known(row)
+            elif kind == "only":
+                said = self.logged.add_only(row, column)
+            elif kind == "ignore":
+                said = self.logged.add_ignored(row, column)
+            else:
+                raise UsageError(f"rule {kind!r}: needs known, only or ignore")
+            self._listing = None
+            return said
+
+    @property
+    def last(self) -> list[tuple[Answer, str]]:
+        """The last decisions, the latest last, each with the name of its row."""
+        with self.lock:
+            return [(one, self._name(one.row)) for one in self.review.answers[-LAST:]]
+
+    def _check_unchanged(self) -> None:
+        if _stamp(self.path) != self._stamp:
+            raise DataError(
+                f"{self.path.name} has changed, or is gone, since it was read: read it again. The "
+                "verdicts so far are in the log"
+            )
+
+    # --- exports ----------------------------------------------------------------------------------
+
+    def save_learned(self, path: Path) -> None:
+        """Write the model with all verdicts of the log."""
+        from hushtable.detectors.load import learned_detector  # scikit-learn takes a second
+
+        with self.lock:
+            detector = learned_detector(self.path.with_name(self.model_name), self.review.verdicts)
+            detector.save(path)
+            remove_leftovers(path.parent, path.name)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what changes when a file does."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        if not path.exists():
+            return -1, -1
+        raise DataError(f"cannot read {path.name}: {explain(error)}") from error
+    return found.st_size, found.st_mtime_ns

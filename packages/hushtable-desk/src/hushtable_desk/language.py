@@ -1,0 +1,28 @@
+"""What the desk's own words are in other languages: one catalogue of gettext for each."""
+
+import gettext
+from functools import cache
+from pathlib import Path
+
+from starlette.requests import Request
+
+#: Languages by their codes, each named in itself.
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+_FOLDER = Path(__file__).parent / "locale"
+
+
+@cache
+def translations(language: str) -> gettext.NullTranslations:
+    """Return the catalogue of a language; where a text is missing, it is English."""
+    if language == "en":
+        return gettext.NullTranslations()
+    return gettext.translation("desk", _FOLDER, [language], fallback=True)
+
+
+def preferred(request: Request) -> str:
+    """Return the first language that a browser asks for and the desk has."""
+    for part in request.headers.get("accept-language", "").split(","):
+        code = part.partition(";")[0].strip().partition("-")[0].lower()
+        if code in LANGUAGES:
+            return code
+    return "en"

@@ -1,0 +1,253 @@
+"""The list of unusual rows: facets, filters and order, and what an export holds."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from hushtable.scores.outliers import LowRow, Outliers
+from hushtable.scores.reasons import Reason
+from hushtable.scores.review import Answer
+
+#: Kinds of reasons, each with its sign and its name in English.
+KINDS = {
+    "rule": ("⊘", "impossible"),
+    "far": ("▲", "far outside"),
+    "context": ("◧", "context"),
+    "history": ("◔", "history"),
+    "pair": ("⤫", "combinations"),
+    "value": ("△", "values"),
+    "none": ("·", "no single column"),
+}
+#: What a list can be cut down by, each with its name in English.
+FACETS = {
+    "reason": "Reason", "column": "Column", "context": "Context", "incident": "Alike",
+    "verdict": "Verdict",
+}  # fmt: skip
+#: Orders of a list, each with its name in English.
+ORDERS = {"unusual": "most unusual first", "row": "as in the file", "name": "by name"}
+NEW = "new"
+#: Values of a facet that are offered.
+_MOST = 12
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the list."""
+
+    rank: int
+    row: LowRow
+    number: int
+    name: str
+    severity: float
+    kind: str
+    words: str
+    context: str
+    #: Number of its incident, from 1, and how many rows are alike; 0 of a row that is not.
+    incident: int
+    n_alike: int
+    column: str
+    answer: Answer | None
+
+    @property
+    def sign(self) -> str:
+        """The sign of its strongest reason."""
+        return KINDS[self.kind][0]
+
+    @property
+    def verdict(self) -> str:
+        """The last word on it, or "new"."""
+        return NEW if self.answer is None else self.answer.verdict
+
+    def value(self, facet: str) -> str:
+        """Return its value of a facet; empty if it has none."""
+        values = {
+            "reason": self.kind, "column": self.column, "context": self.context,
+            "incident": str(self.incident or ""), "verdict": self.verdict,
+        }  # fmt: skip
+        return values[facet]
+
+
+@dataclass(frozen=True)
+class FacetValue:
+    """A value of a facet: how many rows have it, and what stands for it in an address."""
+
+    value: str
+    words: str
+    n: int
+    key: str
+    on: bool
+
+
+@dataclass(frozen=True)
+class Query:
+    """The state of a list, as its address holds it: no value of a row is in it.
+
+    ``chosen`` has, by facet, what stands for the chosen value; ``columns`` are those to show.
+    """
+
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    order: str = "unusual"
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, said: Mapping[str, str]) -> "Query":
+        """Read the state off an address; what is not known is left out."""
+        chosen = {name: said[name] for name in FACETS if said.get(name)}
+        order = said.get("order", "unusual")
+        columns = tuple(name for name in said.get("columns", "").split("\t") if name)
+        return cls(chosen, order if order in ORDERS else "unusual", columns)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The state as an address holds it."""
+        found = dict(self.chosen)
+        if self.order != "unusual":
+            found["order"] = self.order
+        if self.columns:
+            found["columns"] = "\t".join(self.columns)
+        return found
+
+    def toggled(self, facet: str, key: str) -> "Query":
+        """Return the state with a value of a facet chosen, or no longer."""
+        chosen = {name: value for name, value in self.chosen.items() if name != facet}
+        if self.chosen.get(facet) != key:
+            chosen[facet] = key
+        return replace(self, chosen=chosen)
+
+
+def key_of(value: str) -> str:
+    """Return what stands for a value in an address, which says nothing of it."""
+    return hashlib.sha256(value.encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class JudgedOutliers(Outliers):
+    """A list with the verdicts on its rows, to be exported."""
+
+    answers: Mapping[int, Answer] = field(default_factory=dict)
+
+    def table(self) -> pa.Table:
+        """Return the table of the list, with verdict, note, and who gave it when."""
+        table = super().table()
+        found = [self.answers.get(row.row) for row in self.rows]
+        for name in ("verdict", "note", "who", "when"):
+            texts = [None if one is None else getattr(one, name) or None for one in found]
+            label = f"judged {name}" if name in table.column_names else name
+            table = table.append_column(label, pa.array(texts, pa.string()))
+        return table
+
+
+class Listing:
+    """The rows of a list.
+
+    Parameters
+    ----------
+    found : Outliers
+        The rows, the most unusual first.
+    last : callable
+        Returns the last word on each row that has one.
+    id_ : str or None
+        The kept column that names rows.
+    context : sequence of str
+        The columns that rows are compared within.
+    """
+
+    def __init__(
+        self,
+        found: Outliers,
+        last: Callable[[], Mapping[int, Answer]],
+        id_: str | None,
+        context: Sequence[str],
+    ) -> None:
+        self.found, self._last = found, last
+        self._id = found.keep.index(id_) if id_ in found.keep else None
+        self._context = list(context)
+        self._incident = {k: n for n, one in enumerate(found.incidents, 1) for k in one.rows}
+
+    @property
+    def lines(self) -> list[Line]:
+        """All rows, in order, with the last words on them."""
+        last = self._last()
+        return [self._line(k, row, last.get(row.row)) for k, row in enumerate(self.found.rows)]
+
+    def _line(self, k: int, row: LowRow, answer: Answer | None) -> Line:
+        reasons = self.found.reasons(row)
+        first = reasons[0] if reasons else None
+        number = self._incident.get(k, 0)
+        return Line(
+            k + 1, row, row.row, self._name(row), self.found.severities[k],
+            kind_of(row, first), row.detail.rule or (first.words if first else ""),
+            first.within if first else "", number,
+            len(self.found.incidents[number - 1].rows) if number else 0,
+            " and ".join(first.columns) if first else "", answer,
+        )  # fmt: skip
+
+    def _name(self, row: LowRow) -> str:
+        text = "" if self._id is None else _text(row.detail.kept[self._id])
+        return text or f"{row.row:,}"
+
+    def chosen(self, query: Query) -> list[Line]:
+        """Return the rows that a query asks for, in its order."""
+        lines = [
+            line for line in self.lines
+            if all(key_of(line.value(f)) == key for f, key in query.chosen.items())
+        ]  # fmt: skip
+        if query.order == "row":
+            lines.sort(key=lambda line: line.number)
+        if query.order == "name":
+            lines.sort(key=lambda line: (line.name, line.number))
+        return lines
+
+    def facets(self, query: Query) -> dict[str, list[FacetValue]]:
+        """Return the values of each facet among the rows that the others leave, the most frequent first."""
+        found = {}
+        for facet in FACETS:
+            others = replace(query, chosen={f: k for f, k in query.chosen.items() if f != facet})
+            counts = Counter(line.value(facet) for line in self.chosen(others))
+            values = [
+                FacetValue(value, self._words(facet, value), n, key_of(value),
+                           query.chosen.get(facet) == key_of(value))
+                for value, n in counts.most_common() if value
+            ]  # fmt: skip
+            values.sort(key=lambda one: not one.on)
+            found[facet] = values[:_MOST]
+        return found
+
+    def _words(self, facet: str, value: str) -> str:
+        if facet == "reason":
+            return KINDS[value][1]
+        if facet == "incident":
+            return self.found.incidents[int(value) - 1].words
+        return value
+
+    def outliers(self, query: Query) -> JudgedOutliers:
+        """Return the rows that a query asks for, to be exported."""
+        lines = self.chosen(query)
+        own = {name: getattr(self.found, name) for name in Outliers.__dataclass_fields__}
+        own |= {
+            "rows": [line.row for line in lines],
+            "severities": [line.severity for line in lines],
+        }
+        return JudgedOutliers(**own, answers=dict(self._last()))
+
+
+def kind_of(row: LowRow, first: Reason | None) -> str:
+    """Return which kind of reason a row has: one of `KINDS`."""
+    if row.detail.rule:
+        return "rule"
+    if first is None or not first.kind:
+        return "none"
+    if first.partner:
+        return "pair"
+    if first.within or (first.phrase is not None and "would be" in first.phrase.words):
+        return "context"
+    return "far" if row.detail.far else "value"
+
+
+def _text(value: pa.Array) -> str:
+    text: Any = value.cast(pa.string())[0].as_py()
+    return "" if text is None else str(text)

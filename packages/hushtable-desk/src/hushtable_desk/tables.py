@@ -1,0 +1,386 @@
+"""One table of a desk: how it is read, what was understood of it, and the model fitted to it."""
+
+import contextlib
+import csv
+import io
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hushtable.data.options import RowOptions, notes
+from hushtable.data.readers import Batch, Reader
+from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.understanding import understood
+from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable_desk.folder import MODEL, Folder, key_of
+from hushtable_desk.judging import Judging
+
+#: Kinds that a person may say a column is; what stands for values that are missing is said apart.
+KINDS = ("number", "date", "category", "id")
+#: Kinds that are left out of a model unless somebody says otherwise.
+_LEFT_OUT = ("id", "text", "empty")
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """What a person said of a table: how it is read, and what rows are compared within.
+
+    The names are those of `hushtable.data.options.RowOptions`; ``kinds`` is its ``as_``.
+    """
+
+    missing: tuple[str, ...] = ()
+    decimal: str | None = None
+    dates: str | None = None
+    kinds: dict[str, str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    encoding: str | None = None
+    delimiter: str | None = None
+    no_header: bool = False
+    skip_lines: int | None = None
+    sheet: str | None = None
+    time: str | None = None
+    entity: str | None = None
+    context: tuple[str, ...] = ()
+    id_: str | None = None
+
+    def options(self, drop: Iterable[str] = ()) -> RowOptions:
+        """Return how rows are read, without further columns to ``drop``."""
+        kinds = [f"{name}={kind}" for name, kind in self.kinds.items()]
+        left_out = dict.fromkeys([*self.drop, *drop])
+        return RowOptions(
+            drop=_joined(left_out) or None,
+            missing=_joined(self.missing) or None,
+            decimal=self.decimal,
+            dates=self.dates,
+            as_=[_joined(kinds)] if kinds else None,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            no_header=self.no_header,
+            skip_lines=self.skip_lines,
+            sheet=self.sheet,
+            time=self.time,
+            entity=self.entity,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was said, as JSON carries it."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "TableSettings":
+        """Read back what `to_dict` returned; raises `UsageError` on anything else."""
+        texts = ("missing", "drop", "use", "context")
+        try:
+            said = {n: tuple(map(str, v)) if n in texts else v for n, v in dict(content).items()}
+            return cls(**said)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"settings of a table cannot be {content!r}") from error
+
+
+def _joined(values: Iterable[str]) -> str:
+    """Return values as an option takes them: parted by commas, quoted where they hold one."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A button that resolves a doubt: what it says, and the entry of the settings that it adds."""
+
+    words: str
+    name: str
+    value: str
+    column: str = ""
+
+
+def choices(one: ColumnUnderstanding) -> list[Choice]:
+    """Return what a person may say of a column in doubt, the likeliest first."""
+    found: list[Choice] = []
+    for flag, value in one.options:
+        if flag == "--decimal":
+            signs = [value, *(sign for sign in (",", ".") if sign != value)]
+            found += [Choice(f"{sign}", "decimal", sign, "decimal sign") for sign in signs]
+        elif flag == "--dates":
+            orders = [value, *(order for order in ("dmy", "mdy", "ymd") if order != value)]
+            found += [Choice(order, "dates", order, "order of dates") for order in orders]
+        elif flag == "--missing":
+            found.append(Choice(value, "missing", value, "missing value"))
+        elif flag == "--as":
+            kind = value.rpartition("=")[2]
+            found.append(Choice(kind, "kinds", kind, one.name))
+    if one.refused or one.kind in _LEFT_OUT:
+        said = {choice.value for choice in found if choice.name == "kinds"}
+        others = ("category", "number") if one.kind != "empty" else ()
+        found += [Choice(k, "kinds", k, one.name) for k in others if k not in said]
+        found.append(Choice("", "drop", one.name))
+    return found
+
+
+class Job:
+    """Work on a thread, with how far it is."""
+
+    def __init__(self, what: str, work: Any) -> None:
+        self.what, self.error = what, ""
+        self.done, self.rows, self.passes = False, 0, 0
+        self.total: int | None = None
+        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Any) -> None:
+        try:
+            work(self)
+        except HushTableError as error:
+            self.error = str(error)
+        except OSError as error:
+            self.error = f"cannot read or write: {explain(error)}"
+        except Exception as error:
+            self.error = f"unexpected {type(error).__name__}, which is a bug: please report it"
+        self.done = True
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        self._thread.join()
+
+    def watched(self, reader: Reader) -> Reader:
+        """Return the same rows; how many were read is counted."""
+        parts = [
+            replace(part, read=partial(self._read, part, k)) for k, part in enumerate(reader.parts)
+        ]
+        return reader.with_parts(parts)
+
+    def _read(self, part: Reader, k: int) -> Iterator[Batch]:
+        if k == 0:
+            self.passes += 1
+            self.total, self.rows = part.n_rows or self.rows or None, 0
+        for batch in part.read():
+            yield batch
+            self.rows += len(batch)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The state for the page that waits."""
+        return {
+            "what": self.what, "done": self.done, "error": self.error, "rows": self.rows,
+            "passes": self.passes, "total": self.total,
+        }  # fmt: skip
+
+
+class Table:
+    """A file of rows, and all work on it.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, right in the folder.
+    key : str
+        Stands for the name in addresses.
+    said : TableSettings
+    model : str
+        Name of the model's file in the folder; empty before there is one.
+    """
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self.folder, self.name, self.key = folder, name, key_of(name)
+        self.path = folder.file(name)
+        self.lock = threading.RLock()
+        kept = folder.remembered().get("tables", {}).get(name, {})
+        self.said = TableSettings.from_dict(kept.get("said", {}))
+        self.model: str = kept.get("model", "")
+        if self.model and not (folder.path / self.model).is_file():
+            self.model = ""
+        self.job: Job | None = None
+        self._columns: tuple[ColumnUnderstanding, ...] | None = None
+        self._found: tuple[str, ...] = ()
+        self._judging: Judging | None = None
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> tuple[ColumnUnderstanding, ...]:
+        """All columns as they are understood; those that are left out, too.
+
+        Raises `DataError` if the file cannot be read so.
+        """
+        with self.lock:
+            if self._columns is None:
+                options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
+                reader = self._opened(options)
+                self._found = tuple(reader.found)
+                self._columns = understood(reader)[0]
+            return self._columns
+
+    def _kinds_but_id(self) -> dict[str, str]:
+        return {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
+
+    def _opened(self, options: RowOptions) -> Reader:
+        """Open all rows; raises `DataError` if they cannot be read."""
+        notes.clear()
+        try:
+            return options.open(str(self.path))
+        except OSError as error:
+            raise DataError(f"cannot read {self.name}: {explain(error)}") from error
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """Sentences on the file's layout, where it is out of the ordinary."""
+        return self._found
+
+    @property
+    def left_out(self) -> list[str]:
+        """Names of the columns that a model has no part of: by their kind, or since a person said so.
+
+        The entity and the time of a history have one.
+        """
+        needed = {self.said.time, self.said.entity}
+        return [
+            one.name for one in self.columns
+            if one.name not in needed
+            and (
+                one.name in self.said.drop
+                or self.said.kinds.get(one.name) == "id"
+                or (one.kind in _LEFT_OUT and one.name not in {*self.said.kinds, *self.said.use})
+            )
+        ]  # fmt: skip
+
+    @property
+    def in_doubt(self) -> list[ColumnUnderstanding]:
+        """Columns that have to be decided on before a model can be fitted."""
+        out = set(self.left_out)
+        return [one for one in self.columns if one.refused and one.name not in out]
+
+    @property
+    def id_(self) -> str | None:
+        """Column that names rows: the one that was chosen, or else the first identifier."""
+        if self.said.id_ is not None:
+            return self.said.id_ or None
+        out = set(self.left_out)
+        return next(
+            (one.name for one in self.columns if one.kind == "id" and one.name in out), None
+        )
+
+    def say(self, **changes: Any) -> None:
+        """Change what was said, and read the table again."""
+        with self.lock:
+            before = self.said
+            self.said = replace(self.said, **changes)
+            reading = {"context", "id_", "drop", "use"}
+            if not set(changes) <= reading:
+                self._columns = None
+            try:
+                self.said.options().reading  # noqa: B018 (refuses what cannot be)
+            except HushTableError:
+                self.said, self._columns = before, None
+                raise
+            self._remember()
+
+    def _remember(self) -> None:
+        if self.folder.writable:
+            tables = dict(self.folder.remembered().get("tables", {}))
+            tables[self.name] = {"said": self.said.to_dict(), "model": self.model}
+            self.folder.remember(tables=tables)
+
+    # --- the model --------------------------------------------------------------------------------
+
+    def fit(self, *, clean: bool = False) -> Job:
+        """Fit a model on a thread, and write it beside the table.
+
+        ``clean`` says that the rows are known to be clean.
+        """
+        with self.lock:
+            if self.job is not None and not self.job.done:
+                return self.job
+            if doubts := self.in_doubt:
+                names = ", ".join(one.name for one in doubts)
+                raise UsageError(f"decide first what these columns are: {names}")
+            self.job = Job("fit", partial(self._fit, clean=clean))
+            return self.job
+
+    def _fit(self, job: Job, *, clean: bool) -> None:
+        from hushtable import HushTable  # scikit-learn takes a second to import
+
+        reader = self._opened(self.said.options(self.left_out))
+        model = HushTable(
+            context=list(self.said.context) or None, novelty=clean, n_jobs=-1, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the page states the doubts
+            model.fit(job.watched(reader))
+        name = self.model or f"{self.path.stem}{MODEL}"
+        self.close()
+        model.save(self.folder.file(name))
+        self.use(name)
+        self._judge(job)
+
+    def use(self, model: str) -> None:
+        """Score the rows with a model of the folder from now on."""
+        with self.lock:
+            self.folder.file(model)
+            self.close()
+            self.model = model
+            self._remember()
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    @property
+    def judging(self) -> Judging:
+        """The rows as the model scores them; they are scored at the first call."""
+        with self.lock:
+            if self._judging is None:
+                self._judge(None)
+            assert self._judging is not None
+            return self._judging
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the rows were scored."""
+        return self._judging is not None
+
+    def _judge(self, job: Job | None) -> None:
+        if not self.model:
+            raise UsageError(f"{self.name} has no model yet: fit one, or choose one")
+        with self.lock:
+            options = replace(self.said, drop=(), context=()).options()
+            self._judging = Judging.of(
+                self.folder, self.name, self.model, options, self._kept(),
+                (lambda reader: reader) if job is None else job.watched,
+            )  # fmt: skip
+
+    def _kept(self) -> list[str]:
+        """Columns that stay beside the scores: those that name rows, and those left out."""
+        names = [self.id_, self.said.entity, self.said.time, *self.left_out]
+        return list(dict.fromkeys(name for name in names if name))
+
+    def close(self) -> None:
+        """Let go of the log."""
+        with self.lock:
+            if self._judging is not None:
+                self._judging.close()
+                self._judging = None
+
+    @property
+    def places(self) -> list[tuple[str, str, str]]:
+        """The table's pages: each with its address, and its name in English."""
+        at = f"/t/{self.key}"
+        found = [("table", at, "Table")]
+        if self.model:
+            found += [
+                ("rows", f"{at}/rows", "Unusual rows"),
+                ("learned", f"{at}/learned", "What it learned"),
+                ("watch", f"{at}/watch", "Watch"),
+            ]
+        return found
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name a file in what the system says of it."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot read {path.name}: {explain(error)}") from error
