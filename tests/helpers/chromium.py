@@ -77,11 +77,15 @@ class Chromium:
             self._process.kill()
             self._process.wait()
 
-    def show(self, path, width, height=900, dark=False, media="screen"):
-        """Open a file in a window of this size."""
+    def show(self, page, width, height=900, dark=False, media="screen"):
+        """Open a file, or an address, in a window of this size."""
         self.resize(width, height, dark, media)
         self._loaded = False
-        self._do("Page.navigate", url=path.as_uri())
+        self._do("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
+        self.wait_loaded()
+
+    def wait_loaded(self):
+        """Wait until the page that was asked for is there."""
         deadline = time.monotonic() + SECONDS
         while not self._loaded:
             if time.monotonic() > deadline:
@@ -125,9 +129,27 @@ class Chromium:
 
     def press_tab(self):
         """Move the focus on."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self._do("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
-                     windowsVirtualKeyCode=9)  # fmt: skip
+        self.press("Tab", 9)
+
+    def press(self, key, number=0):
+        """Press a key: a letter, or one by its name and number."""
+        text = {"text": key} if len(key) == 1 else {}
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            self._do("Input.dispatchKeyEvent", type=kind, key=key, code=key if not text else "",
+                     windowsVirtualKeyCode=number, **text)  # fmt: skip
+
+    def until(self, script, seconds=SECONDS):
+        """Wait until a script finds something, and return that; the page may change meanwhile."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                if value := self.run(script):
+                    return value
+            except AssertionError:  # between two pages
+                pass
+            if time.monotonic() > deadline:
+                raise TimeoutError(script)
+            time.sleep(0.02)
 
     def picture(self, of="html", height=None, margin=0):
         """Return a picture of an element, or of the first pixels of it, as PNG."""

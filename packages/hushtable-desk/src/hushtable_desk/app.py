@@ -1,8 +1,7 @@
 """The application: every page and write of a desk, and how failures are answered."""
 
 import logging
-from collections.abc import Callable
-from typing import Any
+import os
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
 from hushtable_desk import pages
@@ -38,12 +38,8 @@ def build_app(desk: Desk, access: Access) -> Starlette:
             *pages.routes(),
             Mount("/static", StaticFiles(packages=[("hushtable_desk", "static")])),
         ],
-        middleware=[Middleware(Guard, access=access)],
-        exception_handlers={
-            HushTableError: _known,
-            HTTPException: _no_page,
-            Exception: _unknown,
-        },
+        middleware=[Middleware(Guard, access=access), Middleware(_Contained)],
+        exception_handlers={HushTableError: _known, HTTPException: _no_page},
     )
     app.state.desk = desk
     return app
@@ -66,13 +62,21 @@ def _no_page(request: Request, error: Exception) -> Response:
     return _answer(request, error.status_code, "There is no such page", str(error.detail))
 
 
-def _unknown(request: Request, error: Exception) -> Response:
-    # Of a row or an address, nothing is in the log.
-    _log.error("unexpected %s in the desk, which is a bug in hushtable", type(error).__name__)
-    return _answer(
-        request, 500, "Unexpected error",
-        f"unexpected {type(error).__name__}, which is a bug in hushtable-desk: please report it",
-    )  # fmt: skip
+class _Contained:
+    """Answers an unexpected failure; of it, the log has the kind alone, and nothing of a row."""
 
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
-Handler = Callable[[Request], Any]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            if os.environ.get("HUSHTABLE_DEBUG"):
+                raise
+            kind = type(error).__name__
+            _log.error("unexpected %s, which is a bug in hushtable-desk", kind)
+            words = f"unexpected {kind}, which is a bug in hushtable-desk: please report it"
+            response = _answer(Request(scope), 500, "Unexpected error", words)
+            await response(scope, receive, send)

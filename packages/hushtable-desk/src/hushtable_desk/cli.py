@@ -114,8 +114,8 @@ def _open_browser(address: str, private: Path) -> None:
     page = private / "open.html"
     page.touch(mode=0o600)
     page.write_text(
-        f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={address}">'
-        f'<title>hushtable desk</title><a href="{address}">Open the desk</a>\n'
+        '<!DOCTYPE html><meta charset="utf-8"><title>hushtable desk</title>'
+        f'<meta http-equiv="refresh" content="0;url={address}"><a href="{address}">Open it</a>'
     )
     open_: Callable[[str], bool] = webbrowser.open
     try:

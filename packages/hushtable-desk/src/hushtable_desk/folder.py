@@ -119,7 +119,7 @@ class Folder:
         return content if isinstance(content, dict) else {}
 
     def remember(self, **said: Any) -> None:
-        """Keep entries for the next visit: settings of tables, no rows. Readable by this account."""
+        """Keep entries for the next visit, for this account alone: settings of tables, no rows."""
         content = self.remembered() | said
         try:
             with replacing(self.path / STATE, private=True) as file:

@@ -140,7 +140,7 @@ class Judging:
 
     @property
     def listing(self) -> Listing:
-        """The most unusual rows in the order that they were last put in, with the last words on them."""
+        """The most unusual rows, in the order that they were last put in."""
         with self.lock:
             if self._listing is None:
                 found = self.review.lowest(self._n)
@@ -209,7 +209,7 @@ class Judging:
             if chosen is None:
                 return self.review.next_number()
             last = self.review.last()
-            at = list(chosen).index(after) + 1 if after in chosen else 0
+            at = list(chosen).index(after) + 1 if after is not None and after in chosen else 0
             order = [*chosen[at:], *chosen[:at]]
             return next((k for k in order if k not in last), None)
 

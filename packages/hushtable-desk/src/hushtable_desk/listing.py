@@ -1,6 +1,7 @@
 """The list of unusual rows: facets, filters and order, and what an export holds."""
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ KINDS = {
     "far": ("▲", "far outside"),
     "context": ("◧", "context"),
     "history": ("◔", "history"),
-    "pair": ("⤫", "combinations"),
+    "pair": ("✕", "combinations"),
     "value": ("△", "values"),
     "none": ("·", "no single column"),
 }
@@ -190,6 +191,11 @@ class Listing:
         text = "" if self._id is None else _text(row.detail.kept[self._id])
         return text or f"{row.row:,}"
 
+    def rarity(self, line: Line) -> float:
+        """Return how rare a row is from 0 to 1, on a scale of logarithms: 1 is the only one."""
+        share = max(1.0 - line.severity / 100.0, 1.0 / self.found.n_rows)
+        return math.log(1.0 / share) / max(math.log(self.found.n_rows), 1.0)
+
     def chosen(self, query: Query) -> list[Line]:
         """Return the rows that a query asks for, in its order."""
         lines = [
@@ -203,7 +209,7 @@ class Listing:
         return lines
 
     def facets(self, query: Query) -> dict[str, list[FacetValue]]:
-        """Return the values of each facet among the rows that the others leave, the most frequent first."""
+        """Return the values of each facet in the rows that the others leave, largest first."""
         found = {}
         for facet in FACETS:
             others = replace(query, chosen={f: k for f, k in query.chosen.items() if f != facet})

@@ -1,10 +1,61 @@
 """The pages of the folder and of tables, and the writes that they send."""
 
+import io
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from hushtable.errors import DataError, HushTableError, UsageError
+from hushtable.files import replacing
+from hushtable.report.lists import LISTS
 from hushtable_desk.desk import Desk
+from hushtable_desk.folder import LOG, MODEL, TABLES
+from hushtable_desk.judging import Judging, RowView
+from hushtable_desk.language import LANGUAGES
+from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
+from hushtable_desk.tables import KINDS as COLUMN_KINDS
+from hushtable_desk.tables import Table, choices
+
+#: Seconds that a page waits for work before it shows how far that is.
+_WAIT = 1.0
+#: Bytes that a dropped file has at most.
+_MOST_BYTES = 4 << 30
+#: Types of exports, by their endings.
+_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "json": "application/json",
+}
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of the folder and its tables."""
+    at = "/t/{key}"
+    return [
+        Route("/", home),
+        Route("/settings", write(settings), methods=["POST"]),
+        Route("/files", drop, methods=["POST"]),
+        Route(at, table_page),
+        Route(f"{at}/say", write(say), methods=["POST"]),
+        Route(f"{at}/fit", write(fit), methods=["POST"]),
+        Route(f"{at}/use", write(use), methods=["POST"]),
+        Route(f"{at}/job", job),
+        Route(f"{at}/rows", rows_page),
+        Route(f"{at}/rows/{{number:int}}", rows_page),
+        Route(f"{at}/rows/{{number:int}}/verdict", write(verdict), methods=["POST"]),
+        Route(f"{at}/rows/{{number:int}}/rule", write(rule), methods=["POST"]),
+        Route(f"{at}/undo", write(undo), methods=["POST"]),
+        Route(f"{at}/sort", write(sort), methods=["POST"]),
+        Route(f"{at}/find", write(find), methods=["POST"]),
+        Route(f"{at}/rows.{{ending}}", export),
+    ]
 
 
 def desk_of(request: Request) -> Desk:
@@ -13,11 +64,255 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-def routes() -> list[BaseRoute]:
-    """Return the routes of the folder and its tables."""
-    return [Route("/", home)]
+def table_of(request: Request) -> Table:
+    """Return the table that an address names."""
+    return desk_of(request).table(request.path_params["key"])
+
+
+def write(work: Callable[[Request, dict[str, Any]], Any]) -> Any:
+    """Return a handler that gives ``work`` the JSON object of a write, and answers with JSON."""
+
+    async def handler(request: Request) -> Response:
+        try:
+            said = json.loads(await request.body())
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):
+            raise UsageError("a write needs a JSON object")
+        answer = await run_in_threadpool(work, request, said)
+        return JSONResponse(answer or {})
+
+    return handler
+
+
+# --- the folder -----------------------------------------------------------------------------------
 
 
 def home(request: Request) -> Response:
     """Show the folder: its tables, models and recent work."""
-    return desk_of(request).page(request, "base.html")
+    desk = desk_of(request)
+    folder = desk.folder
+    recent = []
+    for log in folder.logs:
+        name = log.name.removesuffix(LOG)
+        entry = next((one for one in folder.tables if one.name == name), None)
+        if entry is not None:
+            n = _n_lines(desk, log.name)
+            recent.append((entry, n, datetime.fromtimestamp(log.changed, UTC)))
+    return desk.page(
+        request, "home.html", here="home", tables=folder.tables, models=folder.models,
+        recent=recent, endings=TABLES,
+    )  # fmt: skip
+
+
+def _n_lines(desk: Desk, name: str) -> int:
+    with open(desk.folder.file(name), "rb") as file:
+        return max(0, sum(1 for _ in file) - 1)
+
+
+def settings(request: Request, said: dict[str, Any]) -> None:
+    """Set the name of the person who judges, and the language of the pages."""
+    desk = desk_of(request)
+    if "who" in said:
+        desk.who = " ".join(str(said["who"]).split())[:80]
+    if said.get("language") in LANGUAGES:
+        desk.language = said["language"]
+
+
+async def drop(request: Request) -> Response:
+    """Write a file that was dropped on the page into the folder, for this account alone."""
+    folder = desk_of(request).folder
+    name = unquote(request.headers.get("x-file-name", ""))
+    if not name.lower().endswith((*TABLES, MODEL)):
+        raise UsageError(f"needs a table or a model: a file that ends in {', '.join(TABLES)}")
+    if int(request.headers["content-length"]) > _MOST_BYTES:
+        raise UsageError("this file is too large to be dropped: copy it into the folder")
+    folder.file(name)  # a plain name, or it is refused
+    path = folder.file(folder.new_name(name))
+    with replacing(path, private=True, new=True) as file:
+        async for chunk in request.stream():
+            await run_in_threadpool(file.write, chunk)
+    entry = next(one for one in folder.files(*TABLES, MODEL) if one.name == path.name)
+    is_model = path.name.endswith(MODEL)
+    return JSONResponse({"address": "/models" if is_model else f"/t/{entry.key}"})
+
+
+# --- a table --------------------------------------------------------------------------------------
+
+
+def table_page(request: Request) -> Response:
+    """Show how a table was understood, its quality, and what a model of it would take."""
+    desk, table = desk_of(request), table_of(request)
+    error, columns, quality = "", (), None
+    try:
+        columns = table.columns
+        quality = table.quality
+    except HushTableError as failure:
+        error = str(failure)
+    return desk.page(
+        request, "table.html", table=table, here="table", error=error, columns=columns,
+        quality=quality, choices=choices, kinds=COLUMN_KINDS, models=desk.folder.models,
+        found=table.found, writable=desk.folder.writable,
+    )  # fmt: skip
+
+
+def say(request: Request, said: dict[str, Any]) -> None:
+    """Take what a person says of a table: an entry of its settings."""
+    table_of(request).decide(str(said.get("name")), said.get("value"), str(said.get("column", "")))
+
+
+def fit(request: Request, said: dict[str, Any]) -> None:
+    """Begin to fit a model."""
+    table_of(request).fit(clean=said.get("clean") is True)
+
+
+def use(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Score the table by another model of the folder."""
+    table = table_of(request)
+    table.use(str(said.get("model")))
+    return {"address": f"/t/{table.key}/rows"}
+
+
+def job(request: Request) -> Response:
+    """Say how far the work on a table is."""
+    work = table_of(request).job
+    return JSONResponse({"done": True, "error": ""} if work is None else work.facts)
+
+
+# --- unusual rows ---------------------------------------------------------------------------------
+
+
+def rows_page(request: Request) -> Response:
+    """Show the list of unusual rows, and one of them; that one alone where a script asks."""
+    desk, table = desk_of(request), table_of(request)
+    if not table.model:
+        return RedirectResponse(f"/t/{table.key}", 303)
+    if not table.is_scored:
+        work = table.score()
+        work.wait(_WAIT)
+        if not work.done:
+            return desk.page(request, "wait.html", table=table, here="rows")
+        if work.error:
+            raise DataError(work.error)
+    judging, query = table.judging, Query.of(request.query_params)
+    number = request.path_params.get("number")
+    if request.headers.get("x-part") == "row":
+        return desk.page(request, "row.html", **_row_context(table, judging, number))
+    lines = judging.listing.chosen(query)
+    if number is None:
+        number = judging.next(None, _numbers(judging, query))
+        if number is None and lines:
+            number = lines[0].number
+    return desk.page(
+        request, "rows.html", here="rows", lines=lines, query=query,
+        facets=judging.listing.facets(query), facet_names=FACETS, orders=ORDERS,
+        search=_search(query), address=_address(table), kinds=KINDS,
+        **_row_context(table, judging, number),
+    )  # fmt: skip
+
+
+def _row_context(table: Table, judging: Judging, number: int | None) -> dict[str, Any]:
+    view: RowView | None = None if number is None else judging.view(number)
+    return {
+        "table": table, "view": view, "number": number, "found": judging.review.found(),
+        "last": judging.last, "n_rows": judging.review.n_rows, "judging": judging,
+    }  # fmt: skip
+
+
+def _numbers(judging: Judging, query: Query) -> list[int] | None:
+    """Return the rows that a query leaves; None where it leaves all."""
+    if not query.chosen and query.order == "unusual":
+        return None
+    return [line.number for line in judging.listing.chosen(query)]
+
+
+def _address(table: Table) -> Callable[..., str]:
+    def address(query: Query, number: int | None = None, ending: str = "") -> str:
+        row = "" if number is None else f"/{number}"
+        return f"/t/{table.key}/rows{row}{ending}{_search(query)}"
+
+    return address
+
+
+def _search(query: Query) -> str:
+    return f"?{urlencode(query.parameters)}" if query.parameters else ""
+
+
+def _query(said: Mapping[str, Any]) -> Query:
+    found = said.get("query")
+    return Query.of({str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {})
+
+
+def verdict(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Take a verdict on a row, and show the next."""
+    desk, judging = desk_of(request), table_of(request).judging
+    number, query = request.path_params["number"], _query(said)
+    note = str(said.get("note") or "")
+    judging.answer(number, str(said.get("verdict")), note, desk.who)
+    return _next(request, judging, judging.next(number, _numbers(judging, query)))
+
+
+def _next(request: Request, judging: Judging, number: int | None) -> dict[str, Any]:
+    context = _row_context(table_of(request), judging, number)
+    html = desk_of(request).text(request, "row.html", **context)
+    last = {str(one.row): one.verdict for one, _ in judging.last}
+    return {"number": number, "html": html, "verdicts": last, "found": context["found"]}
+
+
+def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Take the last verdict back, and show its row."""
+    judging = table_of(request).judging
+    gone = judging.undo(desk_of(request).who)
+    if gone is None:
+        raise UsageError("there is no verdict to take back")
+    return _next(request, judging, gone.row) | {"undone": gone.row}
+
+
+def rule(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Make a rule from a row, and show the next."""
+    judging = table_of(request).judging
+    number = request.path_params["number"]
+    judging.rule(number, str(said.get("kind")), str(said.get("column", "")))
+    return {"number": judging.next(None, None)}
+
+
+def sort(request: Request, said: dict[str, Any]) -> None:
+    """Put the list in order by all verdicts, or make it longer."""
+    judging = table_of(request).judging
+    judging.sort(judging.more if said.get("more") is True else None)
+
+
+def find(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Find rows by their names."""
+    text = str(said.get("text", ""))
+    found = table_of(request).judging.find(text) if text.strip() else []
+    return {"rows": [{"number": number, "name": name} for number, name in found]}
+
+
+def export(request: Request) -> Response:
+    """Give the list as a file: as the address cuts it down and orders it."""
+    table, ending = table_of(request), request.path_params["ending"]
+    if ending not in _TYPES:
+        raise UsageError(f"needs one of {', '.join(_TYPES)}")
+    judging = table.judging
+    found = judging.listing.outliers(Query.of(request.query_params))
+    if ending == "json":
+        rows = [{k: _plain(v) for k, v in row.items()} for row in found.table().to_pylist()]
+        content = json.dumps({"table": table.name, "model": table.model, "rows": rows}, indent=1)
+        body = content.encode()
+    else:
+        file = io.BytesIO()
+        unit = judging.model.scorer.plan.score.unit
+        LISTS[f".{ending}"](file, found, table.model, table.name, unit)
+        body = file.getvalue()
+    name = f"{table.path.stem} unusual.{ending}"
+    ascii_name = name.encode("ascii", "replace").decode().replace('"', "'").replace("\\", "_")
+    quoted = urlencode({"": name})[1:].replace("+", "%20")
+    kept = f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quoted}"
+    return Response(body, media_type=_TYPES[ending], headers={"Content-Disposition": kept})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value != value:
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hushtable.data.quality import TableQuality, table_quality
+
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import ColumnUnderstanding
@@ -76,7 +78,8 @@ class TableSettings:
         """Read back what `to_dict` returned; raises `UsageError` on anything else."""
         texts = ("missing", "drop", "use", "context")
         try:
-            said = {n: tuple(map(str, v)) if n in texts else v for n, v in dict(content).items()}
+            said: Any = dict(content)
+            said = {n: tuple(map(str, v)) if n in texts else v for n, v in said.items()}
             return cls(**said)
         except (TypeError, ValueError) as error:
             raise UsageError(f"settings of a table cannot be {content!r}") from error
@@ -143,9 +146,9 @@ class Job:
             self.error = f"unexpected {type(error).__name__}, which is a bug: please report it"
         self.done = True
 
-    def wait(self) -> None:
-        """Wait until it has ended."""
-        self._thread.join()
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it has ended, or so many seconds."""
+        self._thread.join(seconds)
 
     def watched(self, reader: Reader) -> Reader:
         """Return the same rows; how many were read is counted."""
@@ -197,6 +200,7 @@ class Table:
         self.job: Job | None = None
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
         self._found: tuple[str, ...] = ()
+        self._quality: TableQuality | None = None
         self._judging: Judging | None = None
 
     # --- reading ----------------------------------------------------------------------------------
@@ -233,10 +237,7 @@ class Table:
 
     @property
     def left_out(self) -> list[str]:
-        """Names of the columns that a model has no part of: by their kind, or since a person said so.
-
-        The entity and the time of a history have one.
-        """
+        """Names of the columns that a model has no part of, by their kind or as a person said."""
         needed = {self.said.time, self.said.entity}
         return [
             one.name for one in self.columns
@@ -271,13 +272,52 @@ class Table:
             self.said = replace(self.said, **changes)
             reading = {"context", "id_", "drop", "use"}
             if not set(changes) <= reading:
-                self._columns = None
+                self._columns = self._quality = None
             try:
                 self.said.options().reading  # noqa: B018 (refuses what cannot be)
             except HushTableError:
-                self.said, self._columns = before, None
+                self.said, self._columns, self._quality = before, None, None
                 raise
             self._remember()
+
+    def decide(self, name: str, value: Any, column: str = "") -> None:
+        """Take one decision of a person: an entry of the settings, about a column for ``kinds``.
+
+        Of entries that are lists, a value is added, or taken out if it is there.
+        """
+        said = self.said
+        if name == "kinds":
+            kinds = {one: kind for one, kind in said.kinds.items() if one != column}
+            if value in KINDS:
+                kinds[column] = str(value)
+            elif value:
+                raise UsageError(f"kind {value!r}: needs one of {', '.join(KINDS)}")
+            drop = tuple(one for one in said.drop if one != column)
+            self.say(kinds=kinds, drop=drop)
+        elif name in ("missing", "drop", "use", "context"):
+            before = list(getattr(said, name))
+            after = [one for one in before if one != value] if value in before else [*before, value]
+            self.say(**{name: tuple(map(str, after))})
+        elif name in ("skip_lines",):
+            self.say(skip_lines=int(value) if str(value).isdecimal() else None)
+        elif name == "no_header":
+            self.say(no_header=value is True)
+        elif name == "id_":
+            self.say(id_=str(value or ""))
+        elif name in ("decimal", "dates", "encoding", "delimiter", "sheet", "time", "entity"):
+            self.say(**{name: str(value) if value else None})
+        else:
+            raise UsageError(f"{name!r} is no setting of a table")
+
+    @property
+    def quality(self) -> TableQuality:
+        """The quality of all columns as they are read."""
+        with self.lock:
+            columns = self.columns
+            if self._quality is None:
+                options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
+                self._quality = table_quality(self._opened(options), columns)
+            return self._quality
 
     def _remember(self) -> None:
         if self.folder.writable:
@@ -341,6 +381,13 @@ class Table:
         """Whether the rows were scored."""
         return self._judging is not None
 
+    def score(self) -> Job:
+        """Score the rows on a thread."""
+        with self.lock:
+            if self.job is None or self.job.done:
+                self.job = Job("score", self._judge)
+            return self.job
+
     def _judge(self, job: Job | None) -> None:
         if not self.model:
             raise UsageError(f"{self.name} has no model yet: fit one, or choose one")
@@ -355,6 +402,11 @@ class Table:
         """Columns that stay beside the scores: those that name rows, and those left out."""
         names = [self.id_, self.said.entity, self.said.time, *self.left_out]
         return list(dict.fromkeys(name for name in names if name))
+
+    @property
+    def has_history(self) -> bool:
+        """Whether rows are readings of an entity, compared with the earlier ones."""
+        return self._judging is not None and bool(self._judging.model.reading.entity)
 
     def close(self) -> None:
         """Let go of the log."""

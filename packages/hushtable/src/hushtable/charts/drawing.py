@@ -33,9 +33,10 @@ _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—
 def picture(height: float, words: str, parts: Iterable[str]) -> Markup:
     """Return a picture of these parts; ``words`` are for those who do not see it."""
     return Markup(
-        f'<svg viewBox="0 0 {number(WIDTH)} {number(height)}" width="100%" role="img"'
+        # No style: pages whose policy allows none of them show pictures, too.
+        f'<svg viewBox="0 0 {number(WIDTH)} {number(height)}" width="340" role="img"'
         f' aria-label="{escape(_clean(words))}" font-size="{number(SIZE)}" fill="currentColor"'
-        ' style="direction:ltr;display:block;max-width:340px">'
+        ' direction="ltr">'
         f"{''.join(parts)}</svg>"
     )
 

@@ -465,7 +465,7 @@ class Review:
         place = self._found.place(number)
         if place is None or not self._keep:
             return {}
-        row = self._found.row(place)
+        row: Any = self._found.row(place)
         return {name: _text(row.column(name)) for name in self._keep}
 
     def named(self, column: str | None, text: str, most: int) -> list[tuple[int, str]]:
