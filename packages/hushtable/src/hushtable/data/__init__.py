@@ -1,9 +1,9 @@
 """Rows as people have them, and the codes that hash functions take.
 
-Schema, readers, columns, codes, weights; inferring a schema and checking rows against one. May
-import `privacy`, `kernels` and what lies below; tested in ``tests/test_inputs.py``,
-``test_schema.py``, ``test_check.py``, ``test_known_columns.py`` and ``toys/test_toy_format.py``.
-Names load on first use.
+Schema, readers, columns, codes, weights; inferring a schema, checking rows against one, and the
+quality of a table. May import `privacy`, `kernels` and what lies below; tested in
+``tests/test_inputs.py``, ``test_schema.py``, ``test_check.py``, ``test_known_columns.py``,
+``test_quality.py`` and ``toys/test_toy_format.py``. Names load on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -12,14 +12,15 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.data.check import FeatureCheck, check_rows
+    from hushtable.data.quality import TableQuality, table_quality
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
     from hushtable.data.texts.reading import ColumnUnderstanding
     from hushtable.data.understanding import Understanding, read, understand
 
 __all__ = [
-    "ColumnUnderstanding", "Feature", "FeatureCheck", "Schema", "Understanding", "check_rows",
-    "read", "register_format", "register_source", "understand",
+    "ColumnUnderstanding", "Feature", "FeatureCheck", "Schema", "TableQuality", "Understanding",
+    "check_rows", "read", "register_format", "register_source", "table_quality", "understand",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(
@@ -29,11 +30,13 @@ __getattr__, __dir__ = exports(
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",
+        "TableQuality": "quality",
         "Understanding": "understanding",
         "check_rows": "check",
         "read": "understanding",
         "register_format": "readers",
         "register_source": "readers",
+        "table_quality": "quality",
         "understand": "understanding",
     },
 )
