@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from hushtable.charts.reasons import Pictures
+from hushtable.data.columns import texts_column
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
@@ -87,20 +88,20 @@ class Judging:
 
     def __init__(
         self, path: Path, model_name: str, model: OpenedModel, logged: LoggedReview,
-        held: contextlib.ExitStack, said: Sequence[str],
+        held: contextlib.ExitStack, said: Sequence[str], options: RowOptions,
     ) -> None:  # fmt: skip
         self.path, self.model_name, self.model, self.logged = path, model_name, model, logged
         self.lock = threading.RLock()
         #: Sentences on the rows and the model, for the one who looks at them.
         self.said = list(said)
-        self._held, self._stamp = held, _stamp(path)
+        self._held, self._stamp, self.options = held, _stamp(path), options
         self._n = LISTED
         self._listing: Listing | None = None
 
     @classmethod
     def of(
         cls, folder: Folder, name: str, model_name: str, options: RowOptions, keep: Sequence[str],
-        watched: Callable[[Reader], Reader],
+        id_: str | None, watched: Callable[[Reader], Reader],
     ) -> "Judging":  # fmt: skip
         """Score a table of a folder by a model of it, and hold its log.
 
@@ -123,9 +124,9 @@ class Judging:
                 model.scorer, watched(reader), keep=kept, usual=model.usual, answers=log.answers,
                 most=int(np.clip(_MOST_VALUES // len(schema), LISTED + 1, MOST)), n_jobs=-1,
             )  # fmt: skip
-            id_ = kept[0] if kept else None
+            id_ = id_ if id_ in kept else None
             logged = LoggedReview(review, log, id_, rules_path(model_path), model.usual)
-            return cls(path, model_name, model, logged, stack.pop_all(), notes)
+            return cls(path, model_name, model, logged, stack.pop_all(), notes, options)
 
     def close(self) -> None:
         """Let go of the log."""
@@ -178,12 +179,12 @@ class Judging:
             total = sum(reason.share for reason in reasons) or 1.0
             last = self.review.last()
             alike = [
-                AlikeView(k, self._name(k), last[k].verdict if k in last else "", same)
+                AlikeView(k, self.name_of(k), last[k].verdict if k in last else "", same)
                 for k, same in self.review.alike(number, _ALIKE)
             ]
             return RowView(
                 row,
-                self._name(number),
+                self.name_of(number),
                 [
                     ReasonView(one, self.pictures.of(one), round(100.0 * one.share / total))
                     for one in reasons
@@ -193,11 +194,17 @@ class Judging:
                 alike,
             )
 
-    def _name(self, number: int) -> str:
+    def name_of(self, number: int) -> str:
         """Return what names a row: its identifier, or its number."""
         id_ = self.logged.id_
         text = self.review.kept(number).get(id_, "") if id_ else ""
         return text or f"{number:,}"
+
+    def time_of(self, number: int) -> float:
+        """Return when a row's reading was taken, in seconds since 1970; NaN if not known."""
+        reading = self.model.reading
+        text = self.review.kept(number).get(reading.time, "")
+        return float(reading.column(reading.time, "date").values(texts_column([text]))[0])
 
     def next(self, after: int | None = None, chosen: Sequence[int] | None = None) -> int | None:
         """Return the number of the row to judge next; None if none is left.
@@ -251,7 +258,7 @@ class Judging:
     def last(self) -> list[tuple[Answer, str]]:
         """The last decisions, the latest last, each with the name of its row."""
         with self.lock:
-            return [(one, self._name(one.row)) for one in self.review.answers[-LAST:]]
+            return [(one, self.name_of(one.row)) for one in self.review.answers[-LAST:]]
 
     def _check_unchanged(self) -> None:
         if _stamp(self.path) != self._stamp:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.files import replacing
 from hushtable.report.lists import LISTS
@@ -143,7 +144,8 @@ async def drop(request: Request) -> Response:
 def table_page(request: Request) -> Response:
     """Show how a table was understood, its quality, and what a model of it would take."""
     desk, table = desk_of(request), table_of(request)
-    error, columns, quality = "", (), None
+    error, quality = "", None
+    columns: Sequence[ColumnUnderstanding] = ()
     try:
         columns = table.columns
         quality = table.quality

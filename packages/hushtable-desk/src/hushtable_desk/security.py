@@ -39,6 +39,7 @@ MOST_JSON = 1 << 20
 # A page of this desk asks for the next one: of the redirect of a page elsewhere, the browser would
 # hold back a cookie that is for this site alone.
 _OPENED = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
+<link rel="icon" href="/static/icon.svg">
 <meta http-equiv="refresh" content="0;url={}"><title>hushtable desk</title>
 <p><a href="{}">Open the desk</a></p></html>"""
 
@@ -71,7 +72,7 @@ class Access:
 
     def open(self, token: str) -> Response:
         """Exchange the token for the cookie; it is worth nothing afterwards."""
-        if self._token is None or not hmac.compare_digest(token, self._token):
+        if self._token is None or not _same(token, self._token):
             return refused("This address was used before, or is not the one that was printed.")
         self._token = None
         response = HTMLResponse(_OPENED.format(self._first, self._first))
@@ -80,7 +81,11 @@ class Access:
 
     def known(self, request: Request) -> bool:
         """Return whether a request comes from the browser that opened the desk."""
-        return hmac.compare_digest(request.cookies.get(self._cookie, ""), self._secret)
+        return _same(request.cookies.get(self._cookie, ""), self._secret)
+
+
+def _same(given: str, own: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), own.encode())
 
 
 def refused(why: str) -> Response:

@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hushtable.data.quality import TableQuality, table_quality
-
 from hushtable.data.options import RowOptions, notes
+from hushtable.data.quality import TableQuality, table_quality
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.data.understanding import understood
@@ -71,7 +70,7 @@ class TableSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was said, as JSON carries it."""
-        return {name: value for name, value in asdict(self).items() if value}
+        return {name: value for name, value in asdict(self).items() if value or value == 0}
 
     @classmethod
     def from_dict(cls, content: Any) -> "TableSettings":
@@ -394,7 +393,7 @@ class Table:
         with self.lock:
             options = replace(self.said, drop=(), context=()).options()
             self._judging = Judging.of(
-                self.folder, self.name, self.model, options, self._kept(),
+                self.folder, self.name, self.model, options, self._kept(), self.id_,
                 (lambda reader: reader) if job is None else job.watched,
             )  # fmt: skip
 

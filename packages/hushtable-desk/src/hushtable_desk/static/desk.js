@@ -133,6 +133,15 @@ find("#model")?.addEventListener("change", async (event) => {
   if (said) location.href = said.address;
 });
 
+for (const button of all("[data-save]")) {
+  button.addEventListener("click", async () => {
+    const name = find("#learned-name").value, use = button.dataset.save === "true";
+    const said = await send(`${table}/learned/save`, {name, use});
+    if (said?.address) location.href = said.address;
+    else if (said) say(said.name, true);
+  });
+}
+
 // --- unusual rows ---
 
 const section = find("#row");
@@ -158,8 +167,16 @@ function tag(number, verdict, words) {
   if (label) [label.className, label.textContent] = [`verdict ${verdict}`, words];
 }
 
+async function more() {
+  const place = find("#history", section);
+  if (!place) return;
+  const answer = await fetch(place.dataset.history);
+  if (answer.ok && place.isConnected) place.innerHTML = await answer.text();
+}
+
 function place(number, html, push = true) {
   section.innerHTML = html;
+  more();
   mark(number);
   if (push) {
     const row = number === null ? "" : `/${number}`;
@@ -225,6 +242,7 @@ function change(name, value) {
 }
 
 if (section) {
+  more();
   history.replaceState({number: current()}, "");
   addEventListener("popstate", (event) => {
     const number = event.state?.number;

@@ -30,6 +30,7 @@ from hushtable.scores.details import (
     explained,
     lowest_rows,
 )
+from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import LowRow, Outliers, explained_rows
 from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import Rules
@@ -252,9 +253,9 @@ class ReviewRows:
             self._schema.of_rows.features,
         )
 
-    def details(self, rows: Batch) -> list[Detail]:
-        """Return the details of some rows, which have no reasons yet."""
-        reader = Reader(
+    def reader(self, rows: Batch) -> Reader:
+        """Return a reader of some rows."""
+        return Reader(
             None if isinstance(rows, np.ndarray) else tuple(rows.schema.names),
             len(self._schema) + len(self._behind),
             len(rows),
@@ -263,7 +264,10 @@ class ReviewRows:
             keep=self._behind,
             differences=self._schema.differences,
         )
-        n = len(rows)
+
+    def details(self, rows: Batch) -> list[Detail]:
+        """Return the details of some rows, which have no reasons yet."""
+        reader, n = self.reader(rows), len(rows)
 
         def in_order(batch: Scored) -> list[Detail]:
             return [batch.detail(k) for k in np.argsort(batch.lowest).tolist()]
@@ -295,6 +299,8 @@ OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
 ANSWERS = (OUTLIER, FINE, SKIP)
 #: Rows with the lowest scores that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
+#: Rows whose shares say what verdicts moved.
+_MOVED = 2_000
 #: Part of a usual range within which two numbers are about the same.
 _ABOUT = 0.1
 #: Part of what scores would rise by if the rows of a list were found fine, by which the list moves
@@ -661,19 +667,52 @@ class Review:
         ``by_score_alone`` are the confirmed outliers among as many rows of the lowest scores
         without verdicts.
         """
-        last = self.last()
-        said = [answer.verdict for answer in last.values()]
-        looked = len(said) - said.count(SKIP)
-        alone = 0
-        for answer in last.values():
-            if answer.verdict == OUTLIER:
-                base = self._model_scoring(self._codes[answer.row])[0]
-                alone += int(np.count_nonzero(self._base < base) < looked)
-        outliers, skipped = said.count(OUTLIER), said.count(SKIP)
+        found, alone = self.curve()
+        looked, outliers = len(found) - 1, int(found[-1])
         return {
             "looked_at": looked, "outliers": outliers, "fine": looked - outliers,
-            "skipped": skipped, "by_score_alone": alone,
+            "skipped": len(self.last()) - looked, "by_score_alone": int(alone[-1]),
         }  # fmt: skip
+
+    def curve(self) -> tuple[Ints, Ints]:
+        """Return how many outliers were found in the first 0, 1, 2... rows that were looked at.
+
+        Returns
+        -------
+        found, alone : ndarray of shape (looked + 1,), int64
+            In the order of the verdicts, and of these outliers as many as among the rows of the
+            lowest scores without verdicts.
+        """
+        said = [one for one in self.last().values() if one.verdict != SKIP]
+        hits = [one.row for one in said if one.verdict == OUTLIER]
+        found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
+        base = [float(self._model_scoring(self._codes[row])[0]) for row in hits]
+        rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
+        at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
+        return found.astype(np.int64), at.astype(np.int64)
+
+    def moved_columns(self) -> list[tuple[str, float]]:
+        """Return by how many bits verdicts moved the shares of columns, the furthest first.
+
+        In the mean over the lowest rows, 2,000 at most.
+        """
+        if not self.verdicts.n_rows:
+            return []
+        few = taken(self._found.rows, np.arange(min(_MOVED, len(self._found.rows))))
+        now, before = Explainer(self.scorer), Explainer(self.scorer.with_counts(self._model))
+        bits = now.moved_from(before, self._rows.reader(few))
+        names = self.scorer.plan.schema.of_rows.names
+        return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
+
+    def places(self, n: int) -> list[tuple[int, int, int]]:
+        """Return the places of the first n rows by all verdicts, and of those that were first.
+
+        Each row by its number, its place by all verdicts, and the one by the model alone, from 1.
+        """
+        now, before = (np.argsort(np.argsort(x, kind="stable")) for x in (self.scores, self._base))
+        few = np.flatnonzero((now < n) | (before < n))
+        found = [(int(self._found.numbers[k]), int(now[k]) + 1, int(before[k]) + 1) for k in few]
+        return sorted(found, key=lambda one: one[1:])
 
 
 def apart(model: Counts) -> tuple[Counts, Verdicts]:

@@ -1,0 +1,171 @@
+"""Two pages about more than one row: what the model learned, and the history of an entity."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from markupsafe import Markup
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from hushtable.charts.lines import ChartLine, LineChart
+from hushtable.data.columns import as_numbers, is_text
+from hushtable.data.history import values_behind
+from hushtable.data.texts.reading import Reading, plain_texts
+from hushtable.errors import UsageError
+from hushtable_desk.folder import MODEL
+from hushtable_desk.judging import Judging
+from hushtable_desk.pages import desk_of, table_of, write
+
+#: Rows of both lists, and columns that are named as moved.
+_LISTED, _COLUMNS = 20, 8
+#: Columns of a history that are drawn, its last readings in a table, and readings at most.
+_DRAWN, _READINGS, _MOST = 3, 10, 5_000
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of both pages."""
+    at = "/t/{key}"
+    return [
+        Route(f"{at}/learned", learned),
+        Route(f"{at}/learned/save", write(save), methods=["POST"]),
+        Route(f"{at}/rows/{{number:int}}/history", history),
+    ]
+
+
+def learned(request: Request) -> Response:
+    """Show what verdicts changed: the curve, the columns, and the list before and after."""
+    table = table_of(request)
+    judging = table.judging
+    with judging.lock:
+        review = judging.review
+        found, alone = review.curve()
+        last = review.last()
+        places = [
+            (k, judging.name_of(k), now, before, last.get(k))
+            for k, now, before in review.places(_LISTED)
+        ]
+        moved = [one for one in review.moved_columns()[:_COLUMNS] if one[1] > 0.0]
+    return desk_of(request).page(
+        request,
+        "learned.html",
+        table=table,
+        here="learned",
+        judging=judging,
+        found=review.found(),
+        chart=_curve(found, alone) if len(found) > 1 else None,
+        moved=moved,
+        places=places,
+        listed=_LISTED,
+        verdicts=review.verdicts,
+        learned_name=f"{table.model.removesuffix(MODEL)} learned{MODEL}",
+    )
+
+
+def _curve(found: NDArray[np.int64], alone: NDArray[np.int64]) -> Markup:
+    n = len(found) - 1
+    lines = [ChartLine("by verdicts", found), ChartLine("by score alone", alone)]
+    words = (
+        f"In {n:,} rows that were looked at, {found[-1]:,} outliers were found; among the {n:,} "
+        f"rows of the lowest scores without verdicts, there are {alone[-1]:,} of these."
+    )
+    chart = LineChart(
+        lines, words, across="rows looked at", up="outliers found", steps=True, width=520.0
+    )
+    return chart.svg
+
+
+def save(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """Write the model with all verdicts into the folder."""
+    desk, table = desk_of(request), table_of(request)
+    name = " ".join(str(said.get("name", "")).split())
+    if not name.endswith(MODEL):
+        raise UsageError(f"the name {name!r} needs to end in {MODEL}")
+    if name == table.model:
+        raise UsageError(f"{name} is the model before: give the learned one another name")
+    table.judging.save_learned(desk.folder.file(name))
+    if said.get("use") is True:
+        table.use(name)
+        return {"address": f"/t/{table.key}/rows"}
+    return {"name": name}
+
+
+# --- the history of an entity ---------------------------------------------------------------------
+
+
+def history(request: Request) -> Response:
+    """Show the readings of a row's entity: drawn over time, the last ones in a table."""
+    judging = table_of(request).judging
+    entity, times, columns = readings(judging, request.path_params["number"])
+    now = judging.time_of(request.path_params["number"])
+    at = int(np.argmin(np.abs(times - now))) if len(times) and np.isfinite(now) else -1
+    charts = [_line(name, values, times, at) for name, values in list(columns.items())[:_DRAWN]]
+    order = range(len(times) - 1, max(-1, len(times) - 1 - _READINGS), -1)
+    rows = [
+        (_when(times[k]), [_shown(values[k]) for values in columns.values()], k == at)
+        for k in order
+    ]
+    return desk_of(request).page(
+        request, "history.html", entity=entity, charts=[one for one in charts if one],
+        names=list(columns), rows=rows, n=len(times),
+    )  # fmt: skip
+
+
+def readings(
+    judging: Judging, number: int
+) -> tuple[str, NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Return a row's entity, and the times and numbers of its readings in the file, by time.
+
+    The last 5,000 of them at most. Raises `UsageError` where rows are no readings of an entity.
+    """
+    reading: Reading = judging.model.reading
+    if not reading.entity:
+        raise UsageError("rows of this table are no readings of an entity over time")
+    entity = judging.review.kept(number)[reading.entity]
+    values = values_behind(judging.model.scorer.plan.schema.names)
+    reader = judging.options.opened(str(judging.path), reading)
+    reader = reader.select([reading.entity, reading.time, *values])
+    found = []
+    for batch in reader.read():
+        assert isinstance(batch, pa.RecordBatch)  # of a file
+        whose = pc.fill_null(pc.equal(plain_texts(batch.column(0)), entity), False)
+        found.append(pa.Table.from_batches([batch]).filter(whose))
+    table = pa.concat_tables(found, promote_options="permissive").combine_chunks()
+    times = _numbers(reading, reading.time, table)
+    order = np.argsort(times, kind="stable")[-_MOST:]
+    return entity, times[order], {name: _numbers(reading, name, table)[order] for name in values}
+
+
+def _numbers(reading: Reading, name: str, table: pa.Table) -> NDArray[np.float64]:
+    column = pa.concat_arrays(table.column(name).chunks)
+    how = reading.column(name, "date" if name == reading.time else "")
+    column = reading.without_missing(column, how.decimal)
+    found = how.values(plain_texts(column)) if is_text(column.type) else as_numbers(column, name)
+    return np.asarray(found, np.float64)
+
+
+def _line(
+    name: str, values: NDArray[np.float64], times: NDArray[np.float64], at: int
+) -> Markup | None:
+    there = np.flatnonzero(np.isfinite(values) & np.isfinite(times))
+    if len(there) < 2:
+        return None
+    marked = np.flatnonzero(there == at).tolist()
+    days = (times[there] - times[there[0]]) / 86_400.0
+    words = f"{len(there):,} readings of {name}, from {_when(times[there[0]])} on"
+    line = ChartLine(name, values[there], days, marked)
+    return LineChart([line], words, across="days").svg
+
+
+def _when(seconds: float) -> str:
+    if not np.isfinite(seconds):
+        return ""
+    text = str(np.datetime64(int(seconds), "s")).replace("T", " ")
+    return text.removesuffix(":00").removesuffix(" 00:00")
+
+
+def _shown(value: float) -> str:
+    return f"{value:.6g}" if np.isfinite(value) else ""

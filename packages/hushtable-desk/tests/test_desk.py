@@ -1,0 +1,577 @@
+"""A desk from the folder to the export: tables, lists, rows, verdicts, rules and their log."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+import hushtable
+from cli_helpers import do
+from desk_helpers import ORIGIN, DeskClient, patients
+from hushtable.scores.verdict_log import COLUMNS
+from hushtable_desk.listing import Query, key_of
+
+LOG = "patients.csv.verdicts.csv"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    patients().to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def client(folder):
+    with DeskClient(folder) as client:
+        yield client
+
+
+@pytest.fixture
+def at(client):
+    """The address of a table with a model."""
+    return client.fit("patients.csv")
+
+
+def judge(client, at, verdicts):
+    """Judge the next rows in turn; return their numbers."""
+    judging = client.desk.table(at[3:]).judging
+    found = []
+    for verdict in verdicts:
+        number = judging.next()
+        found.append(number)
+        answer = client.write(f"{at}/rows/{number}/verdict", verdict=verdict)
+        assert answer.status_code == 200, answer.text
+    return found
+
+
+# --- the folder and a table -----------------------------------------------------------------------
+
+
+def test_the_first_page_names_tables_models_and_what_was_begun(client, at):
+    judge(client, at, ["outlier", "fine"])
+    page = client.get("/").text
+    assert page.count("patients.csv") == 2
+    assert "patients.hush" in page
+    assert "2 verdicts, the last on" in page
+
+
+def test_a_dropped_file_takes_the_place_of_no_other(client, folder):
+    before = (folder / "patients.csv").read_bytes()
+    headers = {"Origin": ORIGIN, "Content-Type": "application/octet-stream"}
+    answer = client.post(
+        "/files", content=b"a;b\n1;2\n", headers=headers | {"X-File-Name": "patients.csv"}
+    )
+    address = answer.json()["address"]
+    assert "patients 2.csv" in client.get(address).text
+    assert (folder / "patients.csv").read_bytes() == before
+    wrong = client.post("/files", content=b"x", headers=headers | {"X-File-Name": "evil.exe"})
+    assert wrong.status_code == 400
+
+
+def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
+    rows = patients(200)
+    rows["seen"] = [f"{1 + i % 12:02}/{1 + i % 12:02}/2026" for i in range(200)]
+    rows["stay"] = ["1.500", "2.250"] * 100
+    rows.to_csv(folder / "doubts.csv", index=False)
+    at = f"/t/{client.key('doubts.csv')}"
+    page = client.get(at).text
+    assert "day, month, year" in page
+    assert "month, day, year" in page
+    assert "the comma is the decimal sign" in page
+    assert "identifier – left out" in page
+    refused = client.write(f"{at}/fit")
+    assert "decide first what these columns are: seen, stay" in refused.json()["error"]
+    client.write(f"{at}/say", name="dates", value="dmy")
+    client.write(f"{at}/say", name="decimal", value=",")
+    client.fit("doubts.csv")
+    model = hushtable.load(folder / "doubts.hush")
+    assert model.plan_.schema.names == ("ward", "pulse", "weight", "seen", "stay")
+    with DeskClient(folder) as again:  # it is remembered
+        assert again.desk.table(at[3:]).said.dates == "dmy"
+
+
+def test_a_context_is_compared_within(client, folder):
+    at = f"/t/{client.key('patients.csv')}"
+    client.write(f"{at}/say", name="context", value="ward")
+    client.fit("patients.csv")
+    assert hushtable.load(folder / "patients.hush").plan_.context == ("ward",)
+    assert "compared within ward" in client.get(f"{at}/rows").text
+    client.write(f"{at}/say", name="context", value="ward")
+    assert client.desk.table(at[3:]).said.context == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [("decimal", "x", "decimal"), ("dates", "xyz", "dates"), ("nonsense", 1, "no setting"),
+     ("entity", "id", "entity"), ("encoding", "klingon", "")],
+)  # fmt: skip
+def test_settings_that_cannot_be_change_nothing(client, name, value, wrong):
+    at = f"/t/{client.key('patients.csv')}"
+    before = client.desk.table(at[3:]).said
+    answer = client.write(f"{at}/say", name=name, value=value)
+    if wrong:
+        assert answer.status_code == 400
+        assert wrong in answer.json()["error"]
+        assert client.desk.table(at[3:]).said == before
+    else:
+        assert "klingon" in client.get(at).text
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def test_the_list_is_that_of_score(client, at, folder):
+    """The same rows in the same order as the command line's, and the same words."""
+    do("score", folder / "patients.csv", "--model", folder / "patients.hush", "--id", "id",
+       "--top", 20, "-o", folder / "top.csv")  # fmt: skip
+    listed = pd.read_csv(folder / "top.csv")
+    exported = pd.read_csv(io.StringIO(client.get(f"{at}/rows.csv").text)).head(20)
+    assert exported["row"].tolist() == listed["row"].tolist()
+    assert exported["reason_1"].tolist() == listed["reason_1"].tolist()
+    assert exported["id"].tolist() == listed["id"].tolist()
+
+
+def test_facets_cut_the_list_down_and_the_address_holds_the_state(client, at):
+    numbers = judge(client, at, ["outlier", "fine", "outlier"])
+    listing = client.desk.table(at[3:]).judging.listing
+    query = Query().toggled("verdict", key_of("outlier"))
+    assert {line.number for line in listing.chosen(query)} == {numbers[0], numbers[2]}
+    assert Query.of(query.parameters) == query
+    page = client.get(f"{at}/rows", params=query.parameters).text
+    assert page.count("<li data-number=") == 2
+    column = Query().toggled("column", key_of("weight"))
+    assert {line.column for line in listing.chosen(column)} == {"weight"}
+    counts = {one.value: one.n for one in listing.facets(Query())["verdict"]}
+    assert counts["outlier"] == 2
+    assert counts["fine"] == 1
+    assert Query().toggled("column", "x").toggled("column", "x") == Query()
+
+
+@pytest.mark.parametrize("order", ["unusual", "row", "name"])
+def test_orders(client, at, order):
+    lines = client.desk.table(at[3:]).judging.listing.chosen(Query(order=order))
+    if order == "unusual":
+        assert [line.rank for line in lines] == list(range(1, len(lines) + 1))
+    else:
+        keys = [line.number if order == "row" else line.name for line in lines]
+        assert keys == sorted(keys)
+
+
+def test_a_row_is_found_by_its_name(client, at):
+    rows = client.write(f"{at}/find", text="p003").json()["rows"]
+    assert rows == [{"number": 3, "name": "P003"}]
+    assert len(client.write(f"{at}/find", text="P00").json()["rows"]) == 10
+    assert client.write(f"{at}/find", text=" ").json()["rows"] == []
+    assert client.write(f"{at}/find", text="nobody").json()["rows"] == []
+
+
+def test_exports_hold_the_verdicts(client, at):
+    first, _ = judge(client, at, ["outlier", "fine"])
+    client.write(f"{at}/rows/{first}/verdict", verdict="outlier", note="=call")
+    query = Query().toggled("verdict", key_of("outlier")).parameters
+    table = pd.read_csv(io.StringIO(client.get(f"{at}/rows.csv", params=query).text))
+    assert table["verdict"].tolist() == ["outlier"]
+    assert table["note"].tolist() == ["'=call"]
+    assert table["who"].tolist() == ["Ada"]
+    found = json.loads(client.get(f"{at}/rows.json", params=query).text)["rows"]
+    assert found[0]["note"] == "=call"
+    sheet = client.get(f"{at}/rows.xlsx")
+    assert sheet.headers["content-disposition"].startswith('attachment; filename="patients')
+    book = openpyxl.load_workbook(io.BytesIO(sheet.content))
+    names = [cell.value for cell in next(book["Outliers"].iter_rows())]
+    assert "verdict" in names
+    assert client.get(f"{at}/rows.exe").status_code == 400
+
+
+def test_a_longer_list_and_another_order_after_verdicts(client, at):
+    assert client.get(f"{at}/rows").text.count("<li data-number=") == 100
+    client.write(f"{at}/sort", more=True)
+    assert client.get(f"{at}/rows").text.count("<li data-number=") == 200
+    judge(client, at, ["outlier"] * 3)
+    before = [line.number for line in client.desk.table(at[3:]).judging.listing.lines]
+    client.write(f"{at}/sort", more=False)
+    after = [line.number for line in client.desk.table(at[3:]).judging.listing.lines]
+    assert before != after
+
+
+# --- a row and its verdict ------------------------------------------------------------------------
+
+
+def test_a_row_has_values_reasons_pictures_and_those_alike(client, at):
+    page = client.get(f"{at}/rows/0").text
+    assert '<h1 data-number="0">P000' in page
+    assert "<svg" in page
+    assert "Only low pulse matters" in page
+    assert "Most alike" in page
+    part = client.get(f"{at}/rows/0", headers={"X-Part": "row"}).text
+    assert "<html" not in part
+    assert client.get(f"{at}/rows/99999").status_code == 400
+
+
+def test_verdicts_notes_undo_and_changing_ones_mind(client, at, folder):
+    first, second = judge(client, at, ["outlier", "fine"])
+    said = client.write(f"{at}/rows/{first}/verdict", verdict="fine", note="checked").json()
+    assert said["found"]["outliers"] == 0
+    assert said["number"] not in (first, second)
+    client.write("/settings", who="Grace Hopper")
+    client.write(f"{at}/rows/{second}/verdict", verdict="outlier")
+    page = client.get(f"{at}/rows/{first}").text
+    assert "checked" in page
+    assert "Ada" in page
+    gone = client.write(f"{at}/undo").json()
+    assert gone["undone"] == second
+    assert gone["number"] == second
+    with open(folder / LOG, newline="") as file:
+        log = list(csv.DictReader(file))
+    assert tuple(log[0]) == COLUMNS
+    assert [(one["who"], one["verdict"]) for one in log] == [
+        ("Ada", "outlier"), ("Ada", "fine"), ("Ada", "fine"), ("Grace Hopper", "outlier"),
+        ("Grace Hopper", "undo"),
+    ]  # fmt: skip
+    assert log[0]["id"] == f"P{first:03}"
+    for _ in range(3):
+        assert client.write(f"{at}/undo").status_code == 200
+    nothing = client.write(f"{at}/undo")
+    assert nothing.status_code == 400
+    assert "no verdict to take back" in nothing.json()["error"]
+    wrong = client.write(f"{at}/rows/{first}/verdict", verdict="maybe")
+    assert "needs one of outlier, fine, skip" in wrong.json()["error"]
+
+
+def test_rules_are_made_from_a_row(client, at, folder):
+    """A known row, one side of a column, and values up to one."""
+    client.write(f"{at}/rows/0/rule", kind="known")
+    listed = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
+    assert "P000" not in listed
+    assert "P002" in listed[:6]
+    client.write(f"{at}/rows/2/rule", kind="only", column="pulse")  # 20 is low
+    listed = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
+    assert "P002" not in listed[:20]
+    client.write(f"{at}/rows/5/rule", kind="ignore", column="weight")
+    listed = [line.name for line in client.desk.table(at[3:]).judging.listing.lines]
+    assert "P005" not in listed[:20]
+    text = (folder / "patients.rules.toml").read_text()
+    assert 'id = "P000"' in text
+    assert 'only = "high"' in text
+    assert "ignore_within" in text
+    for kind, column in [("only", "ward"), ("ignore", "ward"), ("odd", ""), ("only", "nothing")]:
+        assert client.write(f"{at}/rows/3/rule", kind=kind, column=column).status_code == 400
+
+
+def test_the_next_row_is_the_next_of_those_chosen(client, at):
+    query = Query().toggled("column", key_of("weight"))
+    lines = client.desk.table(at[3:]).judging.listing.chosen(query)
+    said = client.write(
+        f"{at}/rows/{lines[0].number}/verdict", verdict="outlier", query=query.parameters
+    ).json()
+    assert said["number"] == lines[1].number
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+def test_desk_and_review_on_one_log_give_the_same_model_to_the_bit(client, at, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    verdicts = ["outlier", "fine", "outlier", "skip", "outlier", "fine", "outlier", "outlier"]
+    numbers = judge(client, at, verdicts)
+    client.write(f"{at}/rows/{numbers[1]}/verdict", verdict="outlier")
+    client.write(f"{at}/undo")
+    client.write(f"{at}/learned/save", name="desk.hush")
+    client.desk.close()
+    # The terminal goes on with the log, and writes the same model.
+    keys = {"outlier": "o", "fine": "f", "skip": "s"}
+    do(
+        "review",
+        "patients.csv",
+        "--model",
+        "patients.hush",
+        "--id",
+        "id",
+        "-o",
+        "same.hush",
+        "-n",
+        1,
+    )
+    X = patients()[["ward", "pulse", "weight"]]
+    desk = hushtable.load("desk.hush")
+    np.testing.assert_array_equal(
+        desk.score_samples(X), hushtable.load("same.hush").score_samples(X)
+    )
+    # A review that gives the same answers, in another log, shows the same rows in turn.
+    typed = "\n".join(keys[verdict] for verdict in verdicts)
+    command = [sys.executable, "-m", "hushtable.cli", "review", "patients.csv", "--model",
+               "patients.hush", "--id", "id", "--log", "own.csv", "-o", "own.hush", "-n", "8"]  # fmt: skip
+    subprocess.run(command, input=typed, text=True, check=True, capture_output=True)
+    with open("own.csv", newline="") as file:
+        assert [int(one["row"]) for one in csv.DictReader(file)] == numbers
+    np.testing.assert_array_equal(
+        desk.score_samples(X), hushtable.load("own.hush").score_samples(X)
+    )
+    assert (
+        hushtable.load("desk.hush").sketch_.verdicts == hushtable.load("own.hush").sketch_.verdicts
+    )
+
+
+def test_a_desk_goes_on_with_a_log_of_a_review(client, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    do("fit", "patients.csv", "--drop", "id", "--seed", 0, "-o", "patients.hush")
+    command = [sys.executable, "-m", "hushtable.cli", "review", "patients.csv", "--model",
+               "patients.hush", "--id", "id", "-n", "3", "--who", "Lee"]  # fmt: skip
+    subprocess.run(command, input="o\nf\no\n", text=True, check=True, capture_output=True)
+    at = f"/t/{client.key('patients.csv')}"
+    client.write(f"{at}/use", model="patients.hush")
+    judging = client.desk.table(at[3:]).judging
+    assert judging.review.found()["looked_at"] == 3
+    assert [one.who for one, _ in judging.last] == ["Lee"] * 3
+
+
+def test_two_desks_and_a_review_do_not_write_one_log_at_once(client, at, folder, monkeypatch):
+    client.get(f"{at}/rows")
+    with DeskClient(folder) as second:
+        answer = second.get(f"{at}/rows")
+        assert answer.status_code == 400
+        assert "another hushtable review or desk has this log" in answer.text
+    client.desk.close()
+    with DeskClient(folder) as second:
+        assert second.get(f"{at}/rows").status_code == 200
+
+
+_KILLED = """
+import os, signal, sys
+sys.path[:0] = {path!r}
+import hushtable.scores.verdict_log as log
+from desk_helpers import DeskClient
+
+count, before = 0, os.fsync
+def killed(file):
+    global count
+    if {when!r} == "before" and count == {n}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    before(file)
+    if {when!r} == "after" and count == {n}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    count += 1
+log.os.fsync = killed
+
+client = DeskClient({folder!r})
+at = "/t/" + client.key("patients.csv")
+judging = client.desk.table(at[3:]).judging
+for k in range(5):
+    number = judging.next()
+    client.write(f"{{at}}/rows/{{number}}/verdict", verdict="outlier")
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_no_verdict_is_lost_when_the_desk_is_killed(client, at, folder, when, n):
+    """Killed at a write, each verdict that was answered is there; so may be the one under way."""
+    client.desk.close()
+    (folder / LOG).unlink()  # so that the first write is of the head
+    script = _KILLED.format(path=sys.path, when=when, n=n, folder=str(folder))
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == -signal.SIGKILL, found.stderr
+    answered = [int(line) for line in found.stdout.split()]
+    assert len(answered) == n - 1
+    with DeskClient(folder) as again:
+        kept = [one.row for one in again.desk.table(at[3:]).judging.review.answers]
+    assert kept[: len(answered)] == answered
+    assert len(kept) <= len(answered) + 1
+
+
+def test_a_log_that_is_broken(client, at, folder):
+    judge(client, at, ["outlier", "fine"])
+    client.desk.close()
+    whole = (folder / LOG).read_text()
+    (folder / LOG).write_text(whole[:-30])
+    with DeskClient(folder) as again:
+        judging = again.desk.table(at[3:]).judging
+        assert len(judging.review.answers) == 1
+        assert "cut short" in again.get(f"{at}/rows").text
+    (folder / LOG).write_text("something else\n1\n")
+    with DeskClient(folder) as again:
+        answer = again.get(f"{at}/rows")
+        assert answer.status_code == 400
+        assert "is no log of hushtable review" in answer.text
+    assert (folder / LOG).read_text() == "something else\n1\n"
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+def test_a_file_that_changes_or_vanishes_while_it_is_open(client, at, folder):
+    (number,) = judge(client, at, ["outlier"])
+    path = folder / "patients.csv"
+    text = path.read_text()
+    path.write_text(text + "P999,north,75,70\n")
+    answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
+    assert answer.status_code == 400
+    assert "has changed, or is gone, since it was read: read it again" in answer.json()["error"]
+    path.unlink()
+    answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
+    assert "is gone" in answer.json()["error"]
+    assert client.get("/").status_code == 200
+    path.write_text(text)
+    client.desk.table(at[3:]).close()
+    assert client.write(f"{at}/rows/{number}/verdict", verdict="fine").status_code == 200
+
+
+def test_a_model_that_does_not_fit_the_rows(client, folder):
+    pd.DataFrame({"x": range(50), "y": range(50)}).to_csv(folder / "other.csv", index=False)
+    do("fit", folder / "other.csv", "-o", folder / "other.hush")
+    at = f"/t/{client.key('patients.csv')}"
+    client.write(f"{at}/use", model="other.hush")
+    answer = client.get(f"{at}/rows")
+    assert answer.status_code == 400
+    assert "lack" in answer.text or "no column" in answer.text, answer.text
+    (folder / "broken.hush").write_bytes(b"x" * 100)
+    client.write(f"{at}/use", model="broken.hush")
+    assert client.get(f"{at}/rows").status_code == 400
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_a_table_of_few_rows(client, folder, n):
+    patients(10).head(n).to_csv(folder / "few.csv", index=False)
+    at = f"/t/{client.key('few.csv')}"
+    assert client.get(at).status_code == 200
+    answer = client.write(f"{at}/fit")
+    if answer.status_code == 200:
+        job = client.desk.table(at[3:]).job
+        job.wait()
+        if not job.error:
+            assert client.get(f"{at}/rows").status_code == 200
+            return
+    assert (answer.json() or client.get(f"{at}/job").json())["error"]
+
+
+def test_a_table_without_outliers(client, folder):
+    pd.DataFrame({"a": ["x", "y"] * 50, "b": [1, 2] * 50}).to_csv(folder / "same.csv", index=False)
+    at = client.fit("same.csv")
+    page = client.get(f"{at}/rows")
+    assert page.status_code == 200
+    judge(client, at, ["fine"] * 3)
+
+
+def test_every_row_is_judged(client, folder):
+    patients(12).to_csv(folder / "few.csv", index=False)
+    at = client.fit("few.csv")
+    judge(client, at, ["fine"] * 11)
+    number = client.desk.table(at[3:]).judging.next()
+    said = client.write(f"{at}/rows/{number}/verdict", verdict="fine").json()
+    assert said["number"] is None
+    assert "No row is left to judge" in said["html"]
+
+
+def test_five_thousand_columns(client, folder, rng=np.random.default_rng(0)):
+    X = pd.DataFrame(rng.normal(size=(150, 5000)).round(3), columns=[f"c{j}" for j in range(5000)])
+    X.iloc[3, :40] = 30.0
+    X.to_csv(folder / "wide.csv", index=False)
+    start = time.monotonic()
+    at = client.fit("wide.csv")
+    page = client.get(f"{at}/rows").text
+    assert "And 4940 more columns." in page
+    assert client.desk.table(at[3:]).judging.listing.lines[0].number == 3
+    assert client.get(at).status_code == 200
+    assert time.monotonic() - start < 120
+
+
+def test_a_folder_without_rights(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with DeskClient(folder) as client:
+        page = client.get("/").text
+        assert "may not write in this folder" in page
+        at = f"/t/{client.key('patients.csv')}"
+        assert "disabled" in client.get(at).text
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(hushtable.errors.FileError, match="may not read the folder"):
+        DeskClient(folder)
+
+
+def test_an_address_that_is_no_page(client):
+    assert client.get("/nothing").status_code == 404
+    assert client.get("/t/0123456789ab").status_code == 400
+    assert "no longer in the folder" in client.get("/t/0123456789ab").text
+
+
+def test_the_command_refuses_what_it_cannot_open(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for arguments, words in [
+        (["nothing.csv"], "no such file or folder"),
+        ([".", "--model", "x.hush"], "--model goes with the table"),
+        (["patients.csv", "--model", "/x.hush"], "has to be in the folder of the table"),
+    ]:
+        result = run("desk", *arguments, "--no-browser")
+        assert result.code == 1, result
+        assert words in result.err
+
+
+def test_a_port_in_use(run, folder, monkeypatch):
+    import socket
+
+    monkeypatch.chdir(folder)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run("desk", "patients.csv", "--port", port, "--no-browser")
+    assert result.code == 1
+    assert f"port {port} cannot be used" in result.err
+
+
+def test_the_command_serves_and_ends(folder):
+    """It prints the address, answers there, and ends at an interrupt with its log let go."""
+    command = [sys.executable, "-m", "hushtable.cli", "desk", "patients.csv", "--no-browser"]
+    import http.client
+    import re
+
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as desk:
+        line = desk.stdout.readline()
+        port, path = re.match(r"The desk is at http://127\.0\.0\.1:(\d+)(/open/\S+)", line).groups()
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert b"/t/" in answer.read()
+        finally:
+            connection.close()
+        desk.send_signal(signal.SIGINT)
+        _, err = desk.communicate(timeout=60)
+    assert "Traceback" not in err, err
+
+
+def test_a_browser_that_is_missing_is_no_failure(folder, monkeypatch, capsys, tmp_path):
+    from hushtable_desk import cli
+
+    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    cli._open_browser("http://127.0.0.1:1/open/x", tmp_path)
+    assert "copy the address into one" in capsys.readouterr().out
+    assert Path(tmp_path / "open.html").stat().st_mode & 0o077 == 0
+
+
+def test_an_idle_desk_ends(monkeypatch):
+    from hushtable_desk import cli
+    from hushtable_desk.security import Access
+
+    class Server:
+        should_exit = False
+
+    monkeypatch.setattr(cli, "_EVERY", 0.001)
+    access, server = Access(1), Server()
+    access.last -= 61.0
+    cli._end_when_idle(server, access, 1)
+    assert server.should_exit

@@ -1,0 +1,318 @@
+"""Who may use a desk, and what it gives away: each sentence of the security officer's page."""
+
+import contextlib
+import http.client
+import json
+import logging
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from desk_helpers import ORIGIN, PORT, DeskClient, StrangeClient, patients, served
+from hushtable_desk.desk import Desk
+from hushtable_desk.folder import Folder
+from hushtable_desk.security import HEADERS, account_of
+
+PAGES = ("/", "/models", "/static/desk.js")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    patients().to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def client(folder):
+    with DeskClient(folder) as client:
+        yield client
+
+
+@pytest.fixture
+def stranger(folder):
+    """A client without the cookie."""
+    return StrangeClient(Desk(folder))
+
+
+# --- the address and the cookie -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_given_to_who_has_not_opened_the_desk(stranger, page):
+    answer = stranger.get(page)
+    assert answer.status_code == 403
+    assert "patients" not in answer.text
+
+
+def test_the_address_works_once(stranger):
+    first = stranger.get(stranger.access.address)
+    assert first.status_code == 200
+    cookie = first.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert stranger.get("/").status_code == 200
+    thief = StrangeClient(stranger.desk, stranger.access)
+    assert thief.get(stranger.access.address).status_code == 403
+    assert thief.get("/").status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "x", "%00", "a" * 43, "ä"])
+def test_another_token_opens_nothing_and_spends_nothing(stranger, token):
+    assert stranger.get(f"/open/{token}").status_code == 403
+    assert stranger.get(stranger.access.address).status_code == 200
+
+
+def test_a_guessed_cookie_opens_nothing(stranger):
+    stranger.cookies.set(f"hushtable-desk-{PORT}", "guessed")
+    assert stranger.get("/").status_code == 403
+
+
+# --- other pages in the same browser --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}", f"[::1]:{PORT}"],
+)
+def test_a_name_that_was_bound_to_this_machine_reaches_nothing(client, host):
+    """DNS rebinding: the browser of the owner asks under another name."""
+    assert client.get("/", headers={"Host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_page_reads_nothing(client, site):
+    assert client.get("/", headers={"Sec-Fetch-Site": site}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"},
+        {"Origin": ORIGIN, "Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_another_page_writes_nothing(client, headers):
+    assert client.post("/settings", json={"who": "Mallory"}, headers=headers).status_code == 403
+    assert client.desk.who == "Ada"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_form_writes_nothing(client, kind):
+    """A form of another page could send these types without asking first."""
+    headers = {"Origin": ORIGIN, "Content-Type": kind}
+    answer = client.post("/settings", content=b'{"who": "Mallory"}', headers=headers)
+    assert answer.status_code == 403
+    assert client.desk.who == "Ada"
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_methods_are_refused(client, method):
+    answer = client.request(method, "/", headers={"Origin": ORIGIN, "Content-Length": "0"})
+    assert answer.status_code == 403
+
+
+def test_a_large_or_endless_write_is_refused(client):
+    big = b'{"who": "' + b"x" * (1 << 20) + b'"}'
+    headers = {"Origin": ORIGIN, "Content-Type": "application/json"}
+    assert client.post("/settings", content=big, headers=headers).status_code == 403
+    endless = client.post("/settings", content=iter([b"{}"]), headers=headers)
+    assert endless.status_code == 403
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"NaN", b'"x"'])
+def test_a_write_that_is_no_object_changes_nothing(client, content):
+    headers = {"Origin": ORIGIN, "Content-Type": "application/json"}
+    answer = client.post("/settings", content=content, headers=headers)
+    assert answer.status_code == 400
+    assert "JSON object" in answer.json()["error"]
+
+
+def test_no_page_may_be_framed_and_none_loads_from_elsewhere(client):
+    assert client.get("/", headers={"Sec-Fetch-Dest": "iframe"}).status_code == 403
+    answer = client.get("/")
+    for name, value in HEADERS.items():
+        assert answer.headers[name] == value
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    for address in re.findall(r'(?:src|href|action)="([^"]*)"', answer.text):
+        assert address.startswith(("/", "#")), address
+
+
+# --- the machine ----------------------------------------------------------------------------------
+
+
+def test_a_desk_listens_on_the_loopback_address_alone(folder):
+    from hushtable_desk.cli import _listening
+
+    with _listening(0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone says whose a connection is")
+def test_whose_connection_it_is(folder):
+    """Another account's process is refused, whatever it knows."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
+        lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+        assert account_of(client.getsockname(), lines) == os.getuid()
+    other = ["0: 0100007F:BEEF 0100007F:1F90 01 00:00 00:00 00 1234 0 1"]
+    assert account_of(("127.0.0.1", 0xBEEF), other) == 1234
+    assert account_of(("127.0.0.1", 0xBEEE), other) is None
+    assert account_of(("testclient", 1), other) is None
+
+
+def test_another_account_is_refused_with_the_right_cookie(client, monkeypatch):
+    line = f"0: 0100007F:0001 0100007F:{PORT:04X} 01 00:00 00:00 00 {os.getuid() + 1} 0 1"
+    monkeypatch.setattr("hushtable_desk.security._connections", lambda: [line])
+    assert client.get("/").status_code == 403
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.getuid() != 0, reason="needs another account's process"
+)
+def test_a_process_of_another_account_is_refused(folder):
+    with served(folder) as (address, _, port):
+        path = "/" + address.split("/", 3)[3]
+        asked = f"GET {path} HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n"
+        script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{asked}' >&3; head -1 <&3"
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        found = subprocess.run(
+            ["/bin/bash", "-c", script], capture_output=True, check=False, **nobody
+        )
+        assert b" 403 " in found.stdout
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+            connection.request("GET", path)
+            assert connection.getresponse().status == 200
+
+
+def test_files_are_for_this_account_alone(client, folder):
+    at = client.fit("patients.csv")
+    client.write(f"{at}/rows/0/verdict", verdict="outlier")
+    client.post(
+        "/files", content=b"a,b\n1,2\n",
+        headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
+                 "X-File-Name": "dropped.csv"},
+    )  # fmt: skip
+    made = {one.name for one in folder.iterdir()} - {"patients.csv"}
+    assert made == {
+        "patients.hush",
+        "patients.csv.verdicts.csv",
+        ".hushtable-desk.json",
+        "dropped.csv",
+    }
+    for name in made:
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+
+
+# --- the folder -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.csv", "/etc/passwd.csv", "..", ".", "", "a/b.csv", "a\\b.csv", "a\0.csv"]
+)
+def test_no_path_leads_out_of_the_folder(client, folder, name):
+    (folder.parent / "secret.csv").write_text("a\n1\n")
+    with pytest.raises(Exception, match="no file of the folder"):
+        client.desk.folder.file(name)
+    from urllib.parse import quote
+
+    answer = client.post(
+        "/files", content=b"a\n1\n",
+        headers={"Origin": ORIGIN, "Content-Type": "application/octet-stream",
+                 "X-File-Name": quote(name if name.endswith(".csv") else f"{name}/.csv")},
+    )  # fmt: skip
+    assert answer.status_code == 400
+    at = f"/t/{client.key('patients.csv')}"
+    assert client.write(f"{at}/use", model=name).status_code == 400
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_link_out_of_the_folder_is_no_file_of_it(folder):
+    (folder.parent / "secret.csv").write_text("a\n1\n")
+    (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
+    assert [one.name for one in Folder(folder).tables] == ["patients.csv"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/t/../../etc/passwd"]
+)
+def test_paths_of_the_server_lead_nowhere(client, path):
+    answer = client.get(path)
+    assert answer.status_code in (400, 404)
+    assert "import" not in answer.text
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def test_nothing_of_a_row_is_in_the_log_or_in_an_address(client, caplog, capsys):
+    caplog.set_level(logging.DEBUG)
+    at = client.fit("patients.csv")
+    page = client.get(f"{at}/rows").text
+    client.write(f"{at}/rows/0/verdict", verdict="outlier", note="call the ward")
+    client.write(f"{at}/find", text="P003")
+    addresses = re.findall(r'(?:src|href|action|data-\w+)="([^"]*)"', page)
+    for text in ["P000", "P003", "160", "north"]:
+        assert not any(text in address for address in addresses), text
+        assert text not in caplog.text
+    assert "P003" not in capsys.readouterr().err
+
+
+def test_an_unexpected_failure_says_nothing_of_a_row(client, caplog, monkeypatch):
+    at = client.fit("patients.csv")
+    monkeypatch.delenv("HUSHTABLE_DEBUG", raising=False)
+
+    def fail(*_):
+        raise RuntimeError("P000 has a pulse of 160")
+
+    monkeypatch.setattr("hushtable_desk.judging.Judging.view", fail)
+    answer = client.get(f"{at}/rows/0")
+    assert answer.status_code == 500
+    assert "RuntimeError" in answer.text
+    assert "P000 has" not in answer.text + caplog.text
+
+
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}",
+    "=1+1",
+    "'; --",
+]
+
+
+def test_hostile_names_and_values_in_every_column_are_text(tmp_path):
+    rows = patients(60)
+    rows["ward"] = [EVIL[i % len(EVIL)] for i in range(len(rows))]
+    rows["id"] = [f"{EVIL[i % len(EVIL)]} {i}" for i in range(len(rows))]
+    rows = rows.rename(columns={"pulse": EVIL[0], "weight": EVIL[1], "ward": EVIL[2]})
+    name = "<b>evil & 'x'.csv"
+    rows.to_csv(tmp_path / name, index=False)
+    with DeskClient(tmp_path) as client:
+        assert "<b>evil" not in client.get("/").text
+        at = f"/t/{client.key(name)}"
+        assert "looks like a row" in client.get(at).text
+        client.write(f"{at}/say", name="skip_lines", value="0")
+        assert "<script>alert" not in client.get(at).text
+        client.fit(name)
+        client.write(f"{at}/rows/0/verdict", verdict="outlier", note=EVIL[0])
+        for page in (f"{at}/rows", f"{at}/rows/0", f"{at}/learned", at):
+            text = client.get(page).text
+            assert "<script>alert" not in text, page
+            assert "<img" not in text, page
+            assert "49" not in re.findall(r"<th[^>]*>([^<]*)</th>", text), page
+        table = client.get(f"{at}/rows.csv").text
+        assert "\n=1" not in table.replace(",=1", "\n=1")
+        assert json.loads(client.get(f"{at}/rows.json").text)["rows"]

@@ -1,0 +1,119 @@
+"""A desk for tests: its application by itself, or behind a server."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+
+import httpx
+import numpy as np
+import pandas as pd
+import uvicorn
+
+from hushtable_desk.app import build_app
+from hushtable_desk.desk import Desk
+from hushtable_desk.security import Access
+
+PORT = 8517
+ORIGIN = f"http://127.0.0.1:{PORT}"
+
+
+class _InProcess(httpx.BaseTransport):
+    """Gives requests to an application of this process."""
+
+    def __init__(self, app):
+        self._transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
+
+    def handle_request(self, request):
+        async def answered():
+            stream = httpx.ByteStream(request.read())
+            copied = httpx.Request(
+                request.method, request.url, headers=request.headers, stream=stream
+            )
+            response = await self._transport.handle_async_request(copied)
+            body = await response.aread()
+            return httpx.Response(response.status_code, headers=response.headers, content=body)
+
+        return asyncio.run(answered())
+
+
+class StrangeClient(httpx.Client):
+    """A browser that has not opened a desk."""
+
+    def __init__(self, desk, access=None):
+        self.desk, self.access = desk, access or Access(PORT)
+        self.app = build_app(desk, self.access)
+        super().__init__(transport=_InProcess(self.app), base_url=ORIGIN)
+
+
+class DeskClient(StrangeClient):
+    """A browser that opened a desk: it has the cookie, and says where its writes come from."""
+
+    def __init__(self, folder, who="Ada"):
+        super().__init__(Desk(folder, who))
+        opened = self.get(self.access.address)
+        assert opened.status_code == 200, opened.text
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.desk.close()
+        self.close()
+
+    def write(self, address, **said):
+        """Send a write as the desk's own pages do."""
+        return self.post(address, json=said, headers={"Origin": ORIGIN})
+
+    def key(self, name):
+        """Return what stands for a table in addresses."""
+        return next(one.key for one in self.desk.folder.tables if one.name == name)
+
+    def fit(self, name):
+        """Fit a model to a table, wait for it, and return the table's address."""
+        at = f"/t/{self.key(name)}"
+        answer = self.write(f"{at}/fit")
+        assert answer.status_code == 200, answer.text
+        job = self.desk.table(self.key(name)).job
+        job.wait()
+        assert job.error == ""
+        return at
+
+
+@contextlib.contextmanager
+def served(folder, first="/"):
+    """Serve a desk on a free port while the body runs; gives its address, the desk and the port."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        access = Access(listening.getsockname()[1], first)
+        desk = Desk(folder, "Ada")
+        config = uvicorn.Config(
+            build_app(desk, access), log_level="warning", access_log=False, lifespan="off"
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.02)
+            yield access.address, desk, listening.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+            desk.close()
+
+
+def patients(n=400, seed=0):
+    """Return rows of patients with ids; the first six have a pulse or a weight that is odd."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame({
+        "id": [f"P{i:03}" for i in range(n)],
+        "ward": rng.choice(["north", "south", "west"], n),
+        "pulse": rng.normal(75, 8, n).round(1),
+        "weight": rng.normal(70, 9, n).round(1),
+    })  # fmt: skip
+    rows.loc[:3, "pulse"] = [160.0, 158.0, 20.0, 155.0]
+    rows.loc[4:5, "weight"] = [7.0, 700.0]
+    return rows
