@@ -1,70 +1,41 @@
 """The data quality of a table: what a person should see of its columns and rows before a fit.
 
-One pass over the rows. Each value becomes 64 bits; sums of these over a row, and over a column,
-tell equal rows and equal columns. Labels are counted while they are few, and numbers are kept for
-some of the rows. Nothing is changed, and nothing decided: a finding is a sentence for a person.
+`hushtable.data.table_seen` reads all rows once; the rules for each kind of finding are here.
+Nothing is changed, and nothing decided: a finding is a sentence for a person. Tested by
+``tests/test_quality.py``.
 """
 
-import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text, texts_column
-from hushtable.data.persons import among
 from hushtable.data.readers import Reader, no_rows
-from hushtable.data.texts import numbers
-from hushtable.data.texts.reading import (
-    ColumnUnderstanding,
-    Reading,
-    plain_texts,
-    without_blanks,
-    without_named,
+from hushtable.data.table_seen import (
+    EXAMPLE_ROWS,
+    MISSING_BITS,
+    ColumnSeen,
+    Floats,
+    RowsSeen,
+    repeated,
 )
-from hushtable.data.texts.seen import FEW, NINES, taken
+from hushtable.data.texts.reading import ColumnUnderstanding, Reading
+from hushtable.data.texts.seen import FEW, NINES
 
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
-
-#: Different values of a column that are counted at most, and the letters of its labels.
-MAX_DIFFERENT, _MAX_LETTERS = 1_000, 1 << 20
-#: Rows that a finding gives as examples, values that a column does, and letters of each.
-_ROWS, _VALUES, _LETTERS = 5, 3, 80
+#: Letters of an example, and of a text in a sentence.
+_LETTERS, _QUOTED = 80, 40
 #: Groups of labels that are reported of a column, and labels of a group.
 _GROUPS = 5
-#: Rows in the sample of numbers: from so many to twice as many; and values in all.
-_SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
-#: Bytes beyond which a text is hashed by itself.
-_LONG = 128
 #: Rows below which equal columns are taken for chance.
 _FEW_ROWS = 10
-#: Cells that stand for a total, in small letters.
-_TOTALS = texts_column(
-    (
-        *("total", "totals", "grand total", "subtotal", "sub-total", "sum", "sums", "summe"),
-        *("summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
-        *("total general", "total général", "totaal", "totale", "totali", "totaux", "somme"),
-        *("suma", "suma total", "summa", "razem", "łącznie", "celkem", "összesen", "yhteensä"),
-        *("i alt", "toplam", "genel toplam", "σύνολο", "итого", "всего", "المجموع", 'סה"כ'),
-        *("合計", "小計", "總計", "合计", "总计", "小计", "합계", "총계"),
-    )
-)
 #: Small letters that look like Latin ones, or whose capitals do. The Greek mu is none of them:
 #: micrograms are no milligrams.
 _LOOK_ALIKE = str.maketrans("авекмнорстхуіѕјαβεζηικορτυχ", "abekmhopctxyisjabezhikoptyx")
 #: Days that programs write for a missing one, in seconds since 1970.
 _DAYS = ("1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "2099-12-31", "9999-12-31")
 _DEFAULT_DAYS = np.array(_DAYS, "datetime64[s]").astype(np.int64).astype(np.float64)
-_FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
-_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
-_MISSING = np.uint64(0x2545_F491_4F6C_DD1D)
-_MASKS = np.array([(1 << (8 * k)) - 1 for k in range(9)], np.uint64)
 
 
 @dataclass(frozen=True)
@@ -172,7 +143,8 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     written: ``1.0`` and ``1`` differ in a CSV file.
 
     Values that stand apart and columns that are a multiple of each other are looked for in a
-    sample of evenly spaced rows; it is the whole table up to 32,768 rows and 128 columns.
+    sample of rows, drawn in the same way each time; it is the whole table up to 32,767 rows and
+    128 columns.
 
     Examples
     --------
@@ -187,240 +159,43 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     known = {one.name: one for one in understood}
     reading = reader.reading or Reading()
-    rows = _RowsSeen([_ColumnSeen(name, j, known.get(name)) for j, name in enumerate(names)])
+    rows = RowsSeen([ColumnSeen(name, j, known.get(name)) for j, name in enumerate(names)])
     for batch in reader.read():
         if len(batch):
             rows.add(batch, reading)
     if rows.n == 0:
         raise no_rows(reader)
     findings = [
-        *(one for column in rows.columns for one in column.findings(rows)),
+        *(one for column in rows.columns for one in _of_column(column, rows)),
         *_copies(rows),
         *_duplicates(rows, reading.entity),
         *_totals(rows),
     ]
-    columns = tuple(column.quality() for column in rows.columns)
+    columns = tuple(_glance(column) for column in rows.columns)
     return TableQuality(rows.n, columns, tuple(findings))
 
 
-# --- one pass -------------------------------------------------------------------------------------
+def _glance(column: ColumnSeen) -> ColumnQuality:
+    """Return the column at a glance."""
+    different = None if column.labels is None else len(column.labels)
+    examples = tuple(_cut(text) for text in column.examples)
+    return ColumnQuality(column.name, column.n_missing, examples, different)
 
 
-class _RowsSeen:
-    """The columns of a table, and a fingerprint of each row."""
-
-    def __init__(self, columns: "list[_ColumnSeen]") -> None:
-        self.columns = columns
-        self.n = 0
-        #: Every so many rows, one is in the sample.
-        self.stride = 1
-        self._most = 2 * max(512, min(_SAMPLE, _SAMPLE_VALUES // (2 * max(1, len(columns)))))
-        #: Of all columns.
-        self.whole: list[Words] = []
-        #: Of all columns but identifiers; None if there are none, or nothing else.
-        self.but_ids: list[Words] | None = None
-        n_ids = sum(column.is_id for column in columns)
-        if 0 < n_ids < len(columns):
-            self.but_ids = []
-
-    def add(self, batch: Any, reading: Reading) -> None:
-        """Look at a batch."""
-        start, n = self.n, len(batch)
-        while (start + n) // self.stride >= self._most:
-            self.stride *= 2
-            for column in self.columns:
-                column.thin()
-        sampled = np.arange(-start % self.stride, n, self.stride)
-        places = _mixed(np.arange(start, start + n, dtype=np.uint64)) | np.uint64(1)
-        other, ids = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
-        for j, column in enumerate(self.columns):
-            if isinstance(batch, np.ndarray):
-                values = as_column(np.ascontiguousarray(batch[:, j]))
-            else:
-                values = batch.column(j)
-            words = column.add(reading.without_missing(values), start, sampled)
-            column.print = (column.print + int(np.dot(words, places))) % 2**64
-            weighted = words * column.weight
-            if column.is_id:
-                ids += weighted
-            else:
-                other += weighted
-        self.whole.append(other + ids)
-        if self.but_ids is not None:
-            self.but_ids.append(other)
-        self.n += n
-
-
-@dataclass
-class _LabelSeen:
-    """A label: in how many rows, and the first of them."""
-
-    n: int = 0
-    rows: list[int] = field(default_factory=list)
-
-
-class _ColumnSeen:
-    """What one pass finds in a column, batch by batch."""
-
-    def __init__(self, name: str, j: int, understood: ColumnUnderstanding | None) -> None:
-        self.name, self.understood = name, understood
-        self.is_id = understood is not None and understood.kind == "id"
-        self.form = understood.reading.kind if understood and understood.reading else None
-        #: Whether all texts were numbers so far; or are read as numbers, dates or the like.
-        self.numeric = not self.is_id and (
-            understood is None or self.form not in (None, "category")
-        )
-        self.is_date = self.form in ("date", "time")
-        self.is_text = False
-        self.n_missing = 0
-        self.examples: list[str] = []
-        #: While they are few.
-        self.labels: dict[str, _LabelSeen] | None = {}
-        self._letters = 0
-        self.weight = _mixed(np.array([j + 1], np.uint64))[0] | np.uint64(1)
-        #: Of all values with their places, to tell equal columns.
-        self.print = 0
-        #: Of an identifier, each row's.
-        self.ids: list[Words] = []
-        self.sample: list[Floats] = []
-        #: Of the numbers above the last row.
-        self.n_values, self.sum, self.largest, self.last = 0, 0.0, 0.0, np.nan
-        self.totals = _LabelSeen()
-        #: Rows with values of which somebody should say whether they stand for a missing one.
-        self.doubtful = _LabelSeen()
-        options = understood.options if understood else ()
-        self._named = tuple(text for flag, text in options if flag == "--missing")
-
-    def add(self, values: Any, start: int, sampled: NDArray[np.int64]) -> Words:
-        """Look at values without what stands for missing; return 64 bits for each."""
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if is_text(values.type):
-            self.is_text = True
-            values = plain_texts(values)
-            words, blank = _text_words(values)
-            if blank.any():
-                values = _without_blank(values, blank)
-            found = self._numbers_of_texts(values, sampled)
-            missing = numbers.mask(pc.is_null(values))
-            if found is None or np.count_nonzero(np.isnan(found)) > missing.sum():
-                _note(self.totals, _is_total(values), start)
+def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
+    """Yield what there is to say of the column alone."""
+    n, name = rows.n, (column.name,)
+    if n > 1 and not column.varies:
+        n_values = n - column.n_missing
+        if n_values == 0:
+            yield QualityFinding("missing", name, f"{column.name}: no row has a value.", n)
         else:
-            self.is_date |= pa.types.is_temporal(values.type)
-            found = _as_floats(values, self.name, start)
-            words, missing = _number_words(values, found), np.isnan(found)
-            self._add_numbers(found, sampled)
-        words = _mixed(words)
-        words[missing] = _MISSING
-        self.n_missing += int(missing.sum())
-        if self._named:
-            gone = without_named(values, self._named, self._decimal)
-            _note(self.doubtful, numbers.mask(pc.is_null(gone)) & ~missing, start)
-        if self.labels is not None:
-            self._count(values, start)
-        if self.is_id:
-            self.ids.append(words)
-        return words
-
-    @property
-    def _decimal(self) -> numbers.Decimal | None:
-        read = self.understood and self.understood.reading
-        return read.decimal if read else None
-
-    def _numbers_of_texts(self, texts: Any, sampled: NDArray[np.int64]) -> Floats | None:
-        """Return the numbers that texts say, if they do; days are read in the sample alone."""
-        read = self.understood.reading if self.understood else None
-        if not self.numeric:
-            return None
-        if self.is_date and read is not None:
-            self.sample.append(read.values(taken(texts, sampled)))
-            return None
-        found = numbers.plain(texts) if read is None else read.values(texts)
-        if found is None:
-            self.numeric, self.sample = False, []
-            return None
-        self._add_numbers(found, sampled)
-        return found
-
-    def _add_numbers(self, values: Floats, sampled: NDArray[np.int64]) -> None:
-        self.sample.append(values[sampled])
-        if self.is_date:
-            return
-        above = np.append(self.last, values[:-1])
-        above = above[np.isfinite(above)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.n_values += len(above)
-            self.sum += float(above.sum())
-        self.largest = max(self.largest, float(np.abs(above).max(initial=0.0)))
-        self.last = float(values[-1])
-
-    def thin(self) -> None:
-        """Drop every second row of the sample."""
-        if self.sample:
-            self.sample = [np.concatenate(self.sample)[::2]]
-
-    def _count(self, values: Any, start: int) -> None:
-        """Count the labels of a batch, unless they are too many."""
-        assert self.labels is not None
-        if pa.types.is_null(values.type):
-            return
-        if pa.types.is_float16(values.type):
-            values = values.cast(pa.float32())
-        encoded = values.dictionary_encode()
-        different, few = encoded.dictionary, len(encoded.dictionary) <= MAX_DIFFERENT
-        some = different if few else different.slice(0, _VALUES + 1)
-        if pa.types.is_duration(some.type):
-            some = as_column(as_numbers(some, self.name))
-        texts = as_texts(some, self.name).to_pylist()
-        fresh = [text for text in texts if text is not None and text not in self.labels]
-        self.examples += fresh[: _VALUES - len(self.examples)]
-        self._letters += sum(map(len, fresh))
-        few = few and len(self.labels) + len(fresh) <= MAX_DIFFERENT
-        if not few or self._letters > _MAX_LETTERS:
-            self.labels = None
-            return
-        codes = filled(encoded.indices, -1)
-        times = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
-        for code, text in enumerate(texts):
-            if text is not None:
-                label = self.labels.setdefault(text, _LabelSeen())
-                label.n += times[code]
-                if len(label.rows) < _ROWS:
-                    rows = np.flatnonzero(codes == code)[: _ROWS - len(label.rows)]
-                    label.rows += (rows + start).tolist()
-
-    def quality(self) -> ColumnQuality:
-        """Return the column at a glance."""
-        different = None if self.labels is None else len(self.labels)
-        examples = tuple(_cut(text) for text in self.examples)
-        return ColumnQuality(self.name, self.n_missing, examples, different)
-
-    @property
-    def varies(self) -> bool:
-        """Whether it holds two different values or more."""
-        return self.labels is None or len(self.labels) > 1
-
-    def findings(self, rows: _RowsSeen) -> Iterator[QualityFinding]:
-        """Yield what there is to say of the column alone."""
-        n, name = rows.n, (self.name,)
-        if n > 1 and not self.varies:
-            n_values = n - self.n_missing
-            if n_values == 0:
-                yield QualityFinding("missing", name, f"{self.name}: no row has a value.", n)
-            else:
-                held = f"holds {_quoted(next(iter(self.labels or ())))}"
-                every = "every row" if n_values == n else f"each of {n_values:,} rows with a value"
-                yield QualityFinding("constant", name, f"{self.name}: {every} {held}.", n_values)
-        if self.is_text and not self.numeric and not self.is_id:
-            yield from _near_labels(self, n - self.n_missing)
-        yield from _sentinels(self, rows)
-
-
-def _note(seen: _LabelSeen, found: NDArray[np.bool_], start: int) -> None:
-    """Count the rows in which something is found."""
-    rows = np.flatnonzero(found)
-    seen.n += len(rows)
-    seen.rows += (rows[: _ROWS - len(seen.rows)] + start).tolist()
+            held = f"holds {_quoted(next(iter(column.labels or ())))}"
+            every = "every row" if n_values == n else f"each of {n_values:,} rows with a value"
+            yield QualityFinding("constant", name, f"{column.name}: {every} {held}.", n_values)
+    if column.is_text and not column.numeric and not column.is_id:
+        yield from _near_labels(column, n - column.n_missing)
+    yield from _sentinels(column, rows)
 
 
 def _cut(text: str, most: int = _LETTERS) -> str:
@@ -429,85 +204,12 @@ def _cut(text: str, most: int = _LETTERS) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text in quotation marks, with what would not be visible in it written out."""
-    shown = (c if c.isprintable() else ascii(c)[1:-1] for c in _cut(text, 40))
+    shown = (c if c.isprintable() else ascii(c)[1:-1] for c in _cut(text, _QUOTED))
     return f'"{"".join(shown)}"'
 
 
 def _n_rows(n: int) -> str:
     return f"{n:,} row{'s' * (n != 1)}"
-
-
-# --- 64 bits of a value ---------------------------------------------------------------------------
-
-
-def _mixed(words: Words) -> Words:
-    """Mix words to the last bit, different ones to different ones (SplitMix64's last step)."""
-    words = words ^ (words >> np.uint64(30))
-    words *= _FIRST
-    words ^= words >> np.uint64(27)
-    words *= _SECOND
-    words ^= words >> np.uint64(31)
-    return words
-
-
-def _as_floats(values: Any, name: str, start: int) -> Floats:
-    """Return a column as numbers, NaN where missing; identifiers of any length pass."""
-    if pa.types.is_integer(values.type):
-        return filled(pc.cast(values, pa.float64(), safe=False), np.nan)
-    return as_numbers(values, name, start).astype(np.float64)
-
-
-def _number_words(values: Any, found: Floats) -> Words:
-    """Return the bits of numbers; zero has one sign, and no two whole numbers are one."""
-    kind = values.type
-    if pa.types.is_decimal(kind):
-        return _text_words(pc.cast(values, pa.string()))[0]
-    bits: Words = (found + 0.0).view(np.uint64)
-    if pa.types.is_floating(kind) or pa.types.is_null(kind) or kind.bit_width < 64:
-        return bits
-    whole = filled(values.view(pa.int64()), 0).view(np.uint64)
-    return np.where(np.abs(found) < 2**53, bits, whole) if pa.types.is_integer(kind) else whole
-
-
-def _text_words(texts: Any) -> tuple[Words, NDArray[np.bool_]]:
-    """Return 64 bits for each of texts (n,), and which may be blank."""
-    _, ends, data = texts.buffers()
-    at = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    letters = np.zeros(at[-1] - at[0] + 8, np.uint8)
-    if data is not None:
-        letters[:-8] = np.frombuffer(data, np.uint8)[at[0] : at[-1]]
-    windows = np.ndarray((len(letters) - 7,), "<u8", letters, strides=(1,))
-    starts, lengths = at[:-1] - at[0], np.diff(at)
-    heads = windows[starts] & _MASKS[np.minimum(lengths, 8)]
-    first = heads & np.uint64(0xFF)
-    blank = (first <= np.uint64(32)) | (first >= np.uint64(128))
-    words = heads ^ (lengths.astype(np.uint64) * _ODD)
-    done, left = 8, np.flatnonzero(lengths > 8)
-    while len(left) and done < _LONG:
-        rest = windows[starts[left] + done] & _MASKS[np.minimum(lengths[left] - done, 8)]
-        words[left] = _mixed(words[left]) ^ rest
-        done += 8
-        left = left[lengths[left] > done]
-    for i in left.tolist():
-        tail = letters[starts[i] + done : starts[i] + lengths[i]]
-        digest = hashlib.blake2b(tail.tobytes(), digest_size=8).digest()
-        words[i] = _mixed(words[i : i + 1])[0] ^ np.uint64(int.from_bytes(digest, "little"))
-    return words, blank
-
-
-def _without_blank(texts: Any, likely: NDArray[np.bool_]) -> Any:
-    """Return texts, null where they are empty or blank; ``likely`` are those that may be."""
-    some = numbers.mask(pc.is_null(without_blanks(taken(texts, np.flatnonzero(likely)))))
-    if not some.any():
-        return texts
-    gone = likely.copy()
-    gone[likely] = some
-    return pc.if_else(as_column(gone), pa.nulls(1, pa.string())[0], texts)
-
-
-def _is_total(texts: Any) -> NDArray[np.bool_]:
-    small = pc.utf8_lower(pc.utf8_trim(texts, " \t\u00a0:.*="))
-    return numbers.mask(pc.is_in(small, value_set=_TOTALS))
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -522,7 +224,7 @@ def _plain_label(text: str) -> str:
     return " ".join("".join(kept).translate(_LOOK_ALIKE).split())
 
 
-def _near_labels(column: _ColumnSeen, n_values: int) -> Iterator[QualityFinding]:
+def _near_labels(column: ColumnSeen, n_values: int) -> Iterator[QualityFinding]:
     """Yield groups of labels that may be the same, the largest first."""
     labels = column.labels or {}
     if len(labels) > FEW and 2 * len(labels) > n_values:
@@ -540,7 +242,7 @@ def _near_labels(column: _ColumnSeen, n_values: int) -> Iterator[QualityFinding]
         more = f", {len(group) - _GROUPS:,} more" if len(group) > _GROUPS else ""
         words = f"{', '.join(shown[:-1])}{more} and {shown[-1]} may be the same label."
         others = [labels[text] for text in group[1:]]
-        examples = sorted(row for label in others for row in label.rows)[:_ROWS]
+        examples = sorted(row for label in others for row in label.rows)[:EXAMPLE_ROWS]
         rows = sum(label.n for label in others)
         yield QualityFinding(
             "labels", (column.name,), f"{column.name}: {words}", rows, tuple(examples)
@@ -559,7 +261,7 @@ def _script(text: str, group: Sequence[str]) -> str:
 # --- values that stand apart ----------------------------------------------------------------------
 
 
-def _sentinels(column: _ColumnSeen, rows: _RowsSeen) -> Iterator[QualityFinding]:
+def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     """Yield values that may stand for a missing one."""
     name, seen = (column.name,), column.doubtful
     if seen.n and column.understood is not None:
@@ -568,11 +270,11 @@ def _sentinels(column: _ColumnSeen, rows: _RowsSeen) -> Iterator[QualityFinding]
         words = f"{column.name}: {doubt}{end} This concerns {_n_rows(seen.n)}."
         yield QualityFinding("sentinel", name, words, seen.n, tuple(seen.rows))
         return
-    if not column.sample or not (column.numeric or not column.is_text) or column.is_id:
+    if not column.sample:
         return
     values = np.concatenate(column.sample)
     for value in _apart(values, _DEFAULT_DAYS if column.is_date else NINES):
-        at = np.flatnonzero(values == value)
+        at = rows.sampled[values == value]
         n = len(at) * rows.stride
         about = "about " if rows.stride > 1 else ""
         text = f"{value:.10g}"
@@ -582,7 +284,7 @@ def _sentinels(column: _ColumnSeen, rows: _RowsSeen) -> Iterator[QualityFinding]
             f"{column.name}: {text} stands in {about}{_n_rows(n)}, far from all other values: it "
             "may stand for a missing one."
         )
-        examples = tuple((at[:_ROWS] * rows.stride).tolist())
+        examples = tuple(at[:EXAMPLE_ROWS].tolist())
         yield QualityFinding("sentinel", name, words, n, examples)
 
 
@@ -615,11 +317,11 @@ def _apart(values: Floats, usual: Floats) -> list[float]:
 # --- copies ---------------------------------------------------------------------------------------
 
 
-def _copies(rows: _RowsSeen) -> Iterator[QualityFinding]:
+def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
     """Yield columns that are equal in all rows, and numbers that are multiples of others."""
     if rows.n < _FEW_ROWS:
         return
-    groups: dict[int, list[_ColumnSeen]] = {}
+    groups: dict[int, list[ColumnSeen]] = {}
     for column in rows.columns:
         if column.varies:
             groups.setdefault(column.print, []).append(column)
@@ -631,7 +333,7 @@ def _copies(rows: _RowsSeen) -> Iterator[QualityFinding]:
     others = [
         column
         for column in (group[0] for group in groups.values())
-        if column.sample and not column.is_date and (column.numeric or not column.is_text)
+        if column.sample and not column.is_date
     ]
     samples = [np.concatenate(column.sample) for column in others]
     where = "all rows" if rows.stride == 1 else f"all of {len(samples[0]):,} rows looked at"
@@ -684,11 +386,22 @@ def _factor(x: Floats, y: Floats) -> tuple[float, str] | None:
             return None
         if (np.abs(y - k * x) <= 1e-9 * np.abs(y)).all():
             return k, ""
-        for one, other in ((y, k * x), (x, y / k)):
-            half = _half_unit(one)
-            if half <= 0.01 * one.std() and (np.abs(one - other) <= 1.001 * half).all():
-                return k, ", up to rounding"
+        if (slope := _slope(x, y)) is not None:
+            return slope, ", up to rounding"
+        if (slope := _slope(y, x)) is not None:
+            return 1.0 / slope, ", up to rounding"
     return None
+
+
+def _slope(x: Floats, y: Floats) -> float | None:
+    """Return k with y = k x rounded to the decimals of y, in the middle of what fits; or None."""
+    half = 1.001 * _half_unit(y)
+    zero = x == 0.0
+    if half > 0.01 * y.std() or (np.abs(y[zero]) > half).any():
+        return None
+    ends = np.sort([(y[~zero] - half) / x[~zero], (y[~zero] + half) / x[~zero]], axis=0)
+    low, high = ends[0].max(), ends[1].min()
+    return float(low + high) / 2 if low <= high else None
 
 
 def _half_unit(values: Floats) -> float:
@@ -702,18 +415,9 @@ def _half_unit(values: Floats) -> float:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _repeated(hashes: Words) -> NDArray[np.int64]:
-    """Return the numbers of rows whose fingerprint an earlier row has, rising."""
-    ordered = np.sort(hashes)
-    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    rows = np.flatnonzero(among(twice, hashes))
-    first = np.unique(hashes[rows], return_index=True)[1]
-    return np.delete(rows, first)
-
-
-def _duplicates(rows: _RowsSeen, entity: str) -> Iterator[QualityFinding]:
+def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
     """Yield rows that are equal to earlier ones, with or without their identifiers."""
-    equal = _repeated(np.concatenate(rows.whole))
+    equal = repeated(np.concatenate(rows.whole))
     if len(equal):
         are = "rows are" if len(equal) > 1 else "row is"
         words = f"{len(equal):,} {are} equal to an earlier row in all columns."
@@ -721,7 +425,7 @@ def _duplicates(rows: _RowsSeen, entity: str) -> Iterator[QualityFinding]:
     ids = [column for column in rows.columns if column.is_id]
     if rows.but_ids is not None:
         names = tuple(column.name for column in ids)
-        alike = np.setdiff1d(_repeated(np.concatenate(rows.but_ids)), equal)
+        alike = np.setdiff1d(repeated(np.concatenate(rows.but_ids)), equal)
         # More, and the other columns just hold few values.
         if 0 < len(alike) <= max(1, rows.n // 10):
             are = "rows are" if len(alike) > 1 else "row is"
@@ -732,8 +436,8 @@ def _duplicates(rows: _RowsSeen, entity: str) -> Iterator[QualityFinding]:
             yield _of_rows("duplicates", names, words, alike)
     for column in ids:
         words_of = np.concatenate(column.ids)
-        there = np.flatnonzero(words_of != _MISSING)
-        again = there[_repeated(words_of[there])]
+        there = np.flatnonzero(words_of != MISSING_BITS)
+        again = there[repeated(words_of[there])]
         # More, and they are of persons with several rows, or names.
         if column.name != entity and 0 < len(again) <= max(1, rows.n // 20):
             have = "rows have" if len(again) > 1 else "row has"
@@ -748,10 +452,10 @@ def _of_rows(
     rows: Iterable[int],
 ) -> QualityFinding:
     every = [int(row) for row in rows]
-    return QualityFinding(kind, columns, words, len(every), tuple(every[:_ROWS]))
+    return QualityFinding(kind, columns, words, len(every), tuple(every[:EXAMPLE_ROWS]))
 
 
-def _totals(rows: _RowsSeen) -> Iterator[QualityFinding]:
+def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
     """Yield rows that add up others: by a cell that says so, or by their numbers."""
     for column in rows.columns:
         seen = column.totals
@@ -767,7 +471,7 @@ def _totals(rows: _RowsSeen) -> Iterator[QualityFinding]:
         yield QualityFinding("total", tuple(adds_up), words, 1, (rows.n - 1,))
 
 
-def _adds_up(column: _ColumnSeen) -> bool:
+def _adds_up(column: ColumnSeen) -> bool:
     """Return whether the last number is the sum of all others, and beyond each of them."""
     if column.n_values < 2 or not abs(column.last) > column.largest:
         return False

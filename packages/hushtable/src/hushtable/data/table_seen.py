@@ -1,0 +1,354 @@
+"""One pass over a table: what its columns hold, and a fingerprint of each row and column.
+
+Each value becomes 64 bits; sums of these over a row, and over a column, tell equal rows and equal
+columns. Labels are counted while they are few, and numbers are kept of a sample of rows. What of it
+a person should see, `hushtable.data.quality` says.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text, texts_column
+from hushtable.data.persons import among
+from hushtable.data.texts import numbers
+from hushtable.data.texts.reading import (
+    ColumnUnderstanding,
+    Reading,
+    plain_texts,
+    without_blanks,
+    without_named,
+)
+from hushtable.data.texts.seen import taken
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+#: Different values of a column that are counted at most, and the letters of its labels.
+MAX_DIFFERENT, _MAX_LETTERS = 1_000, 1 << 20
+#: Rows that are noted as examples, and values of a column.
+EXAMPLE_ROWS, _VALUES = 5, 3
+#: Rows in the sample of numbers: from so many to twice as many; and values in all.
+_SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
+#: Bytes from which the rest of a text is hashed by itself.
+_LONG = 128
+#: Cells that stand for a total, in small letters.
+_TOTALS = texts_column(
+    (
+        *("total", "totals", "grand total", "subtotal", "sub-total", "sum", "sums", "summe"),
+        *("summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
+        *("total general", "total général", "totaal", "totale", "totali", "totaux", "somme"),
+        *("suma", "suma total", "summa", "razem", "łącznie", "celkem", "összesen", "yhteensä"),
+        *("i alt", "toplam", "genel toplam", "σύνολο", "итого", "всего", "المجموع", 'סה"כ'),
+        *("合計", "小計", "總計", "合计", "总计", "小计", "합계", "총계"),
+    )
+)
+_FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
+_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
+#: What every missing value is.
+MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
+_MASKS = np.array([(1 << (8 * k)) - 1 for k in range(9)], np.uint64)
+
+
+class RowsSeen:
+    """The columns of a table, and a fingerprint of each row."""
+
+    def __init__(self, columns: "list[ColumnSeen]") -> None:
+        self.columns = columns
+        self.n = 0
+        #: Of so many rows, one is in the sample: where the last bits of a hash of its number are
+        #: zero, as no rhythm of the rows is. And the numbers of these rows.
+        self.stride = 1
+        self.sampled = np.empty(0, np.int64)
+        self._most = 2 * max(512, min(_SAMPLE, _SAMPLE_VALUES // (2 * max(1, len(columns)))))
+        #: Of all columns.
+        self.whole: list[Words] = []
+        #: Of all columns but identifiers; None if there are none, or nothing else.
+        self.but_ids: list[Words] | None = None
+        n_ids = sum(column.is_id for column in columns)
+        if 0 < n_ids < len(columns):
+            self.but_ids = []
+
+    def add(self, batch: Any, reading: Reading) -> None:
+        """Look at a batch."""
+        start, n = self.n, len(batch)
+        places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
+        while (start + n) // self.stride >= self._most:
+            self._thin()
+        sampled = np.flatnonzero(places % np.uint64(self.stride) == 0)
+        self.sampled = np.append(self.sampled, sampled + start)
+        places |= np.uint64(1)
+        other, ids = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
+        for j, column in enumerate(self.columns):
+            if isinstance(batch, np.ndarray):
+                values = as_column(np.ascontiguousarray(batch[:, j]))
+            else:
+                values = batch.column(j)
+            words = column.add(reading.without_missing(values), start, sampled)
+            column.print = (column.print + int(np.dot(words, places))) % 2**64
+            weighted = words * column.weight
+            if column.is_id:
+                ids += weighted
+            else:
+                other += weighted
+        self.whole.append(other + ids)
+        if self.but_ids is not None:
+            self.but_ids.append(other)
+        self.n += n
+
+    def _thin(self) -> None:
+        """Leave half of the rows in the sample."""
+        self.stride *= 2
+        places = _mixed((self.sampled + 1).astype(np.uint64))
+        kept = places % np.uint64(self.stride) == 0
+        self.sampled = self.sampled[kept]
+        for column in self.columns:
+            column.thin(kept)
+
+
+@dataclass
+class LabelSeen:
+    """A label: in how many rows, and the first of them."""
+
+    n: int = 0
+    rows: list[int] = field(default_factory=list)
+
+
+class ColumnSeen:
+    """A column, looked at batch by batch."""
+
+    def __init__(self, name: str, j: int, understood: ColumnUnderstanding | None) -> None:
+        self.name, self.understood = name, understood
+        self.is_id = understood is not None and understood.kind == "id"
+        self._read = understood.reading if understood else None
+        #: Whether it holds numbers, dates or times, as far as it was read.
+        kind = understood.kind if understood else ""
+        self.numeric = kind not in ("id", "category", "text")
+        self.is_date = self._read is not None and self._read.kind in ("date", "time")
+        self.is_text = False
+        self.n_missing = 0
+        self.examples: list[str] = []
+        #: While they are few.
+        self.labels: dict[str, LabelSeen] | None = {}
+        self._letters = 0
+        self.weight = _mixed(np.array([j + 1], np.uint64))[0] | np.uint64(1)
+        #: Of all values with their places, to tell equal columns.
+        self.print = 0
+        #: Of an identifier, each row's.
+        self.ids: list[Words] = []
+        self.sample: list[Floats] = []
+        #: Of the numbers above the last row.
+        self.n_values, self.sum, self.largest, self.last = 0, 0.0, 0.0, np.nan
+        self.totals = LabelSeen()
+        #: Rows with values of which somebody should say whether they stand for a missing one.
+        self.doubtful = LabelSeen()
+        options = understood.options if understood else ()
+        self._named = tuple(text for flag, text in options if flag == "--missing")
+
+    def add(self, values: Any, start: int, sampled: NDArray[np.int64]) -> Words:
+        """Look at values without what stands for missing; return 64 bits for each."""
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if is_text(values.type):
+            self.is_text = True
+            values = plain_texts(values)
+            words, blank = _text_words(values)
+            if blank.any():
+                values = _without_blank(values, blank)
+            found = self._numbers_of_texts(values, sampled)
+            missing = _is_null(values)
+            if found is None or np.count_nonzero(np.isnan(found)) > missing.sum():
+                _note(self.totals, _is_total(values), start)
+        else:
+            self.is_date |= pa.types.is_temporal(values.type)
+            found = _as_floats(values, self.name, start)
+            words, missing = _number_words(values, found), np.isnan(found)
+            self._add_numbers(found, sampled)
+        words = _mixed(words)
+        words[missing] = MISSING_BITS
+        self.n_missing += int(missing.sum())
+        if self._named:
+            decimal = self._read.decimal if self._read else None
+            gone = without_named(values, self._named, decimal)
+            _note(self.doubtful, _is_null(gone) & ~missing, start)
+        if self.labels is not None:
+            self._count(values, start)
+        if self.is_id:
+            self.ids.append(words)
+        return words
+
+    def _numbers_of_texts(self, texts: Any, sampled: NDArray[np.int64]) -> Floats | None:
+        """Return the numbers that texts say, if they do; days are read in the sample alone."""
+        read = self._read
+        if not self.numeric:
+            return None
+        if read is not None and self.is_date:
+            self.sample.append(read.values(taken(texts, sampled)))
+            return None
+        if read is not None and read.kind != "category":
+            found: Floats | None = read.values(texts)
+        else:
+            found = numbers.plain(texts) if self.understood is None else None
+        if found is None:
+            self.numeric, self.sample, self.n_values = False, [], 0
+        else:
+            self._add_numbers(found, sampled)
+        return found
+
+    def _add_numbers(self, values: Floats, sampled: NDArray[np.int64]) -> None:
+        if not self.numeric:
+            return
+        self.sample.append(values[sampled])
+        if self.is_date:
+            return
+        above = np.append(self.last, values[:-1])
+        above = above[np.isfinite(above)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.n_values += len(above)
+            self.sum += float(above.sum())
+        self.largest = max(self.largest, float(np.abs(above).max(initial=0.0)))
+        self.last = float(values[-1])
+
+    def thin(self, kept: NDArray[np.bool_]) -> None:
+        """Leave some of the rows in the sample."""
+        if self.sample:
+            self.sample = [np.concatenate(self.sample)[kept]]
+
+    def _count(self, values: Any, start: int) -> None:
+        """Count the labels of a batch, unless they are too many."""
+        assert self.labels is not None
+        if pa.types.is_null(values.type):
+            return
+        if pa.types.is_float16(values.type):
+            values = values.cast(pa.float32())
+        encoded = values.dictionary_encode()
+        different, few = encoded.dictionary, len(encoded.dictionary) <= MAX_DIFFERENT
+        some = different if few else different.slice(0, _VALUES + 1)
+        if pa.types.is_duration(some.type):
+            some = as_column(as_numbers(some, self.name))
+        texts = as_texts(some, self.name).to_pylist()
+        fresh = [text for text in texts if text is not None and text not in self.labels]
+        self.examples += fresh[: _VALUES - len(self.examples)]
+        self._letters += sum(map(len, fresh))
+        few = few and len(self.labels) + len(fresh) <= MAX_DIFFERENT
+        if not few or self._letters > _MAX_LETTERS:
+            self.labels = None
+            return
+        if not self.is_text:  # nobody asks in which rows
+            self.labels |= dict.fromkeys(fresh, LabelSeen())
+            return
+        codes = filled(encoded.indices, -1)
+        order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(len(texts) + 1)).tolist()
+        for code, text in enumerate(texts):
+            label = self.labels.setdefault(text, LabelSeen())
+            first, end = ends[code : code + 2]
+            label.n += end - first
+            if len(label.rows) < EXAMPLE_ROWS:
+                rows = order[first : min(end, first + EXAMPLE_ROWS - len(label.rows))]
+                label.rows += (rows + start).tolist()
+
+    @property
+    def varies(self) -> bool:
+        """Whether it holds two different values or more."""
+        return self.labels is None or len(self.labels) > 1
+
+
+def _note(seen: LabelSeen, found: NDArray[np.bool_], start: int) -> None:
+    """Count the rows in which something is found."""
+    rows = np.flatnonzero(found)
+    seen.n += len(rows)
+    seen.rows += (rows[: EXAMPLE_ROWS - len(seen.rows)] + start).tolist()
+
+
+# --- 64 bits of a value ---------------------------------------------------------------------------
+
+
+def _mixed(words: Words) -> Words:
+    """Mix words to the last bit, different ones to different ones (SplitMix64's last step)."""
+    words = words ^ (words >> np.uint64(30))
+    words *= _FIRST
+    words ^= words >> np.uint64(27)
+    words *= _SECOND
+    words ^= words >> np.uint64(31)
+    return words
+
+
+def _as_floats(values: Any, name: str, start: int) -> Floats:
+    """Return a column as numbers, NaN where missing; identifiers of any length pass."""
+    if pa.types.is_integer(values.type):
+        return filled(pc.cast(values, pa.float64(), safe=False), np.nan)
+    return as_numbers(values, name, start).astype(np.float64)
+
+
+def _number_words(values: Any, found: Floats) -> Words:
+    """Return the bits of numbers; zero has one sign, and no two whole numbers are one."""
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        return _text_words(pc.cast(values, pa.string()))[0]
+    bits: Words = (found + 0.0).view(np.uint64)
+    if pa.types.is_floating(kind) or pa.types.is_null(kind) or kind.bit_width < 64:
+        return bits
+    whole = filled(values.view(pa.int64()), 0).view(np.uint64)
+    return np.where(np.abs(found) < 2**53, bits, whole) if pa.types.is_integer(kind) else whole
+
+
+def _text_words(texts: Any) -> tuple[Words, NDArray[np.bool_]]:
+    """Return 64 bits for each of texts (n,), and which may be blank."""
+    _, ends, data = texts.buffers()
+    at = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    letters = np.zeros(at[-1] - at[0] + 8, np.uint8)
+    if data is not None:
+        letters[:-8] = np.frombuffer(data, np.uint8)[at[0] : at[-1]]
+    windows = np.ndarray((len(letters) - 7,), "<u8", letters, strides=(1,))
+    starts, lengths = at[:-1] - at[0], np.diff(at)
+    heads = windows[starts] & _MASKS[np.minimum(lengths, 8)]
+    first = heads & np.uint64(0xFF)
+    blank = (first <= np.uint64(32)) | (first >= np.uint64(128))
+    words = heads ^ (lengths.astype(np.uint64) * _ODD)
+    done, left = 8, np.flatnonzero(lengths > 8)
+    while len(left) and done < _LONG:
+        rest = windows[starts[left] + done] & _MASKS[np.minimum(lengths[left] - done, 8)]
+        words[left] = _mixed(words[left]) ^ rest
+        done += 8
+        left = left[lengths[left] > done]
+    for i in left.tolist():
+        tail = letters[starts[i] + done : starts[i] + lengths[i]]
+        digest = hashlib.blake2b(tail.tobytes(), digest_size=8).digest()
+        words[i] = _mixed(words[i : i + 1])[0] ^ np.uint64(int.from_bytes(digest, "little"))
+    return words, blank
+
+
+def _without_blank(texts: Any, likely: NDArray[np.bool_]) -> Any:
+    """Return texts, null where they are empty or blank; ``likely`` are those that may be."""
+    some = _is_null(without_blanks(taken(texts, np.flatnonzero(likely))))
+    if not some.any():
+        return texts
+    gone = likely.copy()
+    gone[likely] = some
+    return pc.if_else(as_column(gone), pa.nulls(1, pa.string())[0], texts)
+
+
+def _is_null(values: Any) -> NDArray[np.bool_]:
+    if not values.null_count:
+        return np.zeros(len(values), bool)
+    return numbers.mask(pc.is_null(values))
+
+
+def _is_total(texts: Any) -> NDArray[np.bool_]:
+    small = pc.utf8_lower(pc.utf8_trim(texts, " \t\u00a0:.*="))
+    return numbers.mask(pc.is_in(small, value_set=_TOTALS))
+
+
+def repeated(hashes: Words) -> NDArray[np.int64]:
+    """Return the numbers of rows whose fingerprint an earlier row has, rising."""
+    ordered = np.sort(hashes)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    rows = np.flatnonzero(among(twice, hashes))
+    first = np.unique(hashes[rows], return_index=True)[1]
+    return np.delete(rows, first)

@@ -1,0 +1,426 @@
+"""The data quality of a table: each finding where it is, and none on ordinary rows."""
+
+import time
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable.data import read, table_quality, understand
+from hushtable.data.options import RowOptions
+from hushtable.data.quality import _factor, _plain_label
+from hushtable.data.readers import as_reader
+from hushtable.errors import DataError
+
+#: Letters that look like BEP.
+CYRILLIC = "\u0412\u0415\u0420"
+
+
+def quality(table, **options):
+    """The quality of rows as the desk asks for it: with the columns as they are understood."""
+    reader = read(table, **options)
+    return table_quality(reader, tuple(understand(reader)))
+
+
+def found(table, kind, **options):
+    """The findings of a kind; those of others have to be none."""
+    findings = quality(table, **options).findings
+    assert {one.kind for one in findings} <= {kind}
+    return findings
+
+
+def ordinary(n=2000, seed=0):
+    """Rows of a hospital without anything odd."""
+    rng = np.random.default_rng(seed)
+    day = np.datetime64("2024-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]")
+    return pd.DataFrame({
+        "patient": [f"P{7 * i + 100_000}" for i in rng.permutation(n)],
+        "age": rng.integers(18, 95, n),
+        "sodium": rng.normal(140, 3, n).round(1),
+        "cost": rng.lognormal(7, 1.2, n).round(2),
+        "visits": rng.poisson(1.5, n),
+        "paid": np.where(rng.random(n) < 0.4, 0.0, rng.gamma(2.0, 300.0, n).round(2)),
+        "smoker": rng.random(n) < 0.2,
+        "ward": rng.choice(["ICU", "surgery", "Köln 1", "Köln 2", "内科"], n),
+        "note": [f"came by bus {i} at {i % 24}" for i in rng.permutation(n)],
+        "seen": day.astype(str),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n", [30, 2000])
+def test_ordinary_rows_give_no_findings(n, seed, tmp_path):
+    frame = ordinary(n, seed)
+    assert quality(frame).findings == ()
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    assert quality(path).findings == ()
+    assert table_quality(read(path)).findings == ()
+    assert table_quality(as_reader(np.random.default_rng(seed).normal(size=(n, 7)))).findings == ()
+
+
+def test_columns_at_a_glance(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b,c\n1.50,x,\n, ,\n2,"y ",\n1.50,ERR,\n7,x,\n8,z,\n')
+    reader = RowOptions(missing="ERR").open(str(path))
+    a, b, c = table_quality(reader).columns
+    assert (a.name, a.n_missing, a.examples, a.n_different) == ("a", 1, ("1.50", "2", "7"), 4)
+    assert (b.n_missing, b.examples, b.n_different) == (2, ("x", "y ", "z"), 3)
+    assert (c.n_missing, c.examples, c.n_different) == (6, (), 0)
+    many = table_quality(read(pa.table({"n": range(1001)}))).columns[0]
+    assert (many.n_different, many.examples) == (None, ("0", "1", "2"))
+
+
+def test_constant_and_missing_columns():
+    rows = ordinary(100).assign(unit="ml", empty=None, some=[None, "\u200bx"] * 50)
+    reader = read(rows)
+    findings = table_quality(reader, tuple(understand(reader))).findings
+    assert [(one.kind, one.columns, one.rows, one.examples) for one in findings] == [
+        ("constant", ("unit",), 100, ()),
+        ("missing", ("empty",), 100, ()),
+        ("constant", ("some",), 50, ()),
+    ]
+    assert findings[0].words == 'unit: every row holds "ml".'
+    assert findings[2].words == 'some: each of 50 rows with a value holds "\\u200bx".'
+
+
+def test_one_row_is_nothing_odd():
+    table = pa.table({"a": [1], "b": ["Total"], "c": pa.nulls(1), "d": [1]})
+    report = table_quality(read(table))
+    assert report.n_rows == 1
+    assert report.findings == ()
+
+
+def test_no_row_is_refused():
+    with pytest.raises(DataError, match="no rows"):
+        table_quality(read(pa.table({"a": pa.array([], pa.int64())})))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ICU", "icu "), ("Köln", "Ko\u0308ln"), ("Köln", "Koln"), ("a  b", "a b"), ("m2", "m²"),
+        ("BEP", CYRILLIC), ("tot", "τοτ"), ("Straße", "STRASSE"), ("ward", "wa\u200brd"),
+        ("a b", "a\u00a0b"),
+    ],
+)  # fmt: skip
+def test_labels_that_may_be_the_same(one, other):
+    rows = ordinary(300).assign(ward=[one] * 210 + ["other"] * 80 + [other] * 3 + ["last"] * 7)
+    [labels] = found(rows, "labels")
+    assert labels.columns == ("ward",)
+    assert labels.rows == 3
+    assert labels.examples == (290, 291, 292)
+    assert labels.words.startswith('ward: "')
+    assert labels.words.endswith("may be the same label.")
+    assert "(210 rows" in labels.words
+    assert "(3 rows" in labels.words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("µg", "mg"), ("が", "か"), ("A1", "A2"), ("Köln", "Kaln"), ("+", "-")]
+)
+def test_labels_that_are_not_the_same(one, other):
+    assert _plain_label(one) != _plain_label(other)
+    assert not found(ordinary(300).assign(ward=[one, other] * 150), "labels")
+
+
+def test_labels_name_the_script_and_show_what_is_not_visible():
+    rows = ordinary(300).assign(ward=["BEP"] * 200 + [CYRILLIC] * 60 + ["BEP\u00a0"] * 40)
+    [one] = found(rows, "labels")
+    start, end = one.words.split(CYRILLIC)
+    assert start == 'ward: "BEP" (200 rows), "'
+    assert end == (
+        '" (60 rows, with Cyrillic letters) and "BEP\\xa0" (40 rows) may be the same label.'
+    )
+
+
+def test_at_most_five_groups_of_labels():
+    labels = [f"{letter}{i}" for i in range(8) for letter in "Aa" * (1 + i)]
+    rows = pd.DataFrame({"label": labels * 5, "x": np.random.default_rng(0).normal(size=360)})
+    findings = found(rows, "labels")
+    assert len(findings) == 5
+    assert '"A7"' in findings[0].words
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "share"),
+    [("sodium", -999.0, 0.02), ("sodium", 0.0, 0.02), ("age", 999, 0.03), ("cost", -99_999.0, 0.1)],
+)
+def test_values_that_stand_apart(name, value, share):
+    rows, places = ordinary(), np.arange(5, 2000, int(1 / share))
+    rows.loc[places, name] = value
+    [one] = found(rows, "sentinel")
+    assert one.columns == (name,)
+    assert one.rows == len(places)
+    assert one.examples == tuple(places[:5])
+    assert f"{value:.10g}" in one.words
+
+
+def test_days_that_stand_apart(tmp_path):
+    rows = ordinary()
+    rows.loc[::50, "seen"] = "1900-01-01"
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    typed = rows.assign(seen=pd.to_datetime(rows["seen"]))
+    for table in (rows, path, typed):
+        [one] = found(table, "sentinel")
+        assert one.words.startswith("seen: 1900-01-01 stands in 40 rows, far from all other")
+
+
+def test_a_doubt_of_the_columns_is_counted():
+    rows = ordinary()
+    rows["lab"] = ["ERR" if i % 500 == 3 else f"{i % 90 / 10}" for i in range(2000)]
+    reader = read(rows)
+    [one] = table_quality(reader, tuple(understand(reader))).findings
+    assert (one.kind, one.columns, one.rows) == ("sentinel", ("lab",), 4)
+    assert one.examples == (3, 503, 1003, 1503)
+    assert one.words.endswith("This concerns 4 rows.")
+    assert not quality(rows, missing=["ERR"]).findings
+
+
+def test_scales_and_few_odd_values_do_not_stand_apart():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({
+        "pain": rng.choice([0, 1, 2, 10], 3000),
+        "rare": (rng.random(3000) < 0.02).astype(float) + rng.choice([0.0, 100.0], 3000),
+        "one": np.append(rng.normal(size=2999), 1e6),
+        "capped": rng.normal(100, 20, 3000).round().clip(None, 120),
+        "growing": rng.lognormal(0, 3, 3000).round(2),
+    })  # fmt: skip
+    assert not found(rows, "sentinel")
+
+
+def test_equal_rows(tmp_path):
+    rows = ordinary(300)
+    twice = pd.concat([rows, rows.iloc[[7, 7, 250]]], ignore_index=True)
+    [one] = found(twice.drop(columns="patient"), "duplicates")
+    assert (one.columns, one.rows, one.examples) == ((), 3, (300, 301, 302))
+    assert one.words == "3 rows are equal to an earlier row in all columns."
+    every, again = found(twice, "duplicates")
+    assert every.rows == again.rows == 3
+    assert again.columns == ("patient",)
+    assert again.words == "patient: 3 rows have the identifier of an earlier row."
+    changed = twice.assign(patient=[f"P{i:07}" for i in range(303)])
+    path = tmp_path / "rows.csv"
+    changed.to_csv(path, index=False)
+    for table in (changed, path):
+        [one] = found(table, "duplicates")
+        assert (one.columns, one.rows, one.examples) == (("patient",), 3, (300, 301, 302))
+        assert one.words == "3 rows are equal to an earlier row in all columns but patient."
+
+
+def test_persons_with_several_rows_are_no_finding():
+    rows = ordinary(300)
+    rows["patient"] = [f"P{i // 3 * 2 if i % 3 else i:07}" for i in range(300)]
+    assert not found(rows, "duplicates")
+
+
+cells = st.one_of(
+    st.none(),
+    st.text(max_size=3),
+    st.sampled_from(["a" * 9, "a" * 200 + "b", "a" * 200, "a\0", "a"]),
+)
+hypothesis_rows = st.lists(
+    st.tuples(cells, st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.booleans()),
+    min_size=1,
+    max_size=20,
+)
+
+
+def as_table(rows):
+    kinds = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+    columns = [pa.array([row[j] for row in rows], kind) for j, kind in enumerate(kinds)]
+    return pa.table(columns, names=list("abcd"))
+
+
+def value(row):
+    """A row with each missing text as None, and one zero."""
+    text, *others = row
+    others[1] += 0.0
+    return text if text and text.strip() else None, *others
+
+
+@given(hypothesis_rows)
+def test_repeated_rows_are_found_and_no_others(rows):
+    finite = [row for row in rows if np.isfinite(row[2])] or [("a", 1, 1.0, True)]
+    places = [i for i, row in enumerate(finite) if value(row) in map(value, finite[:i])]
+    findings = [
+        one for one in table_quality(read(as_table(finite))).findings if one.kind == "duplicates"
+    ]
+    assert sum(one.rows for one in findings) == len(places)
+    assert [one.examples for one in findings] == ([tuple(places[:5])] if places else [])
+
+
+@given(hypothesis_rows, st.data())
+def test_an_inserted_duplicate_is_always_found(rows, data):
+    i = data.draw(st.integers(0, len(rows) - 1))
+    rows.insert(data.draw(st.integers(0, len(rows))), rows[i])
+    kinds = {one.kind for one in table_quality(read(as_table(rows))).findings}
+    assert "duplicates" in kinds
+
+
+def test_columns_that_are_equal():
+    rows = ordinary(300)
+    rows["station"], rows["sodium 2"], rows["third"] = rows["ward"], rows["sodium"], rows["ward"]
+    findings = found(rows, "copies")
+    assert [one.columns for one in findings] == [
+        ("sodium", "sodium 2"), ("ward", "station", "third"),
+    ]  # fmt: skip
+    assert findings[1].words == "ward, station and third are equal in all rows."
+    rows.loc[17, ["station", "sodium 2", "third"]] = "other", 0.1, "third"
+    assert not found(rows, "copies")
+
+
+def test_columns_that_are_in_two_units(tmp_path):
+    rows = ordinary(3000)
+    rows["mmol"], rows["kilo"] = (rows["cost"] / 18.0156).round(1), rows["paid"] * 1000
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    for table in (rows, path):
+        one, other = found(table, "copies")
+        assert one.columns == ("mmol", "cost")
+        assert one.words.startswith("cost is 18.01")
+        assert one.words.endswith("times mmol in all rows, up to rounding.")
+        assert other.words == "kilo is 1000 times paid in all rows."
+    rows.loc[99, "mmol"] += 0.2
+    rows.loc[99, "kilo"] += 100.0
+    assert not found(rows, "copies")
+
+
+def test_close_columns_are_no_copies():
+    x = np.arange(100.0)
+    assert _factor(x, x + 1) is None
+    assert _factor(x, -3 * x) == (-3.0, "")
+    assert _factor(x, np.where(x < 9, np.nan, x)) is None
+    assert _factor(np.zeros(100), x) is None
+
+
+@pytest.mark.parametrize("word", ["Total", "TOTAL:", "Summe", "insgesamt", "Итого", "合計"])
+def test_a_cell_that_says_total(word):
+    rows = ordinary(300).drop(columns="patient")
+    rows.loc[299, "ward"] = word
+    [one] = found(rows, "total")
+    assert (one.columns, one.rows, one.examples) == (("ward",), 1, (299,))
+
+
+def test_a_last_row_that_adds_up_the_others():
+    rows = ordinary(300)[["ward", "cost", "paid", "age"]]
+    rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]
+    [one] = found(rows, "total")
+    assert (one.columns, one.rows, one.examples) == (("cost", "paid"), 1, (300,))
+    assert one.words == "The last row has the sums of all rows above in cost and paid."
+    rows.loc[301] = ["ICU", 5.0, 5.5, 70]
+    assert not found(rows, "total")
+    alone = pd.DataFrame({"ward": list("abcdefg"), "beds": [3, 5, 2, 8, 1, 4, 23]})
+    assert len(found(alone, "total")) == 1
+    assert not found(alone.iloc[[0, 1, 2, 3, 4, 5]], "total")
+    assert not found(alone.assign(doctors=[1, 7, 2, 3, 9, 6, 5]), "total")
+
+
+def test_a_category_of_this_name_is_no_total():
+    rows = ordinary(300)
+    rows["cholesterol"] = ["total", "LDL", "HDL"] * 100
+    assert not found(rows, "total")
+
+
+HOSTILE = ["=1+1", "<script>", "\u202egnp", "a\0b", "\U0001f600" * 50, "x" * 100_000, "\ud7ff", "'"]
+
+
+def test_hostile_texts():
+    table = pa.table({"\u202e<b>": HOSTILE * 3, "b": [f"{i}\n" for i in range(24)]})
+    report = quality(table)
+    assert [one.rows for one in report.findings] == []
+    assert all(len(text) <= 80 for one in report.columns for text in one.examples)
+    labels = pa.table({"a": ["\u202eICU\x1b[31m", "ICU\x1b[31m", "c"] * 9, "b": range(27)})
+    words = " ".join(one.words for one in table_quality(read(labels)).findings)
+    assert "\\u202eICU\\x1b[31m" in words
+    assert words.isprintable()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()),
+        pa.dictionary(pa.int32(), pa.large_string()),
+    ],
+)  # fmt: skip
+def test_types_of_text_give_the_same(kind):
+    plain = pa.array(["ICU", "icu", "b", None, " ", "x" * 30] * 10)
+    some = pa.table({"w": plain, "n": range(60), "v": plain})
+    typed = pa.table({"w": plain.cast(kind), "n": range(60), "v": plain.cast(kind)})
+    assert table_quality(read(typed)) == table_quality(read(some))
+    assert {one.kind for one in table_quality(read(some)).findings} == {"labels", "copies"}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2, None] * 9, pa.uint64()),
+        pa.array([2**63 + 1, 2**63 + 2, None] * 9, pa.uint64()),
+        pa.array([1.5, float("nan"), None] * 9, pa.float32()),
+        pa.array(np.array([1.5, 2, 3] * 9, np.float16)),
+        pa.array([True, False, None] * 9),
+        pa.array([date(2024, 1, 1), date(9999, 12, 31), None] * 9),
+        pa.array([1, 2**60, None] * 9, pa.timestamp("ns", "UTC")),
+        pa.array([1, 2**60, None] * 9, pa.timestamp("s")),
+        pa.array([timedelta(1), None, timedelta(2)] * 9),
+        pa.array([1, 2, None] * 9, pa.time64("ns")),
+        pa.array(["1.50", "2.25", None] * 9).cast(pa.decimal128(9, 2)),
+        pa.nulls(27),
+    ],
+)
+def test_types_of_values(values):
+    table = pa.table({"a": values, "n": np.random.default_rng(0).normal(size=27)})
+    report = table_quality(read(table))
+    odd = {pa.float32(): (18, 1), pa.float16(): (0, 3), pa.null(): (27, 0)}
+    one = report.columns[0]
+    assert (one.n_missing, one.n_different) == odd.get(values.type, (9, 2))
+    twice = table_quality(read(pa.concat_tables([table, table.slice(3, 1)])))
+    assert [one.rows for one in twice.findings if one.kind == "duplicates"] == [1]
+
+
+def test_times_that_floats_do_not_tell_apart_are_different_rows():
+    table = pa.table({"a": pa.array([2**60, 2**60 + 1], pa.timestamp("ns"))})
+    assert table_quality(read(table)).findings == ()
+
+
+def test_large_tables_are_sampled_and_all_rows_are_compared():
+    n, rng = 100_000, np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    X[:, 3] = 2.5 * X[:, 0]
+    X[::40, 1] = -999.0
+    X[70_000] = X[3]
+    sentinel, copies, duplicates = table_quality(as_reader(X)).findings
+    assert sentinel.rows == pytest.approx(n / 40, rel=0.1)
+    assert "about" in sentinel.words
+    assert all(row % 40 == 0 for row in sentinel.examples)
+    assert copies.words.startswith("x3 is 2.5 times x0 in all of 2")
+    assert copies.words.endswith(" rows looked at.")
+    assert (duplicates.rows, duplicates.examples) == (1, (70_000,))
+
+
+def test_batches_do_not_matter(tmp_path):
+    rows = ordinary(400)
+    rows.loc[399] = rows.loc[2]
+    rows.loc[50, "ward"] = "icu"
+    table = pa.Table.from_pandas(rows)
+    parts = pa.Table.from_batches(table.to_batches(max_chunksize=7))
+    assert table_quality(read(parts)) == table_quality(read(table))
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    rows.iloc[:200].to_csv(first, index=False)
+    rows.iloc[200:].to_csv(second, index=False)
+    kinds = [one.kind for one in table_quality(read(str(tmp_path / "*.csv"))).findings]
+    assert kinds == ["labels", "duplicates"]
+
+
+def test_five_thousand_columns():
+    X = np.random.default_rng(0).normal(size=(400, 5000))
+    X[:, 4000], X[:, 4999] = X[:, 17], 7 * X[:, 18]
+    start = time.perf_counter()
+    findings = table_quality(as_reader(X)).findings
+    assert time.perf_counter() - start < 20.0
+    assert [one.columns for one in findings] == [("x17", "x4000"), ("x18", "x4999")]
