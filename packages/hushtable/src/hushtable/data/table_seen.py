@@ -243,15 +243,18 @@ class ColumnSeen:
             self.labels |= dict.fromkeys(fresh, LabelSeen())
             return
         codes = filled(encoded.indices, -1)
+        times = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
+        labels = [self.labels.setdefault(text, LabelSeen()) for text in texts]
+        for label, n in zip(labels, times, strict=True):
+            label.n += n
+        if all(len(label.rows) == EXAMPLE_ROWS for label in labels):
+            return
         order = np.argsort(codes, kind="stable")
-        ends = np.searchsorted(codes[order], np.arange(len(texts) + 1)).tolist()
-        for code, text in enumerate(texts):
-            label = self.labels.setdefault(text, LabelSeen())
-            first, end = ends[code : code + 2]
-            label.n += end - first
-            if len(label.rows) < EXAMPLE_ROWS:
-                rows = order[first : min(end, first + EXAMPLE_ROWS - len(label.rows))]
-                label.rows += (rows + start).tolist()
+        first = len(codes) - sum(times)  # behind those that are missing
+        for label, n in zip(labels, times, strict=True):
+            rows = order[first : first + min(n, EXAMPLE_ROWS - len(label.rows))]
+            label.rows += (rows + start).tolist()
+            first += n
 
     @property
     def varies(self) -> bool:
