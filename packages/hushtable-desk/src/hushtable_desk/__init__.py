@@ -1,9 +1,23 @@
 """The desk: unusual rows in a browser on this machine, with their reasons, to be judged.
 
-`hushtable desk` starts it. On the public API of the other packages; they know nothing of it.
+`hushtable desk` starts it. On the public API of the other packages; they know nothing of it. Names
+load on first use.
 """
 
-__all__ = ["Desk", "build_app"]
+from typing import TYPE_CHECKING
 
-from hushtable_desk.app import build_app
-from hushtable_desk.desk import Desk
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable_desk.app import build_app
+    from hushtable_desk.desk import Desk
+    from hushtable_desk.security import Access
+
+__all__ = ["Access", "Desk", "build_app"]
+
+#: As `hushtable.cli.app.COMMANDS`.
+COMMANDS = """
+desk            cli                Look through unusual rows in a browser, and judge them.
+"""
+
+__getattr__, __dir__ = exports(__name__, {"Access": "security", "Desk": "desk", "build_app": "app"})

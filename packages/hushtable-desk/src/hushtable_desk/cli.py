@@ -18,12 +18,7 @@ from hushtable_desk.app import build_app
 from hushtable_desk.desk import Desk
 from hushtable_desk.security import LOOPBACK, Access
 
-#: As `hushtable.cli.app.COMMANDS`.
-COMMANDS = """
-desk            cli                Look through unusual rows in a browser, and judge them.
-"""
-
-_Where = Annotated[str, argument("[DATA|FOLDER]", "A table to open, or the folder to look in.")]
+_Where = Annotated[str, argument("DATA|FOLDER", "A table to open, or the folder to look in.")]
 _Model = Annotated[Path | None, option("FILE", "Model to score the table with.")]
 _Port = Annotated[int, option("N", "Port to listen on; 0 is any that is free.", min=0, max=65_535)]
 _Idle = Annotated[int, option("MIN", "End after so many minutes without a request.", min=1)]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,22 @@ from hushtable.errors import PluginError, UsageError
 from hushtable_desk.folder import Folder, key_of
 from hushtable_desk.language import LANGUAGES, preferred, translations
 from hushtable_desk.tables import Table
+
+
+@cache
+def _pages(language: str) -> Environment:
+    """Return the templates with their words in a language."""
+    pages = Environment(
+        loader=PackageLoader("hushtable_desk"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    pages.policies["ext.i18n.trimmed"] = True
+    pages.install_gettext_translations(translations(language), newstyle=True)  # type: ignore[attr-defined] # of the extension
+    return pages
 
 
 class Desk:
@@ -39,15 +56,6 @@ class Desk:
         self.who, self.language = who, ""
         self._tables: dict[str, Table] = {}
         self._lock = threading.Lock()
-        self._pages = Environment(
-            loader=PackageLoader("hushtable_desk"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            extensions=["jinja2.ext.i18n"],
-        )
-        self._pages.policies["ext.i18n.trimmed"] = True
 
     def table(self, key: str) -> Table:
         """Return a table by what stands for its name; open it if it is not.
@@ -101,13 +109,11 @@ class Desk:
     def text(self, request: Request, name: str, **context: Any) -> str:
         """Return a template with its words in the language of a request."""
         language = self.language_of(request)
-        pages = self._pages.overlay()
-        pages.install_gettext_translations(translations(language), newstyle=True)  # type: ignore[attr-defined] # of the extension
         known = {
             "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
             "version": hushtable.__version__, "table": None, "here": "",
         }  # fmt: skip
-        return pages.get_template(name).render(known | context)
+        return _pages(language).get_template(name).render(known | context)
 
     def page(self, request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Return a page; ``table`` is the one that it is about, ``here`` its place in the menu."""

@@ -31,7 +31,7 @@ from hushtable.scores.details import (
     lowest_rows,
 )
 from hushtable.scores.explain import Explainer
-from hushtable.scores.outliers import LowRow, Outliers, explained_rows
+from hushtable.scores.outliers import LowRow, Outliers
 from hushtable.scores.reasons import Reasons, RowPhrases
 from hushtable.scores.rules import Rules
 from hushtable.scores.scorer import Scorer
@@ -219,17 +219,17 @@ class ReviewRows:
     @property
     def usual(self) -> Usual | None:
         """What values are compared with."""
-        return self._reasons.usual
+        return self.reasons.usual
 
     def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
         self._schema, self._keep = scorer.plan.schema, tuple(keep)
         self._in_words = RowPhrases(scorer.plan, usual)
-        self._reasons = Reasons(scorer, usual=usual)
+        self.reasons = Reasons(scorer, usual=usual)
         self._details = RowDetails(
             scorer,
             1,
             errors=scorer.plan.family.n_tables > 1,
-            reasons=self._reasons,
+            reasons=self.reasons,
             usual=usual,
             keep=self._keep,
         )
@@ -239,7 +239,7 @@ class ReviewRows:
     def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
         """Show the k-th of some rows, which have these scores (n,)."""
         row = found.row(k)
-        (detail,) = explained(self.details(row), self._reasons, None)
+        (detail,) = explained(self.details(row), self.reasons, None)
         share = np.count_nonzero(scores <= scores[k]) / found.n_rows
         return ReviewRow(
             int(found.numbers[k]),
@@ -249,7 +249,7 @@ class ReviewRows:
             dict(zip(self._keep, map(_text, detail.kept), strict=True)),
             detail,
             found.check(k),
-            self._reasons.usual,
+            self.reasons.usual,
             self._schema.of_rows.features,
         )
 
@@ -274,10 +274,6 @@ class ReviewRows:
 
         details = replace(self._details, most=n).batches(reader, in_order)
         return [one for some in details for one in some]
-
-    def listed(self, rows: list[LowRow], bar: LowRow | None) -> list[LowRow]:
-        """Return rows of a list with their reasons; the next row ends it."""
-        return explained_rows([*rows, *([] if bar is None else [bar])], len(rows), self._reasons)
 
     def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
         """Return each feature's value in words, those of the reasons first."""
@@ -535,17 +531,21 @@ class Review:
         return self._showing
 
     def lowest(self, n: int) -> Outliers:
-        """Return the n first of the rows that are kept as a list; rows with an answer stay in it.
+        """Return the n first of the rows that are kept as a list, and all that have an answer.
 
         Its severities are among the rows that were scored.
         """
-        order = np.argsort(self.keys, kind="stable")[: n + 1]
-        details = self._rows.details(taken(self._found.rows, order))
-        rows = [
+        order = np.argsort(self.keys, kind="stable")
+        answered = np.isin(self._found.numbers[order[n:]], list(self.last()))
+        chosen = np.concatenate([order[:n], order[n:][answered]])
+        bar = self.scores[order[n]] if len(order) > n else None
+        details = self._rows.details(taken(self._found.rows, chosen))
+        listed = [
             LowRow(float(self.scores[k]), "", int(self._found.numbers[k]), detail)
-            for k, detail in zip(order.tolist(), details, strict=True)
+            for k, detail in zip(
+                chosen.tolist(), explained(details, self._rows.reasons, bar), strict=True
+            )
         ]
-        listed = self._rows.listed(rows[:n], rows[n] if len(rows) > n else None)
         rarer = np.searchsorted(np.sort(self.scores), [row.score for row in listed], "right")
         severities = np.round(100.0 * (1.0 - rarer / self.n_rows), 10).tolist()
         scorer = self.scorer
