@@ -95,7 +95,7 @@ def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
     client.write(f"{at}/say", name="dates", value="dmy")
     client.fit("doubts.csv")
     model = hushtable.load(folder / "doubts.hush")
-    assert model.plan_.schema.names == ("ward", "pulse", "weight", "seen")
+    assert model.plan_.schema.names == ["ward", "pulse", "weight", "seen"]
     with DeskClient(folder) as again:  # it is remembered
         assert again.desk.table(at[3:]).said.dates == "dmy"
 

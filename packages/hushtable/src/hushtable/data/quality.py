@@ -54,6 +54,8 @@ class QualityFinding:
         How many rows it concerns.
     examples : tuple of int
         Numbers of the first of these rows, from 0, at most 5; empty where all rows are concerned.
+    value : str
+        The text that may stand for a missing value, as `--missing` takes it; else empty.
     """
 
     kind: Literal["constant", "labels", "sentinel", "duplicates", "copies", "total", "missing"]
@@ -61,6 +63,7 @@ class QualityFinding:
     words: str
     rows: int
     examples: tuple[int, ...] = ()
+    value: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,7 +271,8 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
         doubt = column.understood.doubt
         end = "" if doubt.endswith(("?", ".")) else "."
         words = f"{column.name}: {doubt}{end} This concerns {_n_rows(seen.n)}."
-        yield QualityFinding("sentinel", name, words, seen.n, tuple(seen.rows))
+        missing = next((v for flag, v in column.understood.options if flag == "--missing"), "")
+        yield QualityFinding("sentinel", name, words, seen.n, tuple(seen.rows), missing)
         return
     if not column.sample:
         return
@@ -285,7 +289,7 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
             "may stand for a missing one."
         )
         examples = tuple(at[:EXAMPLE_ROWS].tolist())
-        yield QualityFinding("sentinel", name, words, n, examples)
+        yield QualityFinding("sentinel", name, words, n, examples, text)
 
 
 def _apart(values: Floats, usual: Floats) -> list[float]:
