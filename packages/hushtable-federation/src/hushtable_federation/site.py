@@ -401,7 +401,7 @@ class Site:
 
     def _checked(self, round_: Round, book: Book, rows: SiteRows, attendant: Attendant) -> Reply:
         """Refuse what can be refused before anybody is asked, then ask."""
-        approvals = self._approvals()
+        approvals = self.approvals()
         approval = approvals.get(round_.round_id, next(iter(approvals.values()), None))
         reply = self.reply(round_, book, attended=attendant.attended, approval=approval)
         tells = self.settings.person is not None
@@ -412,7 +412,7 @@ class Site:
         attendant.confirm(reply)
         return reply
 
-    def _approvals(self) -> dict[str, Approval]:
+    def approvals(self) -> dict[str, Approval]:
         """Return the officer's approvals by round; a file that is named has to be there."""
         pattern = self.settings.approvals
         found = glob.glob(pattern)
@@ -426,7 +426,7 @@ class Site:
             book,
             lambda plan: rows.count(online.round, plan),
             recognise=rows.digests,
-            approvals=self._approvals(),
+            approvals=self.approvals(),
             statement=attendant.statement,
             **self._about(attendant.attended),
         )

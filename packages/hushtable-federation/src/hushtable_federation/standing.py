@@ -1,6 +1,7 @@
 """How a round stands at a site before anything is counted: who is known, and what is allowed."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from hushtable.errors import PlanError, PrivacyError, RoundError
 from hushtable.plans.plan import Plan
@@ -61,7 +62,8 @@ class Standing:
         """
         policy = load_policy(site.settings.policy)
         # An approval is asked for when the round is answered.
-        others = {"policy": policy.without_officer()} | ({} if plan is None else {"plan": plan})
+        others: dict[str, Any] = {"policy": policy.without_officer()}
+        others |= {} if plan is None else {"plan": plan}
         with site.book() as book:
             found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
             try:
