@@ -4,14 +4,21 @@ Each site has a folder of its own with a folder ``round`` in it, which a program
 alike (here `Consortium.carry`) carries to all others, as the documentation describes it.
 """
 
+import contextlib
 import shutil
+import socket
+import threading
+import time
 import warnings
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import uvicorn
 from markupsafe import escape
 
+import chromium
 from hushtable import Feature, Plan, Schema
 from hushtable.scores.models import open_model
 from hushtable_desk.app import build_app
@@ -35,15 +42,19 @@ NAMES = ("east", "north", "south")
 SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
 
 
+def app_of(desk, access):
+    app = build_app(desk, access)
+    app.router.routes[:0] = routes()
+    return app
+
+
 class Browser(TestClient):
     """The browser of one desk."""
 
     def __init__(self, folder):
         access = Access(8000)
         self.desk = Desk(folder, "Ada")
-        app = build_app(self.desk, access)
-        app.router.routes[:0] = routes()
-        super().__init__(app, base_url="http://127.0.0.1:8000")
+        super().__init__(app_of(self.desk, access), base_url="http://127.0.0.1:8000")
         self.get(access.address)
         self.get("/")
 
@@ -154,6 +165,104 @@ def answers(folder, name):
 def done(response):
     assert response.status_code == 200, response.text
     return response.json()
+
+
+@contextlib.contextmanager
+def served(desk):
+    """Serve a desk as the command does; give its address, and that which opens it."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        access = Access(listening.getsockname()[1], "/rounds")
+        config = uvicorn.Config(app_of(desk, access), log_level="error", lifespan="off", ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield access.address.partition("/open/")[0], access.address
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class Person:
+    """Somebody who looks at a desk in Chromium, and clicks."""
+
+    def __init__(self, browser, address, opening):
+        self.browser, self.address = browser, address
+        self.show(opening, "/rounds")
+
+    def show(self, address, landed=""):
+        """Go to an address, until the page there, or that which it leads to, is complete."""
+        self.browser.show(SimpleNamespace(as_uri=lambda: address), 1000)
+        end = landed or address
+        self.wait(f"location.href.endsWith('{end}') && document.readyState === 'complete'")
+
+    def wait(self, script):
+        """Return what a script finds, as soon as that is something."""
+        deadline = time.monotonic() + chromium.SECONDS
+        while time.monotonic() < deadline:
+            with contextlib.suppress(AssertionError):  # the next page is on its way
+                if found := self.browser.run(script):
+                    return found
+            time.sleep(0.05)
+        raise TimeoutError(script)
+
+    def look(self):
+        """Go to the only round."""
+        self.show(f"{self.address}/rounds")
+        self.show(self.browser.run("document.querySelector('.asked a').href"))
+
+    def give(self, path):
+        """Choose a file of keys."""
+        found = self.browser._do(
+            "Runtime.evaluate", expression="document.querySelector('input[name=key]')"
+        )
+        node = found["result"]["objectId"]
+        self.browser._do("DOM.setFileInputFiles", files=[str(path)], objectId=node)
+
+    def click(self, write):
+        """Click the button of a write; return what the page says once it was done."""
+        self.browser.click(f"form[data-post$={write}] button")
+        return self.wait(
+            "(() => { const said = document.getElementById('outcome');"
+            " return said && said.innerText !== said.dataset.wait && said.innerText; })()"
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium.found() is None, reason="no Chromium here: apt-get install chromium")
+@pytest.mark.usefixtures("quick_noise")
+def test_a_round_of_three_sites_in_the_browser(those, tmp_path):
+    pytest.importorskip("opendp")
+    those.open()
+    with contextlib.ExitStack() as stack:
+        browser = stack.enter_context(chromium.Chromium(tmp_path / "profile"))
+        people = {}
+        for name in NAMES:
+            opened = stack.enter_context(served(Desk(tmp_path / name)))
+            people[name] = Person(browser, *opened)
+        for name, person in people.items():
+            person.look()
+            those.key_of_officer(name)
+            person.give(tmp_path / f"{name} officer.key")
+            assert "has signed the round." in person.click("approve")
+            assert "Counted 100 rows." in person.click("answer")
+        for _ in range(2):
+            those.carry()
+            those.lead.sync(tmp_path / "lead" / "round")
+            those.carry()
+            for person in people.values():
+                person.look()
+                person.click("answer")
+        for name, person in people.items():
+            person.look()
+            browser.click("form[data-post$=use] button")
+            person.wait("location.pathname === '/models'")
+            (model,) = Desk(tmp_path / name).folder.models
+            assert open_model(tmp_path / name / model.name).scorer.score(np.zeros((1, 2))).size
+        blocked = [one for one in browser.complaints if "Content Security Policy" in one]
+        assert not blocked
 
 
 @pytest.mark.usefixtures("quick_noise")
@@ -275,6 +384,32 @@ def test_what_the_policy_forbids_no_button_does_and_the_server_refuses(those, tm
     assert reason in refused.json()["error"]
     assert answers(tmp_path, "north") == 0
     assert not list((tmp_path / "north" / "round").glob("*.masked.north.*"))
+
+
+def test_a_book_that_has_nothing_left(those, tmp_path):
+    with Book.open(tmp_path / "north" / "north.book") as book:
+        book.set_cap(0.5, 1e-6)
+    those.open()
+    north = those.browser("north")
+    assert "Forbidden: this site cannot answer the round." in north.get(north.address).text
+    refused = north.write(f"{north.address}/approve", key=those.key_of_officer("north"))
+    assert "and the cap of 'north' is 0.5" in refused.json()["error"]
+    assert "of at most 0.5 is spent" in north.get("/rounds").text
+
+
+def test_without_a_policy_the_page_says_what_is_missing(those, tmp_path):
+    those.open()
+    (tmp_path / "north" / "north.policy.toml").unlink()
+    north = those.browser("north")
+    for address in ("/rounds", north.address):
+        page = north.get(address)
+        assert page.status_code == 200
+        assert "there is no policy here" in page.text
+    assert f"{north.address}/refuse" not in page.text
+    for path in ("approve", "answer"):
+        refused = north.write(f"{north.address}/{path}", key=those.key_of_officer("north"))
+        assert refused.status_code == 400
+        assert "there is no policy here" in refused.json()["error"]
 
 
 def _cards(those):

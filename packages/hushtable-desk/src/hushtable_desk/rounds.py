@@ -66,15 +66,15 @@ def one_round(request: Request) -> Response:
     """Show what a round asks, what it costs and what the policy says, with what can be done."""
     from hushtable.describe.plan import column_rows
     from hushtable_desk.sites import find_round
-    from hushtable_federation.describe import officer_words, round_lines, site_words, standing
+    from hushtable_federation.describe import officer_words, round_lines, site_words
     from hushtable_federation.standing import parties
 
     desk = desk_of(request)
     one = find_round(desk.folder, request.path_params["key"])
-    plan, progress = one.plan, one.progress
+    plan = one.plan
     return desk.page(
-        request, "round.html", here="rounds", one=one, stands=standing(progress),
-        sites=[(name, site_words(progress, name)) for name in one.round.names],
+        request, "round.html", here="rounds", one=one,
+        sites=[(name, site_words(one.progress, name)) for name in one.round.names],
         asks=officer_words(one.round, plan), columns=[] if plan is None else column_rows(plan),
         parties=parties(one.round), terms=round_lines(one.round), tables=desk.folder.tables,
         **_allowed(one),

@@ -18,7 +18,7 @@ from hushtable.errors import FileError, HushTableError, RoundError, UsageError, 
 from hushtable.plans.plan import Plan
 from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
-from hushtable_federation.describe import done_words, todos, waits_words
+from hushtable_federation.describe import done_words, standing, todos, waits_words
 from hushtable_federation.folder.mailbox import Store, parsed
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
@@ -217,7 +217,7 @@ class AskedRound:
 
     @property
     def plan(self) -> Plan | None:
-        """What would be counted; None where the round hides it, and the site's file names none."""
+        """The plan that would be counted by; None where it is hidden, and no file of it named."""
         named = self.at.site.settings.plan
         if self.round.plan is not None or named is None:
             return self.round.plan
@@ -244,6 +244,11 @@ class AskedRound:
         """Whether the site is asked for its rows now."""
         in_time = self.progress.phase == "counting" and not self.progress.late
         return in_time and self.state in ("awaited", "refused")
+
+    @property
+    def stands(self) -> str:
+        """Where it stands, and until when, in a sentence or two."""
+        return standing(self.progress)
 
     @property
     def next_steps(self) -> list[str]:
@@ -277,7 +282,7 @@ class AskedRound:
 
     @property
     def verdict(self) -> str:
-        """What holds of an answer: it is forbidden, needs something first, or is allowed.
+        """Whether the site may answer: not at all, after something else, or now.
 
         One of ``"forbidden"``, ``"approval"``, ``"people"`` (of whom the fingerprints have to be
         compared) and ``"allowed"``.

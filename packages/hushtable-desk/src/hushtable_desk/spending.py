@@ -1,4 +1,4 @@
-"""What a site's book says was spent, and its picture."""
+"""The costs that a site's book notes, and their picture."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _HEIGHT, _GROUND, _MOST = 150.0, 130.0, 60
 
 @dataclass(frozen=True)
 class Spending:
-    """What the rounds about some rows cost the people in them.
+    """The costs of all rounds about some rows, to the people in them.
 
     Attributes
     ----------

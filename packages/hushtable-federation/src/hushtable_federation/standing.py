@@ -20,7 +20,7 @@ def parties(round_: Round) -> list[tuple[Role, Card]]:
 
 @dataclass
 class Standing:
-    """What policy and book of a site say of a round; nothing is counted, noted or sent.
+    """The word of a site's policy and book on a round; nothing is counted, noted or sent.
 
     Attributes
     ----------
