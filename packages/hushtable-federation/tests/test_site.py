@@ -158,7 +158,9 @@ def test_how_a_round_stands_at_a_site_and_a_person_who_refuses_it(places):
     Coordinator.open(places.folder / "lead.key").post(box, places.folder / "round.hush")
     north = Site.open(places.file("north"))
     found = Standing.of(north, round_)
-    assert found.allows and not found.forbidden and not found.strangers
+    assert found.allows
+    assert not found.forbidden
+    assert not found.strangers
     assert found.known == {
         "coordinator lead": "known", "site east": "known", "site north": "this site",
         "site south": "known",
