@@ -6,25 +6,19 @@ alike (here `Consortium.carry`) carries to all others, as the documentation desc
 
 import contextlib
 import shutil
-import socket
-import threading
 import time
-import warnings
 from datetime import timedelta
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import uvicorn
 from markupsafe import escape
 
 import chromium
+from desk_helpers import ORIGIN, DeskClient, served
 from hushtable import Feature, Plan, Schema
 from hushtable.scores.models import open_model
-from hushtable_desk.app import build_app
 from hushtable_desk.desk import Desk
-from hushtable_desk.rounds import routes
-from hushtable_desk.security import Access
 from hushtable_desk.sites import find_round, round_folders, sites_of
 from hushtable_federation import Book, Coordinator, Keys, Round
 from hushtable_federation.clock import now
@@ -34,32 +28,12 @@ from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.policy import Approval, write_policy
 from hushtable_federation.settings import write_settings
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # asks for a successor of httpx that few have yet
-    from starlette.testclient import TestClient
-
 NAMES = ("east", "north", "south")
 SCHEMA = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
 
 
-def app_of(desk, access):
-    app = build_app(desk, access)
-    app.router.routes[:0] = routes()
-    return app
-
-
-class Browser(TestClient):
-    """The browser of one desk."""
-
-    def __init__(self, folder):
-        access = Access(8000)
-        self.desk = Desk(folder, "Ada")
-        super().__init__(app_of(self.desk, access), base_url="http://127.0.0.1:8000")
-        self.get(access.address)
-        self.get("/")
-
-    def write(self, path, **said):
-        return self.post(path, json=said, headers={"Origin": "http://127.0.0.1:8000"})
+class Browser(DeskClient):
+    """The browser of the desk of one site."""
 
     @property
     def asked(self):
@@ -167,29 +141,11 @@ def done(response):
     return response.json()
 
 
-@contextlib.contextmanager
-def served(desk):
-    """Serve a desk as the command does; give its address, and that which opens it."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        access = Access(listening.getsockname()[1], "/rounds")
-        config = uvicorn.Config(app_of(desk, access), log_level="error", lifespan="off", ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield access.address.partition("/open/")[0], access.address
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
 class Person:
     """Somebody who looks at a desk in Chromium, and clicks."""
 
-    def __init__(self, browser, address, opening):
-        self.browser, self.address = browser, address
+    def __init__(self, browser, opening):
+        self.browser, self.address = browser, opening.partition("/open/")[0]
         self.show(opening, "/rounds")
 
     def show(self, address, landed=""):
@@ -225,8 +181,8 @@ class Person:
         """Click the button of a write; return what the page says once it was done."""
         self.browser.click(f"form[data-post$={write}] button")
         return self.wait(
-            "(() => { const said = document.getElementById('outcome');"
-            " return said && said.innerText !== said.dataset.wait && said.innerText; })()"
+            "(() => { const words = document.getElementById('said').innerText;"
+            " return words !== document.querySelector('main').dataset.wait && words; })()"
         )
 
 
@@ -240,8 +196,8 @@ def test_a_round_of_three_sites_in_the_browser(those, tmp_path):
         browser = stack.enter_context(chromium.Chromium(tmp_path / "profile"))
         people = {}
         for name in NAMES:
-            opened = stack.enter_context(served(Desk(tmp_path / name)))
-            people[name] = Person(browser, *opened)
+            opening, _, _ = stack.enter_context(served(tmp_path / name, "/rounds"))
+            people[name] = Person(browser, opening)
         for name, person in people.items():
             person.look()
             those.key_of_officer(name)
@@ -451,7 +407,7 @@ def test_a_policy_without_an_officer(those):
     officer = those.officers["north"].card.fingerprint
     those.set("north", f'fingerprint = "{officer}"', "")
     north = those.browser("north")
-    assert '<p class="verdict allowed">' in north.get(north.address).text
+    assert '<p class="policy allowed">' in north.get(north.address).text
     refused = north.write(f"{north.address}/approve", key=those.key_of_officer("north"))
     assert refused.status_code == 400
     assert "names no officer" in refused.json()["error"]
@@ -582,7 +538,7 @@ def test_other_addresses_and_writes(those):
     assert north.get("/rounds/0123456789ab").status_code == 400
     assert north.write("/rounds/0123456789ab/answer").status_code == 400
     assert north.get(f"{north.address}/answer").status_code in (403, 404, 405)
-    origin = {"Origin": "http://127.0.0.1:8000", "Content-Type": "application/json"}
+    origin = {"Origin": ORIGIN, "Content-Type": "application/json"}
     for content in (b"[]", b"{", b"\xff"):
         answer = north.post(f"{north.address}/approve", content=content, headers=origin)
         assert answer.status_code == 400

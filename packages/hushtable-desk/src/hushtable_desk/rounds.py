@@ -7,13 +7,12 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from hushtable.errors import HushTableError, UsageError
-from hushtable_desk.pages import desk_of
+from hushtable_desk.pages import desk_of, write
 
 if TYPE_CHECKING:
     from hushtable_desk.sites import AskedRound, DeskSite
@@ -27,7 +26,7 @@ def routes() -> list[BaseRoute]:
         Route("/rounds", all_rounds),
         Route("/rounds/{key}", one_round),
         *(
-            Route(f"/rounds/{{key}}/{name}", _writing(work), methods=["POST"])
+            Route(f"/rounds/{{key}}/{name}", write(_on_round(work)), methods=["POST"])
             for name, work in _WRITES.items()
         ),
     ]
@@ -101,26 +100,15 @@ def _allowed(one: "AskedRound") -> dict[str, Any]:
 _Work = Callable[["AskedRound", dict[str, Any]], dict[str, Any]]
 
 
-def _writing(work: _Work) -> Callable[[Request], Any]:
-    """Return the endpoint that does some work on a round, and answers in JSON."""
+def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]]:
+    """Return the work of a write to the address of a round."""
 
-    async def endpoint(request: Request) -> Response:
-        try:
-            said = await request.json()
-        except ValueError:
-            said = None
-        if not isinstance(said, dict):
-            raise UsageError("a write needs an object of JSON")
-        desk, key = desk_of(request), request.path_params["key"]
+    def done(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+        from hushtable_desk.sites import find_round
 
-        def done() -> dict[str, Any]:
-            from hushtable_desk.sites import find_round
+        return work(find_round(desk_of(request).folder, request.path_params["key"]), said)
 
-            return work(find_round(desk.folder, key), said)
-
-        return JSONResponse(await run_in_threadpool(done))
-
-    return endpoint
+    return done
 
 
 def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
