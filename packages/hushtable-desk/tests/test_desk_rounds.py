@@ -245,7 +245,9 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
         key = those.key_of_officer(name)
         said = done(browser.write(f"{browser.address}/approve", key=key))
         assert said["words"] == [f"{name} officer has signed the round."]
-        assert f"{browser.address}/answer" in browser.get(browser.address).text
+        page = browser.get(browser.address).text
+        assert "The officer has signed." in page
+        assert f"{browser.address}/answer" in page
         said = done(browser.write(f"{browser.address}/answer"))
         assert "Sent this site's counts, with noise and masked. No row has left." in said["words"]
         assert "Counted 100 rows." in said["words"]

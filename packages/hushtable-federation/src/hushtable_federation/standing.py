@@ -28,7 +28,7 @@ class Standing:
         By role and name, as in ``"site south"``: ``"this site"``, ``"known"`` or
         ``"not known here"``.
     words : list of str
-        What the round would cost, or why it is refused; and who has to sign it.
+        What the round would cost, or why it is refused.
     word : Refusal or None
         With which the site would refuse it; None if policy and book allow it.
     forbidden : bool
@@ -77,8 +77,6 @@ class Standing:
                 found.word = Refusal(error.word or Refusal.UNAVAILABLE)
                 found.forbidden = not found.strangers
                 found.words.append(str(error))
-        if policy.officer:
-            found.words.append(f"The officer {policy.officer} has to sign it (round approve).")
         return found
 
 

@@ -54,6 +54,8 @@ def show(
     standing: dict[str, Any] = {"known": {}, "policy": None}
     if key is not None:
         found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked, shared)
+        if found.officer:
+            found.words.append(f"The officer {found.officer} has to sign it (round approve).")
         standing = {"known": found.known, "policy": {"allows": found.allows, "words": found.words}}
     facts: dict[str, Any] = {
         "command": "round show",
