@@ -13,9 +13,12 @@ import pytest
 from hushtable import Plan, Sketch, load
 from hushtable.cli import main
 from hushtable.errors import DataError, FileError, PrivacyError, RoundError, UsageError
-from hushtable_federation import Coordinator, Site, SiteSettings
+from hushtable_federation import Book, Coordinator, Keys, Site, SiteSettings
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.settings import write_settings
 from hushtable_federation.site import NOBODY, SiteRows
+from hushtable_federation.standing import Standing
 from place_helpers import SCHEMA, Places
 
 #: Entries after the line ``key = "north.key"``, and the error: line and words.
@@ -147,6 +150,68 @@ def test_rows_that_nobody_named(places):
         pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"),
     ):
         SiteRows(site.settings, book, NOBODY).open(Plan.draw(SCHEMA, n_tables=2))
+
+
+def test_how_a_round_stands_at_a_site_and_a_person_who_refuses_it(places):
+    round_, box = places.open(), places.folder / "box"
+    box.mkdir()
+    Coordinator.open(places.folder / "lead.key").post(box, places.folder / "round.hush")
+    north = Site.open(places.file("north"))
+    found = Standing.of(north, round_)
+    assert found.allows
+    assert not found.forbidden
+    assert not found.strangers
+    assert found.known == {
+        "coordinator lead": "known", "site east": "known", "site north": "this site",
+        "site south": "known",
+    }  # fmt: skip
+    assert found.epsilon == pytest.approx(1.0)
+    store = Store.open(box, "north")
+    (asked,) = rounds(store)
+    visit = north.refuse(RoundFolder(asked, store), "the board has not met")
+    assert (visit.state, visit.posted) == ("failed", [])
+    assert "the board has not met" in (places.folder / "north.log").read_text()
+    assert RoundFolder(asked, store).refused("north") == "policy"
+    assert not any(b"board" in path.read_bytes() for path in box.iterdir())
+    west = Keys.generate("west")
+    west.save(places.folder / "west.key")
+    with pytest.raises(RoundError, match="'west' takes no part"):
+        Site.open(places.folder / "west.key").refuse(RoundFolder(asked, store), "")
+
+
+def test_a_round_is_forbidden_or_needs_people_to_compare(places):
+    round_, north = places.open(), Site.open(places.file("north"))
+    policy = places.folder / "north.policy.toml"
+    strict = policy.read_text()
+    policy.write_text(strict.replace("persons = 1", 'persons = "column"'))
+    found = Standing.of(north, round_)
+    assert (found.forbidden, found.word, found.epsilon) == (True, "policy", None)
+    policy.write_text(strict.replace("[coordinators]", '[coordinators]\nx = "' + "0" * 32 + '"'))
+    found = Standing.of(north, round_)
+    assert (found.forbidden, found.word, found.strangers) == (True, "unknown", [])
+    policy.write_text(strict)
+    (places.folder / "north.book").unlink()
+    with places.book("north", Book.create, north.card, epsilon=5.0):
+        pass
+    found = Standing.of(north, round_)
+    assert (found.forbidden, found.allows) == (False, False)
+    assert {card.name for card in found.strangers} == {"lead", "east", "south"}
+    with places.book("north") as book:
+        book.set_cap(0.5, 1e-6)
+    found = Standing.of(north, round_)
+    assert (found.forbidden, found.word) == (True, "budget")
+
+
+@pytest.mark.usefixtures("quick_noise")
+def test_what_was_sent_cannot_be_refused(places):
+    places.open()
+    box = places.folder / "box"
+    box.mkdir()
+    Coordinator.open(places.folder / "lead.key").post(box, places.folder / "round.hush")
+    north = Site.open(places.file("north"))
+    ((posts, _),) = north.sync(box)
+    with pytest.raises(RoundError, match="what was sent cannot be taken back"):
+        north.refuse(posts, "")
 
 
 def test_no_round_for_this_site(places):

@@ -196,7 +196,15 @@ class Keys:
                     f"{path}: this is a card, for others: give the keys of {name!r}"
                 ) from None
             raise
-        content = read_json(path, "keys")
+        return cls.from_bytes(Path(path).read_bytes(), path)
+
+    @classmethod
+    def from_bytes(cls, text: bytes, path: str | os.PathLike[str]) -> "Keys":
+        """Read the keys of a file that somebody else opened; ``path`` names it in errors.
+
+        Raises `FileError` if it holds none. Who may read the file is not looked at.
+        """
+        content = parsed_json(text, path, "keys", "keygen")
         c = crypto()
         try:
             return cls(

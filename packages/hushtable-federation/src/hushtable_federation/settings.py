@@ -150,6 +150,11 @@ class SiteSettings:
         return cls(key, key.with_suffix(".book"), key.with_suffix(".policy.toml"))
 
 
+def site_files(folder: Path) -> list[Path]:
+    """Return the files of sites right in a folder, sorted: those whose keys lie beside them."""
+    return [path for path in sorted(folder.glob("*.toml")) if path.with_suffix(".key").exists()]
+
+
 def write_settings(path: Path, name: str) -> None:
     """Write a site's file with the usual entries as comments, for people to fill in."""
     path.write_text(_TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name), encoding="utf-8")

@@ -13,7 +13,7 @@ from hushtable.counts.base import Noised
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import RowOptions, notes, person_columns
 from hushtable.data.readers import Reader
-from hushtable.errors import DataError, HushTableError, UsageError
+from hushtable.errors import DataError, HushTableError, RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
@@ -263,12 +263,44 @@ class Site:
                 if attendant.attended:
                     raise
                 word = Refusal(error.word or Refusal.UNAVAILABLE)
-                self._log(book).write(
-                    stamp(now()), round_folder.round.round_id, "begin", word, str(error)
+                return self._refuse(round_folder, book, str(error), word)
+
+    def refuse(self, round_folder: RoundFolder, why: str, word: Refusal = Refusal.POLICY) -> Visit:
+        """Refuse to answer a round, for the person who decides that; it costs nothing.
+
+        The site may still answer as long as the round is open.
+
+        Parameters
+        ----------
+        round_folder : RoundFolder
+            Of the round.
+        why : str
+            For the log beside the book, where it stays.
+        word : Refusal
+            What the others see, signed.
+
+        Raises
+        ------
+        RoundError
+            If the site takes no part, or has answered: what was sent cannot be taken back.
+        """
+        asked = round_folder.round
+        if self.card not in asked.sites:
+            raise RoundError(f"{self.card.name!r} takes no part in round {asked.round_id[:12]}")
+        with self.book() as book:
+            if book.answer(asked.round_id) is not None:
+                raise RoundError(
+                    f"this site has answered round {asked.round_id[:12]}, and what was sent cannot "
+                    "be taken back: ask the coordinator to go on without the site (hushtable round "
+                    "amend --drop)"
                 )
-                refusal = Message.refuse(round_folder.round.round_id, self.keys, word)
-                round_folder.add(REFUSED, self.card.name, refusal)
-                return Visit().end("failed", f"Refused ({word}): {error}")
+            return self._refuse(round_folder, book, why, word)
+
+    def _refuse(self, round_folder: RoundFolder, book: Book, why: str, word: Refusal) -> Visit:
+        round_id = round_folder.round.round_id
+        self._log(book).write(stamp(now()), round_id, "begin", word, why)
+        round_folder.add(REFUSED, self.card.name, Message.refuse(round_id, self.keys, word))
+        return Visit().end("failed", f"Refused ({word}): {why}")
 
     def model(self, result: Noised, marginals: Noised | None = None) -> "HomeModel":
         """Return the site's home model: its own rows beside the counts of all others in a result.
@@ -369,7 +401,7 @@ class Site:
 
     def _checked(self, round_: Round, book: Book, rows: SiteRows, attendant: Attendant) -> Reply:
         """Refuse what can be refused before anybody is asked, then ask."""
-        approvals = self._approvals()
+        approvals = self.approvals()
         approval = approvals.get(round_.round_id, next(iter(approvals.values()), None))
         reply = self.reply(round_, book, attended=attendant.attended, approval=approval)
         tells = self.settings.person is not None
@@ -380,7 +412,7 @@ class Site:
         attendant.confirm(reply)
         return reply
 
-    def _approvals(self) -> dict[str, Approval]:
+    def approvals(self) -> dict[str, Approval]:
         """Return the officer's approvals by round; a file that is named has to be there."""
         pattern = self.settings.approvals
         found = glob.glob(pattern)
@@ -394,7 +426,7 @@ class Site:
             book,
             lambda plan: rows.count(online.round, plan),
             recognise=rows.digests,
-            approvals=self._approvals(),
+            approvals=self.approvals(),
             statement=attendant.statement,
             **self._about(attendant.attended),
         )

@@ -22,7 +22,9 @@ from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.show import round_blocks
 from hushtable_federation.online.shares import Statement
 from hushtable_federation.reply import Reply
+from hushtable_federation.settings import site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
+from hushtable_federation.standing import parties
 
 Rows = Annotated[
     str | None,
@@ -91,7 +93,7 @@ ANSWERS = Answers()
 
 def _only_file() -> Path:
     """Return the only file of a site in this folder: one whose keys lie beside it."""
-    found = [path for path in sorted(Path().glob("*.toml")) if path.with_suffix(".key").exists()]
+    found = site_files(Path())
     if len(found) != 1:
         what = "no site's file is here" if not found else f"{len(found)} sites' files are here"
         raise UsageError(f"{what}: name yours (--site NORTH.toml), or a coordinator's keys (--key)")
@@ -115,7 +117,7 @@ class Screen(Attendant):
             return
         if not self._quiet:
             here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
-            for role, card in common.roles(reply.round):
+            for role, card in parties(reply.round):
                 known = "this site" if card == reply.keys.card else "known"
                 here.setdefault(f"{role} {card.name}", known)
             show(*round_blocks(reply.round, reply.plan, here))

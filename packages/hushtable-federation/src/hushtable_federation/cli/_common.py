@@ -101,11 +101,6 @@ def period_facts(round_: Round) -> dict[str, Any]:
     return of | {"stream": round_.stream}
 
 
-def roles(round_: Round) -> list[tuple[str, Card]]:
-    """Return the coordinator and the sites, each with its role."""
-    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
-
-
 def cards(paths: list[Path]) -> list[Any]:
     """Read cards, and those of hushtable round meet; a key file in a pattern is named as such."""
     for path in paths:

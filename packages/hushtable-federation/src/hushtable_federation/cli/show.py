@@ -11,7 +11,7 @@ from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
 from hushtable.describe.plan import column_rows, values
-from hushtable.errors import RoundError, UsageError
+from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.plan import Plan
 from hushtable_federation.cli import _common as common
@@ -23,6 +23,7 @@ from hushtable_federation.layout import Sealed
 from hushtable_federation.policy import Approval, Policy, load_policy, write_policy
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
+from hushtable_federation.standing import Standing, parties
 
 _Key = Annotated[
     Path | None,
@@ -52,7 +53,10 @@ def show(
     drawn = asked.plan if shared is None else asked.layout.check(shared)
     standing: dict[str, Any] = {"known": {}, "policy": None}
     if key is not None:
-        standing = _standing(asked, key, book, policy, shared)
+        found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked, shared)
+        if found.officer:
+            found.words.append(f"The officer {found.officer} has to sign it (round approve).")
+        standing = {"known": found.known, "policy": {"allows": found.allows, "words": found.words}}
     facts: dict[str, Any] = {
         "command": "round show",
         "round_id": asked.round_id,
@@ -76,35 +80,6 @@ def show(
     return CommandResult(facts, blocks())
 
 
-def _standing(
-    asked: Round, key: Path, book: Path | None, policy: Path | None, plan: Plan | None
-) -> dict[str, Any]:
-    """Return who is known to a site, and what its policy and book say of the round."""
-    site = Site.open(key, **common.given(book=book, policy=policy))
-    keys, allowed = site.keys, load_policy(site.settings.policy)
-    with site.book() as notes:
-        known = {role: set(notes.known(role).values()) for role in ("coordinator", "site")}
-        # An approval is asked for when the round is answered.
-        others: dict[str, Any] = {"policy": allowed.without_officer()}
-        others |= {} if plan is None else {"plan": plan}
-        try:
-            reply = site.reply(asked, notes, **others)
-            reply.check_known()
-        except RoundError as error:
-            allows, words = False, [str(error)]
-        else:
-            allows, words = True, [reply.cost_words]
-    if allowed.officer:
-        words.append(f"The officer {allowed.officer} has to sign it (round approve).")
-    standing = {}
-    for role, card in common.roles(asked):
-        pins = allowed.coordinators if role == "coordinator" else allowed.sites
-        here = pins.get(card.name) == card.fingerprint if pins else card in known[role]
-        words_here = "known" if here else "not known here"
-        standing[f"{role} {card.name}"] = "this site" if card == keys.card else words_here
-    return {"known": standing, "policy": {"allows": allows, "words": words}}
-
-
 def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Iterator[Block]:
     """Print what a round asks, and of whom."""
     yield Paragraph(officer_words(asked, drawn))
@@ -117,7 +92,7 @@ def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Ite
         yield TextTable(["column", "kind", "range or categories"], rows, left=3)
     yield ""
     headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
-    rows = [[role, card.name, card.fingerprint] for role, card in common.roles(asked)]
+    rows = [[role, card.name, card.fingerprint] for role, card in parties(asked)]
     for row in rows if known else []:
         row.append(known[f"{row[0]} {row[1]}"])
     yield TextTable(headers, rows, left=len(headers))

@@ -1,0 +1,141 @@
+"""The pages of rounds, and the writes that they send: where the package of rounds is installed.
+
+All modules of rounds load when a page first needs them.
+"""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from hushtable.errors import HushTableError, UsageError
+from hushtable_desk.pages import desk_of, write
+
+if TYPE_CHECKING:
+    from hushtable_desk.sites import AskedRound, DeskSite
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of rounds; none where their package is not installed."""
+    if find_spec("hushtable_federation") is None:
+        return []
+    return [
+        Route("/rounds", all_rounds),
+        Route("/rounds/{key}", one_round),
+        *(
+            Route(f"/rounds/{{key}}/{name}", write(_on_round(work)), methods=["POST"])
+            for name, work in _WRITES.items()
+        ),
+    ]
+
+
+def all_rounds(request: Request) -> Response:
+    """Show the rounds of a site, and its book."""
+    from hushtable_desk.sites import sites_of
+
+    desk = desk_of(request)
+    sites, wanted = sites_of(desk.folder), request.query_params.get("site")
+    chosen = next((one for one in sites if one.key == wanted), sites[0] if sites else None)
+    about: dict[str, Any] = {"error": "", "asked": [], "faults": [], "spent": [], "book_error": ""}
+    if chosen is not None:
+        about |= _about(chosen)
+    return desk.page(request, "rounds.html", here="rounds", sites=sites, chosen=chosen, **about)
+
+
+def _about(chosen: "DeskSite") -> dict[str, Any]:
+    """Return what the page says of a site, or what hinders it."""
+    from hushtable_desk.spending import spending
+
+    found: dict[str, Any] = {}
+    try:
+        found["asked"], found["faults"] = chosen.rounds()
+    except HushTableError as error:
+        return {"error": str(error)}
+    try:
+        found["spent"] = spending(chosen.site)
+    except HushTableError as error:
+        found["book_error"] = str(error)
+    return found
+
+
+def one_round(request: Request) -> Response:
+    """Show what a round asks, what it costs and what the policy says, with what can be done."""
+    from hushtable.describe.plan import column_rows
+    from hushtable_desk.sites import find_round
+    from hushtable_federation.describe import officer_words, round_lines, site_words
+    from hushtable_federation.standing import parties
+
+    desk = desk_of(request)
+    one = find_round(desk.folder, request.path_params["key"])
+    plan = one.plan
+    return desk.page(
+        request, "round.html", here="rounds", one=one,
+        sites=[(name, site_words(one.progress, name)) for name in one.round.names],
+        asks=officer_words(one.round, plan), columns=[] if plan is None else column_rows(plan),
+        parties=parties(one.round), terms=round_lines(one.round), tables=desk.folder.tables,
+        **_allowed(one),
+    )  # fmt: skip
+
+
+def _allowed(one: "AskedRound") -> dict[str, Any]:
+    """Return what policy and book say of a round, or why they cannot be read."""
+    from hushtable_desk.spending import spending
+
+    found: dict[str, Any] = {"verdict": "", "standing": None, "spent": None, "error": ""}
+    try:
+        about = one.at.site.settings.data_set
+        found["spent"] = next(s for s in spending(one.at.site) if s.data_set == about)
+        if one.is_open:
+            found |= {"standing": one.standing, "verdict": one.verdict}
+    except HushTableError as error:
+        found["error"] = str(error)
+    return found
+
+
+# --- writes ---------------------------------------------------------------------------------------
+
+_Work = Callable[["AskedRound", dict[str, Any]], dict[str, Any]]
+
+
+def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]]:
+    """Return the work of a write to the address of a round."""
+
+    def done(request: Request, said: dict[str, Any]) -> dict[str, Any]:
+        from hushtable_desk.sites import find_round
+
+        return work(find_round(desk_of(request).folder, request.path_params["key"]), said)
+
+    return done
+
+
+def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
+    from hushtable_federation.online.shares import Statement
+
+    compared = said.get("compared", [])
+    if not isinstance(compared, list):
+        raise UsageError("compared needs to be a list of fingerprints")
+    statement = Statement(said.get("new_people") is True, said.get("outside_too") is True)
+    return {"words": one.answer([*map(str, compared)], statement, str(said.get("rows") or ""))}
+
+
+def _approve(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
+    key = said.get("key")
+    if not isinstance(key, str) or not key:
+        raise UsageError("approval needs the officer's file of keys")
+    return {"words": one.approve(key)}
+
+
+def _refuse(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
+    return {"words": one.refuse(str(said.get("why") or ""))}
+
+
+def _use(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
+    return {"model": one.use(), "go": "/models"}
+
+
+_WRITES: dict[str, _Work] = {
+    "answer": _answer, "approve": _approve, "refuse": _refuse, "use": _use,
+}  # fmt: skip

@@ -1,0 +1,384 @@
+"""Sites of rounds whose files lie in a desk's folder, and the rounds that they are asked for.
+
+Loaded only where the package of rounds is installed. All that is allowed or refused, the site
+itself decides, as it does for a command.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from glob import escape
+from pathlib import Path
+
+from hushtable import far, files
+from hushtable.data.options import notes
+from hushtable.errors import FileError, HushTableError, RoundError, UsageError, explain
+from hushtable.plans.plan import Plan
+from hushtable.scores.models import open_model
+from hushtable_desk.folder import Folder, key_of
+from hushtable_federation.describe import done_words, standing, todos, waits_words
+from hushtable_federation.folder.mailbox import Store, parsed
+from hushtable_federation.folder.progress import Progress
+from hushtable_federation.folder.round_folder import RoundFolder, rounds
+from hushtable_federation.hidden import read_plan
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.shares import Statement
+from hushtable_federation.policy import Approval, check_officer
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.reply import Reply
+from hushtable_federation.result import Result
+from hushtable_federation.settings import SiteSettings, site_files
+from hushtable_federation.site import Attendant, Site, SiteRows
+from hushtable_federation.standing import Standing
+
+#: How many folders deep rounds are looked for, and how many folders are looked through.
+_DEEP, _MOST = 3, 2000
+
+
+class DeskSite:
+    """A site whose file is right in the folder.
+
+    Attributes
+    ----------
+    name, key : str
+        Of the file, and what stands for it in addresses.
+    """
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self.folder, self.name, self.key = folder, name, key_of(name)
+
+    @cached_property
+    def site(self) -> Site:
+        """The site as its file describes it.
+
+        Raises `UsageError` if the file names something outside the folder.
+        """
+        with _reading(self.name):
+            found = Site.open(self.folder.file(self.name))
+            _check_inside(self.folder, found.settings)
+            return found
+
+    @property
+    def rows(self) -> str:
+        """Where its rows are; empty where its file does not say."""
+        named = self.site.settings.rows or ""
+        return far.public(named) if "://" in named else named.removeprefix(f"{self.folder.path}/")
+
+    def rounds(self) -> tuple[list["AskedRound"], list[str]]:
+        """Return the rounds of the site, the last opened first, and what hinders others."""
+        found, faults, card = list[AskedRound](), list[str](), self.site.card
+        for where in round_folders(self.folder):
+            try:
+                store = Store.open(self.folder.path / where, card.name)
+                for one in rounds(store):
+                    if card in (*one.sites, one.coordinator):
+                        found.append(AskedRound(self, where, RoundFolder(one, store)))
+            except HushTableError as error:
+                faults.append(str(error))
+        return sorted(found, key=lambda one: one.round.opened, reverse=True), faults
+
+
+def sites_of(folder: Folder) -> list[DeskSite]:
+    """Return the sites whose files, and keys beside them, are right in a folder."""
+    inside = {one.name for one in folder.files(".toml")}
+    return [DeskSite(folder, path.name) for path in site_files(folder.path) if path.name in inside]
+
+
+def find_round(folder: Folder, key: str) -> "AskedRound":
+    """Return the round that an address stands for; raises `UsageError` if it is not there."""
+    for one in sites_of(folder):
+        try:
+            found, _ = one.rounds()
+        except HushTableError:  # the page of this site says why
+            continue
+        for asked in found:
+            if asked.key == key:
+                return asked
+    raise UsageError("this round is no longer in the folder")
+
+
+def round_folders(folder: Folder) -> list[str]:
+    """Return the folders below a folder in which rounds lie, as paths from it on.
+
+    Links are not followed. A round in a coordinator's own subfolder lies in the folder above.
+    """
+    found, n = set[Path](), 0
+    for at, below, names in os.walk(folder.path):
+        here, n = Path(at), n + 1
+        deep = len(here.relative_to(folder.path).parts)
+        below[:] = [one for one in below if not one.startswith(".") and deep < _DEEP and n < _MOST]
+        if deep == 0:
+            continue
+        for claims in filter(None, map(parsed, names)):
+            if claims.step == "round":
+                own = here.name == claims.sender and deep > 1
+                found.add(here.parent if own else here)
+    return sorted(one.relative_to(folder.path).as_posix() for one in found)
+
+
+def _check_inside(folder: Folder, settings: SiteSettings) -> None:
+    """Raise `UsageError` if a site's file names a file outside the folder.
+
+    Rows and concepts may be those of a URL, except of one that names files of this machine.
+    """
+    query = str(settings.reads.get("query", ""))
+    named = {
+        "key": settings.key, "book": settings.book, "policy": settings.policy,
+        "results": settings.results, "plan": settings.plan, "approvals": settings.approvals,
+        "rows": settings.rows, "concepts": settings.reads.get("concepts"),
+        "query": query if query.endswith(".sql") else "",
+    }  # fmt: skip
+    for entry, value in named.items():
+        text = str(value or "")
+        is_url = "://" in text and not text.lower().startswith(("file:", "local:"))
+        if not text or (is_url and entry in ("rows", "concepts")):
+            continue
+        if not Path(text).resolve().is_relative_to(folder.path):
+            raise UsageError(
+                f"{entry} is outside the folder that is open, and the desk uses nothing outside "
+                f"it: move the file into the folder, correct {entry} in the site's file, or use "
+                "the commands of hushtable round"
+            )
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Name a file in what the system says of it."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{name} cannot be read: {explain(error)}") from error
+
+
+class PersonAtDesk(Attendant):
+    """The person who answers in a browser, after reading the page of the round.
+
+    Parameters
+    ----------
+    compared : sequence of str
+        Fingerprints that the person has compared with their owners.
+    statement : Statement
+        Of the rows.
+
+    Attributes
+    ----------
+    words : list of str
+        What was counted.
+    """
+
+    attended = True
+
+    def __init__(self, compared: Sequence[str], statement: Statement) -> None:
+        self._compared, self.statement = frozenset(compared), statement
+        self.words: list[str] = []
+
+    def confirm(self, reply: Reply) -> None:
+        """Take the cards that were compared for true; raises `Refused` if others are needed."""
+        reply.trust([card for card in reply.new if card.fingerprint in self._compared])
+        reply.check_known()
+
+    def report(self, reply: Reply, rows: SiteRows) -> None:
+        """Note how many rows were counted, and what was not read."""
+        sketch = rows.sketch
+        if sketch is not None:
+            self.words.append(f"Counted {sketch.n_rows:,} rows.")
+            self.words += [f"Not read: {words}." for words in sketch.unread]
+            outside = {name: n for name, n in sketch.outside().items() if n}
+            self.words += [
+                f"Outside the range of {name}: {n:,} rows." for name, n in outside.items()
+            ]
+
+
+class AskedRound:
+    """A round that a site of the folder takes part in.
+
+    Attributes
+    ----------
+    at : DeskSite
+    where : str
+        The folder in which it lies, from the desk's folder on.
+    found : RoundFolder
+        All that lies there of it.
+    key : str
+        Stands for site, folder and round in addresses.
+    """
+
+    def __init__(self, at: DeskSite, where: str, found: RoundFolder) -> None:
+        self.at, self.where, self.found, self.round = at, where, found, found.round
+        self.key = key_of("\n".join((at.name, where, self.round.round_id)))
+        self._approval = at.folder.file(f"{self.round.round_id[:12]}.approval")
+
+    @property
+    def title(self) -> str:
+        """Its title, or else the first digits of its id."""
+        return self.round.title or self.round.round_id[:12]
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that would be counted by; None where it is hidden, and no file of it named."""
+        named = self.at.site.settings.plan
+        if self.round.plan is not None or named is None:
+            return self.round.plan
+        with _reading(named.name):
+            return self.round.layout.check(read_plan(named))
+
+    @property
+    def me(self) -> str:
+        """The site's name."""
+        return self.at.site.card.name
+
+    @cached_property
+    def progress(self) -> Progress:
+        """Where the round stands."""
+        return Progress.of(self.found)
+
+    @property
+    def state(self) -> str:
+        """Where the site stands in it; empty of one that only coordinates."""
+        return self.progress.states.get(self.me, "")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the site is asked for its rows now."""
+        in_time = self.progress.phase == "counting" and not self.progress.late
+        return in_time and self.state in ("awaited", "refused")
+
+    @property
+    def stands(self) -> str:
+        """Where it stands, and until when, in a sentence or two."""
+        return standing(self.progress)
+
+    @property
+    def next_steps(self) -> list[str]:
+        """Sentences on what the site has to do."""
+        return [one.words for one in todos(self.progress) if self.me in one.who]
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Who is known, and what policy and book say."""
+        with _reading(self.at.name):
+            return Standing.of(self._site, self.round)
+
+    @property
+    def _site(self) -> Site:
+        """The site, with the approval of this round that was signed at the desk, if one was."""
+        site = self.at.site
+        if not self._approval.exists():
+            return site
+        return Site(replace(site.settings, approvals=escape(str(self._approval))))
+
+    @property
+    def approved(self) -> bool:
+        """Whether the officer has signed, or nobody has to."""
+        with _reading("the approval"):
+            approval = self._site.approvals().get(self.round.round_id)
+        try:
+            check_officer(self.standing.officer, approval, self.round)
+        except RoundError:
+            return False
+        return True
+
+    @property
+    def verdict(self) -> str:
+        """Whether the site may answer: not at all, after something else, or now.
+
+        One of ``"forbidden"``, ``"approval"``, ``"people"`` (of whom the fingerprints have to be
+        compared) and ``"allowed"``.
+        """
+        if self.standing.forbidden:
+            return "forbidden"
+        if not self.approved:
+            return "approval"
+        return "allowed" if self.standing.allows else "people"
+
+    @property
+    def result(self) -> Path | None:
+        """The file of its result; None before it was fetched."""
+        path = self.at.site.result(self.round)
+        return path if path.is_file() else None
+
+    # --- what a person does -----------------------------------------------------------------------
+
+    def answer(
+        self, compared: Sequence[str] = (), statement: Statement | None = None, rows: str = ""
+    ) -> list[str]:
+        """Do whatever is next in the round, as `Site.sync` does; return what was done, in words.
+
+        Parameters
+        ----------
+        compared : sequence of str
+            Fingerprints that the person has compared with their owners.
+        statement : Statement, optional
+            Of the rows.
+        rows : str
+            Name of the table to count, where it is another one than the site's file names.
+
+        Raises
+        ------
+        HushTableError
+            If the policy, the book or the officer's missing signature forbids it, or something
+            else hinders the site.
+        """
+        site, person = self._site, PersonAtDesk(compared, statement or Statement())
+        if rows:
+            site = Site(replace(site.settings, rows=str(self.at.folder.file(rows))))
+        known = len(notes)
+        try:
+            with _reading("a file of the site"):
+                ((found, visit),) = site.sync(
+                    self.at.folder.path / self.where, which=self.round.round_id, attendant=person
+                )
+            said = notes[known:]
+        finally:
+            del notes[known:]
+        out = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
+        words = [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
+        return [*words, *waits_words(found, visit, self.me)]
+
+    def approve(self, key: str) -> list[str]:
+        """Sign the round with the officer's keys, the text of their file, and keep the signature.
+
+        The keys are not kept. Raises `HushTableError` if the policy forbids the round or names
+        another officer, or nobody.
+        """
+        self._check_open()
+        if self.standing.forbidden:
+            raise RoundError(" ".join(self.standing.words))
+        if not self.standing.officer:
+            raise UsageError("the policy names no officer: nobody has to sign the round")
+        approval = Approval.sign(self.round, Keys.from_bytes(key.encode(), "the file of keys"))
+        check_officer(self.standing.officer, approval, self.round)
+        with _reading(self._approval.name):
+            approval.save(self._approval)
+        return [f"{approval.card.name} has signed the round."]
+
+    def refuse(self, why: str) -> list[str]:
+        """Refuse the round: one signed word for the others, and the reason for the site's log."""
+        self._check_open()
+        word = self.standing.word or Refusal.POLICY
+        return self._site.refuse(self.found, why or "a person refused it at the desk", word).words
+
+    def use(self) -> str:
+        """Have the result right in the folder, as a model; return its name there.
+
+        Raises `HushTableError` if it is not here, not that of the round, or scores no rows.
+        """
+        path, folder = self.result, self.at.folder
+        if path is None:
+            raise UsageError("the result is not here yet: fetch it first")
+        with _reading(path.name):
+            Result.load(path).check_round(self.round)
+            open_model(path)
+            content = path.read_bytes()
+            name = path.name
+            if folder.file(name).exists() and folder.file(name).read_bytes() == content:
+                return name
+            name = folder.new_name(name)
+            files.write_bytes(folder.file(name), content)
+            return name
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise RoundError("this round does not ask for the rows of this site now")

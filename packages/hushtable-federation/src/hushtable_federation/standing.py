@@ -1,0 +1,98 @@
+"""How a round stands at a site before anything is counted: who is known, and what is allowed."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hushtable.errors import PlanError, PrivacyError, RoundError
+from hushtable.plans.plan import Plan
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Card
+from hushtable_federation.policy import Policy, Role, load_policy
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.round import Round
+from hushtable_federation.site import Site
+
+
+def parties(round_: Round) -> list[tuple[Role, Card]]:
+    """Return the coordinator and the sites, each with its role."""
+    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
+
+
+@dataclass
+class Standing:
+    """The word of a site's policy and book on a round; nothing is counted, noted or sent.
+
+    Attributes
+    ----------
+    known : dict of str to str
+        By role and name, as in ``"site south"``: ``"this site"``, ``"known"`` or
+        ``"not known here"``.
+    words : list of str
+        What the round would cost, or why it is refused.
+    word : Refusal or None
+        With which the site would refuse it; None if policy and book allow it.
+    forbidden : bool
+        Whether it is refused whoever is known, and whatever the officer signs.
+    strangers : list of Card
+        Whom the site knows as soon as a person here has compared their fingerprints.
+    officer : str
+        Fingerprint of the officer who has to sign; empty if nobody has to.
+    epsilon : float or None
+        What all rounds about the rows will have cost after it; None if it is forbidden.
+    """
+
+    known: dict[str, str]
+    words: list[str] = field(default_factory=list)
+    word: Refusal | None = None
+    forbidden: bool = False
+    strangers: list[Card] = field(default_factory=list)
+    officer: str = ""
+    epsilon: float | None = None
+
+    @property
+    def allows(self) -> bool:
+        """Whether policy and book allow the round; the officer's signature is apart from that."""
+        return self.word is None
+
+    @classmethod
+    def of(cls, site: Site, asked: Round, plan: Plan | None = None) -> "Standing":
+        """Look at a round as a site; ``plan`` is the sites' own, where the round hides it.
+
+        Raises `FileError` or `PrivacyError` if keys, book or policy cannot be used.
+        """
+        policy = load_policy(site.settings.policy)
+        # An approval is asked for when the round is answered.
+        others: dict[str, Any] = {"policy": policy.without_officer()}
+        others |= {} if plan is None else {"plan": plan}
+        with site.book() as book:
+            found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
+            try:
+                reply = site.reply(asked, book, **others)
+                reply.check_persons(site.settings.person is not None)
+                found.epsilon = reply.epsilon
+                found.strangers = _to_compare(policy, reply.strangers)
+                reply.check_known()
+                found.words.append(reply.cost_words)
+            except (PlanError, PrivacyError, RoundError) as error:
+                found.word = Refusal(error.word or Refusal.UNAVAILABLE)
+                found.forbidden = not found.strangers
+                found.words.append(str(error))
+        return found
+
+
+def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]:
+    found = {}
+    for role, card in parties(asked):
+        pins = policy.coordinators if role == "coordinator" else policy.sites
+        cards = book.known(role).values()
+        here = pins.get(card.name) == card.fingerprint if pins else card in cards
+        known = "known" if here else "not known here"
+        found[f"{role} {card.name}"] = "this site" if card == me else known
+    return found
+
+
+def _to_compare(policy: Policy, strangers: list[tuple[Role, Card]]) -> list[Card]:
+    """Return the strangers of whom the policy leaves it to the book who they are."""
+    named = {"coordinator": policy.coordinators, "site": policy.sites}
+    out = {card for role, card in strangers if named[role]}
+    return list(dict.fromkeys(card for _, card in strangers if card not in out))
