@@ -31,7 +31,10 @@ AXE = """axe.run(document, {resultTypes: ["violations"]}).then(({violations}) =>
     ({id, help, nodes}) => nodes.slice(0, 3).map(({html, any}) =>
         `${help} [${id}] ${JSON.stringify(any[0]?.data ?? "").slice(0, 160)}: ${html.slice(0, 160)}`)
 ))"""
-ROWS = "!!document.querySelector('h1[data-number]')"
+LOADED = "document.readyState === 'complete' && "
+ROWS = f"{LOADED}!!document.querySelector('h1[data-number]')"
+FOLDER = f"{LOADED}!!document.querySelector('.tiles a')"
+FIT = f"{LOADED}!!document.querySelector('#do-fit')"
 
 
 class Person:
@@ -43,7 +46,7 @@ class Person:
     def click(self, selector, then="true"):
         """Click on something, and wait for what follows."""
         self.browser.click(selector)
-        self.browser.until(then)
+        self.browser.until(f"{LOADED}{then}")
         self.clicks += 1
         self.seconds += CLICK + DECISION
 
@@ -77,14 +80,14 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
     write_laboratory(folder / "laboratory.csv")
     with served(folder) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
         browser.show(address, 1280, 860)
-        browser.until("!!document.querySelector('.tiles a')")
+        browser.until(FOLDER)
         person = Person(browser)
         person.picture("desk-folder")
-        person.click(".tiles a", "!!document.querySelector('.columns')")
+        person.click(".tiles a", "!!document.querySelector('#do-fit')")
         person.picture("desk-table")
         person.click("[data-say=missing]", "document.body.textContent.includes('not missing')")
         person.click("[value=Ward]", "document.body.textContent.includes('within: Ward')")
-        person.click("#do-fit", ROWS)
+        person.click("#do-fit", "!!document.querySelector('h1[data-number]')")
         person.picture("desk-rows")
         for k in range(20):
             person.press("of"[k % 3 == 2])
@@ -110,9 +113,9 @@ def test_sixty_rows_are_judged_by_keys_alone(tmp_path):
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
     with served(tmp_path) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
         browser.show(address, 1280)
-        browser.until("!!document.querySelector('.tiles a')")
+        browser.until(FOLDER)
         _by_keys(browser, ".tiles a")
-        browser.until("!!document.querySelector('#do-fit')")
+        browser.until(FIT)
         _by_keys(browser, "#do-fit")
         browser.until(ROWS)
         person = Person(browser)
@@ -154,9 +157,9 @@ def test_two_tabs_and_a_verdict_from_an_old_page(tmp_path):
     patients(100).to_csv(tmp_path / "patients.csv", index=False)
     with served(tmp_path) as (address, desk, _), Chromium(tmp_path / "profile") as browser:
         browser.show(address, 1280)
-        browser.until("!!document.querySelector('.tiles a')")
+        browser.until(FOLDER)
         browser.click(".tiles a")
-        browser.until("!!document.querySelector('#do-fit')")
+        browser.until(FIT)
         browser.click("#do-fit")
         browser.until(ROWS)
         number = int(browser.run("document.querySelector('h1[data-number]').dataset.number"))
@@ -202,7 +205,7 @@ def test_axe_finds_nothing(tmp_path, language):
         for k in range(12):
             judging.answer(judging.next(), "outlier" if k % 3 else "fine", "looked", "Ada")
         browser.show(address, 1280)
-        browser.until("!!document.querySelector('.tiles a')")
+        browser.until(FOLDER)
         at, base = f"/t/{table.key}", f"http://127.0.0.1:{port}"
         model = desk.folder.models[0].key
         pages = ["/", at, f"/t/{tables['doubts.csv'].key}", f"{at}/rows", f"{at}/learned",
@@ -233,7 +236,7 @@ def test_a_million_rows(tmp_path):
         table.fit().wait()
         assert table.job.error == ""
         browser.show(address, 1280)
-        browser.until("!!document.querySelector('.tiles a')")
+        browser.until(FOLDER)
         start = time.perf_counter()
         browser.show(f"http://127.0.0.1:{port}/t/{table.key}/rows", 1280)
         browser.until(ROWS)

@@ -56,7 +56,8 @@ def _answer(request: Request, status: int, title: str, words: str) -> Response:
 
 
 def _known(request: Request, error: Exception) -> Response:
-    return _answer(request, 400, "This cannot be done", str(error))
+    desk: Desk = request.app.state.desk
+    return _answer(request, 400, "This cannot be done", desk.without_path(str(error)))
 
 
 def _no_page(request: Request, error: Exception) -> Response:

@@ -1,5 +1,6 @@
 """A desk: the folder that is open, the tables that were opened, and the pages of both."""
 
+import os
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -84,6 +85,10 @@ class Desk:
         table.use(model.name)
         return f"/t/{table.key}/rows"
 
+    def without_path(self, words: str) -> str:
+        """Return a sentence with the names of the folder's files alone."""
+        return words.replace(f"{self.folder.path}{os.sep}", "")
+
     @property
     def tables(self) -> Mapping[str, Table]:
         """The tables that were opened, by their keys."""
@@ -111,7 +116,7 @@ class Desk:
         language = self.language_of(request)
         known = {
             "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
-            "version": hushtable.__version__, "table": None, "here": "",
+            "version": hushtable.__version__, "local": self.without_path, "table": None, "here": "",
         }  # fmt: skip
         return _pages(language).get_template(name).render(known | context)
 

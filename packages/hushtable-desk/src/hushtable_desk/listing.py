@@ -31,6 +31,8 @@ FACETS = {
 #: Orders of a list, each with its name in English.
 ORDERS = {"unusual": "most unusual first", "row": "as in the file", "name": "by name"}
 NEW = "new"
+#: Share of all rows below which a category is rare anywhere.
+_RARE = 0.01
 #: Values of a facet that are offered.
 _MOST = 12
 
@@ -181,11 +183,37 @@ class Listing:
         number = self._incident.get(k, 0)
         return Line(
             k + 1, row, row.row, self._name(row), self.found.severities[k],
-            kind_of(row, first), row.detail.rule or (first.words if first else ""),
+            self._kind(row, first), row.detail.rule or (first.words if first else ""),
             first.within if first else "", number,
             len(self.found.incidents[number - 1].rows) if number else 0,
             " and ".join(first.columns) if first else "", answer,
         )  # fmt: skip
+
+    def _kind(self, row: LowRow, first: Reason | None) -> str:
+        """Return which kind of reason a row has: one of `KINDS`."""
+        if row.detail.rule:
+            return "rule"
+        if row.detail.far:
+            return "far"
+        if first is None or not first.kind:
+            return "none"
+        if first.partner:
+            return "pair"
+        j = next(k for k, one in enumerate(self.found.features) if one.name == first.feature)
+        if self.found.features[j].neutral:  # as those of a history alone are
+            return "history"
+        return "value" if self._odd_anywhere(j, first) else "context"
+
+    def _odd_anywhere(self, j: int, first: Reason) -> bool:
+        """Return whether a value is unusual among all rows, and not for its context alone."""
+        usual = None if self.found.usual is None else self.found.usual.values[j]
+        if usual is None or not self._context:
+            return True
+        if isinstance(first.value, float) and usual.middle is not None:
+            return not usual.middle[0] <= first.value <= usual.middle[2]
+        if first.value is None:
+            return usual.missing < _RARE
+        return usual.share(self.found.features[j], first.value) < _RARE
 
     def _name(self, row: LowRow) -> str:
         text = "" if self._id is None else _text(row.detail.kept[self._id])
@@ -239,19 +267,6 @@ class Listing:
             "severities": [line.severity for line in lines],
         }
         return JudgedOutliers(**own, answers=dict(self._last()))
-
-
-def kind_of(row: LowRow, first: Reason | None) -> str:
-    """Return which kind of reason a row has: one of `KINDS`."""
-    if row.detail.rule:
-        return "rule"
-    if first is None or not first.kind:
-        return "none"
-    if first.partner:
-        return "pair"
-    if first.within or (first.phrase is not None and "would be" in first.phrase.words):
-        return "context"
-    return "far" if row.detail.far else "value"
 
 
 def _text(value: pa.Array) -> str:

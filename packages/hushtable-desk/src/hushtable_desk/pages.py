@@ -150,7 +150,7 @@ def table_page(request: Request) -> Response:
         columns = table.columns
         quality = table.quality
     except HushTableError as failure:
-        error = str(failure)
+        error = desk.without_path(str(failure))
     return desk.page(
         request, "table.html", table=table, here="table", error=error, columns=columns,
         quality=quality, choices=choices, kinds=COLUMN_KINDS, models=desk.folder.models,
