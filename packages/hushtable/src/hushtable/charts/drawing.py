@@ -30,12 +30,12 @@ SIZE, LARGE = 12.0, 14.0
 _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—…")
 
 
-def picture(height: float, words: str, parts: Iterable[str]) -> Markup:
+def picture(height: float, words: str, parts: Iterable[str], width: float = WIDTH) -> Markup:
     """Return a picture of these parts; ``words`` are for those who do not see it."""
     return Markup(
-        f'<svg viewBox="0 0 {number(WIDTH)} {number(height)}" width="100%" role="img"'
+        f'<svg viewBox="0 0 {number(width)} {number(height)}" width="100%" role="img"'
         f' aria-label="{escape(_clean(words))}" font-size="{number(SIZE)}" fill="currentColor"'
-        ' style="direction:ltr;display:block;max-width:340px">'
+        f' style="direction:ltr;display:block;max-width:{340.0 * width / WIDTH:.0f}px">'
         f"{''.join(parts)}</svg>"
     )
 

@@ -1,0 +1,183 @@
+"""Charts of lines: round ticks, names at the ends, and nothing outside the picture."""
+
+import math
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from markupsafe import Markup
+
+from hushtable.charts.drawing import FLAG, ROWS, WIDTH, text_width
+from hushtable.charts.lines import ChartLine, LineChart, thinned
+from hushtable.errors import UsageError
+from report_helpers import EVIL
+
+RNG = np.random.default_rng(5)
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
+def drawn(chart):
+    """Return the picture as parsed XML, in which no number is missing and no text sticks out."""
+    assert isinstance(chart.svg, Markup)
+    assert not re.search(r"nan|inf\b", re.sub(r'aria-label="[^"]*"|>[^<]*<', "", chart.svg))
+    picture = ET.fromstring(chart.svg)
+    _, _, width, height = map(float, picture.get("viewBox").split())
+    for left, right, y, words in boxes(picture):
+        assert left >= -0.5, words
+        assert right <= width + 0.5, words
+        assert 8.0 < y < height, words
+    return picture
+
+
+def boxes(picture):
+    """Yield left, right, baseline and words of each text."""
+    for part in picture.iter("text"):
+        x, anchor = float(part.get("x")), part.get("text-anchor", "start")
+        size = text_width(part.text, flagged=part.get("font-weight") is not None)
+        left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * size
+        yield left, left + size, float(part.get("y")), part.text
+
+
+def texts(picture):
+    return [part.text for part in picture.iter("text")]
+
+
+def line_of(picture, colour=ROWS):
+    (path,) = (p.get("d") for p in picture.iter("path") if p.get("stroke") == colour)
+    return path
+
+
+def overlapping(picture):
+    found = sorted(boxes(picture))
+    return [
+        (a[3], b[3])
+        for k, a in enumerate(found)
+        for b in found[k + 1 :]
+        if b[0] < a[1] - 0.5 and abs(a[2] - b[2]) < 11.0
+    ]
+
+
+def test_ticks_are_round_and_enclose_the_numbers():
+    picture = drawn(LineChart([ChartLine("rows", [180, 931, 404])], "rows"))
+    assert texts(picture)[:3] == ["0", "500", "1,000"]
+    assert texts(picture)[-1] == "rows"
+
+
+def test_numbers_far_from_zero_have_their_own_range():
+    picture = drawn(LineChart([ChartLine("pressure", [1004.0, 1013.0, 1019.0])], "pressure"))
+    assert "0" not in [words for _, right, _, words in boxes(picture) if right < 60]
+    assert texts(picture)[:5] == ["1,000", "1,005", "1,010", "1,015", "1,020"]
+
+
+def test_shares_are_percentages():
+    found = texts(drawn(LineChart([ChartLine("2025", [0.001, 0.018])], "share", share=True)))
+    assert {"0.0%", "0.5%", "1.0%", "1.5%", "2.0%"} <= set(found)
+
+
+def test_a_single_point_is_a_dot_with_its_name():
+    picture = drawn(LineChart([ChartLine("one", [5.0])], "one"))
+    assert len([*picture.iter("circle")]) == 1
+    assert "one" in texts(picture)
+
+
+def test_equal_numbers_are_a_level_line():
+    for level in (0.0, 7.0, -3.0):
+        drawn(LineChart([ChartLine("level", [level] * 3)], "level"))
+
+
+def test_steps_hold_until_the_next_number():
+    path = line_of(drawn(LineChart([ChartLine("found", [0, 1, 1, 2])], "found", steps=True)))
+    assert path.count("H") == path.count("V") == 3
+    assert "L" not in path
+
+
+def test_a_label_without_a_number_interrupts_the_line():
+    lines = [ChartLine("2025", [1, 2, 3], [0, 1, 4])]
+    assert line_of(drawn(LineChart(lines, "months", labels=MONTHS))).count("M") == 2
+
+
+def test_labels_never_overlap():
+    months = [f"{2020 + k // 12}-{k % 12 + 1:02}" for k in range(60)]
+    for n in (1, 2, 3, 7, 12, 30, 60):
+        for width in (WIDTH, 640.0):
+            line = ChartLine("mean", RNG.normal(5, 1, n))
+            for labels in (months[:n], ["a very long label"] * n):
+                picture = drawn(LineChart([line], "mean", labels=labels, width=width))
+                assert not overlapping(picture)
+
+
+def test_names_at_the_ends_keep_clear_of_each_other():
+    for _ in range(30):
+        ends = RNG.normal(10, RNG.choice([0.01, 1.0, 20.0]), 4)
+        lines = [ChartLine(f"line {k}", [10.0, 12.0, end]) for k, end in enumerate(ends)]
+        assert not overlapping(drawn(LineChart(lines, "four", up="mean", across="rounds")))
+
+
+def test_a_line_that_ends_early_has_its_name_there():
+    lines = [ChartLine("2025", [1, 2]), ChartLine("2024", RNG.random(12))]
+    picture = drawn(LineChart(lines, "years", labels=MONTHS))
+    found = {words: left for left, _, _, words in boxes(picture)}
+    assert found["2025"] < found["2024"] - 100
+
+
+def test_marked_numbers_have_dots_in_the_colour_of_unusual_rows():
+    line = ChartLine("pressure", RNG.normal(size=100_000), marked=(3, 70_000))
+    picture = drawn(LineChart([line], "pressure"))
+    assert [dot.get("fill") for dot in picture.iter("circle")].count(FLAG) == 2
+
+
+def test_ten_thousand_points_are_thinned_and_keep_their_extremes():
+    y = RNG.normal(size=10_000).cumsum()
+    y[1234], y[8765] = 400.0, -400.0
+    path = line_of(drawn(LineChart([ChartLine("walk", y)], "walk")))
+    assert path.count("L") < 700
+    places, numbers = thinned(np.arange(10_000.0), y, 600)
+    assert numbers.max() == 400.0
+    assert numbers.min() == -400.0
+    assert (places[0], places[-1]) == (0, 9_999)
+    assert (np.diff(places) > 0).all()
+    assert len(places) <= 600
+
+
+def test_thinning_leaves_short_lines_and_equal_places():
+    x, y = np.zeros(1000), np.arange(1000.0)
+    assert len(thinned(x, y, 100)[0]) == 2
+    assert thinned(x, y, 1000)[1] is y
+
+
+def test_hostile_names_are_text_alone():
+    lines = [ChartLine(EVIL, [1, 2])]
+    picture = drawn(LineChart(lines, EVIL, labels=[EVIL, EVIL], across=EVIL, up=EVIL))
+    assert {part.tag for part in picture.iter()} <= {"svg", "path", "circle", "text", "title"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "0 lines"),
+        ([ChartLine("a", [1])] * 5, "5 lines"),
+        ([ChartLine("a", [1, math.nan])], "NaN"),
+        ([ChartLine("a", [1, math.inf])], "infinite"),
+        ([ChartLine("a", [1, 2], [1])], "as many places"),
+        ([ChartLine("a", [])], "one number or more"),
+        ([ChartLine("a", [[1]])], "one number or more"),
+        ([ChartLine("a", [1, 2], [2, 1])], "in order"),
+        ([ChartLine("a", [1], marked=(1,))], "marks"),
+        ([ChartLine("a", [-1.7e308, 1.7e308])], "too far apart"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(lines, message):
+    with pytest.raises(UsageError, match=message), np.errstate(over="ignore"):
+        LineChart(lines, "words")
+
+
+def test_a_place_without_a_label_is_refused():
+    with pytest.raises(UsageError, match="without a label"):
+        LineChart([ChartLine("a", [1, 2, 3])], "words", labels=["Jan", "Feb"])
+
+
+def test_numbers_of_all_sizes_can_be_drawn():
+    for size in (5e-324, 1e-300, 1e-7, 0.1, 1.0, 1e6, 1e12, 1e300):
+        drawn(LineChart([ChartLine("a", np.array([-0.3, 0.2, 1.0]) * size)], "a", width=640.0))
+        drawn(LineChart([ChartLine("a", [1, 2], np.array([0.0, 1.0]) * size)], "a"))
