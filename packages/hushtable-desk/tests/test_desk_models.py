@@ -43,7 +43,7 @@ def test_all_files_are_listed_and_broken_ones_with_their_error(browser):
     text = words(page)
     for name in ("rows.hush", "age.hush", "plan.hush", "sketch.hush", "release.hush"):
         assert name in text
-    assert "a model of hushtable fit" in text
+    assert "a fitted model 300 2 100" in text
     assert "epsilon 1" in text
     assert "broken.hush" in text
     assert 'class="error"' in page

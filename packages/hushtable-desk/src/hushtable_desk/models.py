@@ -1,5 +1,6 @@
 """The models page: each .hush file of the folder in words, two of them compared, and exports."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,20 @@ _LISTED = {
 }  # fmt: skip
 
 
+#: What a file of a kind holds; of other packages' kinds, their own words.
+_HOLDS = {
+    "plan": "a plan: columns and hash functions, and no counts",
+    "sketch": "a sketch: exact counts of rows",
+    "release": "a release: counts with noise",
+    "increment": "an increment: counts of one period, with noise",
+    "periods": "the exact counts of a site's periods",
+    "detector": "a fitted model",
+    "verdicts": "verdicts on rows",
+    "local": "a local model: counts of a site and of all others",
+    "home": "a home model: scores here and elsewhere",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class ModelFacts:
     """A .hush file as its page shows it; of a broken one, the error alone.
@@ -41,7 +56,9 @@ class ModelFacts:
     Attributes
     ----------
     holds : str
-        What the file holds, and which command writes such a file.
+        What the file holds, in words.
+    n_rows : str
+        Rows that were counted, in the first pass if there are two.
     lines : dict of str to str
         Its facts by their labels, as ``hushtable inspect`` shows them.
     sentences : tuple of str
@@ -56,6 +73,7 @@ class ModelFacts:
 
     entry: Entry
     holds: str = ""
+    n_rows: str = ""
     lines: dict[str, str] | None = None
     sentences: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -67,10 +85,8 @@ class ModelFacts:
     @property
     def listed(self) -> list[str]:
         """Facts for the list of all files."""
-        lines = self.lines or {}
-        rows = lines.get("Rows counted", lines.get("Rows, estimated", lines.get("Rows here", "")))
-        found = [lines.get(label, "") for label in _LISTED]
-        return [rows.partition(" in ")[0], *(one.partition(": ")[0] for one in found[1:])]
+        found = [(self.lines or {}).get(label, "") for label in _LISTED]
+        return [self.n_rows, *(re.split(r" \(|: |, as ", one)[0] for one in found[1:])]
 
 
 def model_facts(folder: Folder, entry: Entry) -> ModelFacts:
@@ -98,15 +114,19 @@ def _content(path: Path) -> Content:
 
 def _read(content: Content, entry: Entry) -> ModelFacts:
     kind = files.kind_of(content.kind)
-    holds = "something of a kind that is not known here" if kind is None else kind.words
+    other = "something of a kind that is not known here" if kind is None else kind.words
+    holds, n_rows = _HOLDS.get(content.kind, other), ""
     if content.kind == "home":
         from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
 
-        shown = view(content.build(HomeModel.from_file))
-        return ModelFacts(entry, holds, dict(shown.figures), tuple(shown.sentences))
+        home = content.build(HomeModel.from_file)
+        shown = view(home)
+        return ModelFacts(
+            entry, holds, f"{home.n_rows:,}", dict(shown.figures), tuple(shown.sentences)
+        )
     if kind is not None and kind.inspect is not None:
         lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
-        return ModelFacts(entry, holds, lines, ("hushtable inspect shows what is in it.",))
+        return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows what is in it.",))
     plan = content.build(Plan.from_file)
     lines, tally, ledger = plan_lines(content, plan), None, None
     if content.kind == "periods":
@@ -118,11 +138,13 @@ def _read(content: Content, entry: Entry) -> ModelFacts:
         counts = content.build(counts_from_file)
         lines |= counts_lines(content, counts)
         tally, ledger = counts.tally, counts.ledger
+        n_rows = "" if counts.mixed else f"{counts.n_rows:,}"
+        n_rows = n_rows if plan.first_counts is None else f"{plan.first_rows:,}"
         if ledger is not None:
             lines |= {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
             lines |= ledger_lines(ledger, counts.noise_sd)
     return ModelFacts(
-        entry, holds, lines, _cost(ledger), *_columns(plan, tally),
+        entry, holds, n_rows, lines, _cost(ledger), *_columns(plan, tally),
         () if ledger is None else (tuple(LEDGER_HEADERS), *map(tuple, ledger_rows(ledger))),
         content.kind in _SCORES and plan.purpose.scores_rows,
     )  # fmt: skip
@@ -169,7 +191,10 @@ class ModelComparison:
         for facts in both:
             if facts.error:
                 raise UsageError(f"{facts.entry.name} cannot be compared: {facts.error}")
-        a, b = (facts.lines or {} for facts in both)
+        a, b = (
+            {label: fact[:12] if label == "Plan" else fact for label, fact in facts.lines.items()}
+            for facts in both if facts.lines
+        )  # fmt: skip
         lines = [
             (label, a.get(label, ""), b.get(label, ""), a.get(label) != b.get(label))
             for label in dict.fromkeys([*a, *b])
