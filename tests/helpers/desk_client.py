@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import ClassVar
 
 from hushtable_desk.app import build_app
 from hushtable_desk.desk import Desk
@@ -17,14 +18,23 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 
 
 class Browser:
-    """A browser that has opened a desk on a folder."""
+    """A browser that has opened a desk on a folder; `close_all` closes those of a test."""
+
+    opened: ClassVar[list[Desk]] = []
 
     def __init__(self, folder):
         self.desk = Desk(folder, "Ada")
+        self.opened.append(self.desk)
         access = Access(PORT)
         app = build_app(self.desk, access)
         self.client = TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
         assert self.client.get(access.address.removeprefix(ADDRESS)).status_code == 200
+
+    @classmethod
+    def close_all(cls):
+        """Let go of all logs of verdicts."""
+        while cls.opened:
+            cls.opened.pop().close()
 
     def get(self, path, status=200):
         """Return a page's text."""

@@ -13,7 +13,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from hushtable.errors import HushTableError
-from hushtable_desk import models, pages
+from hushtable_desk import models, pages, watching
 from hushtable_desk.desk import Desk
 from hushtable_desk.security import Access, Guard
 
@@ -37,6 +37,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
         routes=[
             *pages.routes(),
             *models.routes(),
+            *watching.routes(),
             Mount("/static", StaticFiles(packages=[("hushtable_desk", "static")])),
         ],
         middleware=[Middleware(Guard, access=access)],
