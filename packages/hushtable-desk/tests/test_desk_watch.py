@@ -9,6 +9,8 @@ import pytest
 
 from desk_client import Browser, key_of, no_style_or_script, words
 from hushtable import HushTable
+from hushtable_desk import watching
+from hushtable_desk.watching import dates_of, months_and_drift
 
 EVIL = "<script>alert(1)</script>"
 NAME = "visits.csv"
@@ -146,6 +148,38 @@ def test_without_an_earlier_year_all_earlier_rows_are_compared(tmp_path):
     assert "against all earlier rows" in text
     assert "Jan 2025" in text
     assert "Dec 2024" in text
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"time": "day"}, {"time": "day", "context": ("month",)}, {"context": ("ward",)}]
+)
+def test_models_that_the_desk_fits_can_be_watched(tmp_path, said):
+    table = rows(2_000)
+    table.loc[table["day"] >= "2025-05", "age"] += 60
+    table.to_csv(tmp_path / NAME, index=False)
+    browser = Browser(tmp_path)
+    opened = browser.desk.table(key_of(NAME))
+    opened.say(**said)
+    opened.fit().wait()
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "May 2025" in text
+    assert "No drift is measured" not in text
+    assert "beyond what chance explains" in text
+    assert ("within month" in text) == ("month" in said.get("context", ()))
+
+
+def test_without_a_threshold_the_listed_rows_are_the_unusual_ones(browser):
+    opened = browser.desk.table(key_of(NAME))
+    opened.judging.model = opened.judging.model._replace(threshold=float("nan"))
+    assert "The model has no threshold" in words(browser.get(f"{PAGE}/watch"))
+    months, _ = months_and_drift(opened, opened.judging, dates_of(opened)[0])
+    assert months.unusual.sum() == len(opened.judging.listing.lines)
+
+
+def test_counted_months_are_remembered(browser, monkeypatch):
+    first = browser.get(f"{PAGE}/watch")
+    monkeypatch.setattr(watching, "counted_months", None)
+    assert browser.get(f"{PAGE}/watch") == first
 
 
 def test_a_single_month_has_no_earlier_rows(tmp_path):

@@ -55,8 +55,8 @@ _LOG, _LOG_BYTES, _RUNS = "watch.jsonl", 1 << 20, 5
 
 
 @dataclass(frozen=True)
-class Visit:
-    """What is new in a table since somebody last said that they had seen its rows.
+class SinceVisit:
+    """Rows that are new in a table since somebody last said that they had seen its rows.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Visit:
     is_other: bool = False
 
     @classmethod
-    def of(cls, table: Table, judging: Judging) -> "Visit":
+    def of(cls, table: Table, judging: Judging) -> "SinceVisit":
         """Return what is new in a table."""
         kept = table.folder.remembered().get("visits", {}).get(table.name, {})
         when, rows, n_rows = str(kept.get("when", "")), kept.get("rows", 0), judging.review.n_rows
@@ -203,7 +203,9 @@ class Months:
             there = [m for m in self.counts if m // 12 == year]
             y = [self._share(m) if share else self.counts[m][0] for m in there]
             lines.append(ChartLine(str(1970 + year), y, [m % 12 for m in there]))
-        chart = LineChart(lines, words, labels=_MONTHS, up=up, share=share, width=_WIDTH)
+        chart = LineChart(
+            lines, words, labels=_MONTHS, up=up, share=share, from_zero=True, width=_WIDTH
+        )
         return chart.svg
 
     def before(self) -> tuple[Ints, str]:
@@ -371,7 +373,7 @@ def dates_of(table: Table) -> list[ColumnUnderstanding]:
 
 @dataclass(frozen=True)
 class WatchLog:
-    """What `hushtable watch` noted in a folder: its last runs, or why they cannot be read."""
+    """Last runs that `hushtable watch` noted in a folder, or why they cannot be read."""
 
     folder: str
     runs: list[dict[str, Any]]
@@ -451,7 +453,7 @@ def watch_page(request: Request) -> Response:
         except HushTableError as failed:
             error = str(failed)
     return desk.page(
-        request, "watch.html", table=table, here="watch", visit=Visit.of(table, judging),
+        request, "watch.html", table=table, here="watch", visit=SinceVisit.of(table, judging),
         is_changed=judging.is_changed, is_gone=not table.path.is_file(), dates=dates,
         chosen=chosen, months=months, drift=drift, error=error,
         has_threshold=not math.isnan(judging.model.threshold),
