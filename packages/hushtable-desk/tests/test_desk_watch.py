@@ -21,7 +21,7 @@ def rows(n, begin="2023-01-01", end="2025-05-20", seed=0, age=50.0):
     days = np.sort(rng.uniform(0, (pd.Timestamp(end) - pd.Timestamp(begin)).days, n))
     when = pd.Timestamp(begin) + pd.to_timedelta(days.astype(int), unit="D")
     return pd.DataFrame({
-        "day": when.strftime("%Y-%m-%d"),
+        "date": when.strftime("%Y-%m-%d"),
         "age": rng.normal(age, 9, n).round(1),
         "weight": rng.normal(70, 9, n).round(1),
         "ward": rng.choice(["a", "b", "c"], n),
@@ -30,7 +30,7 @@ def rows(n, begin="2023-01-01", end="2025-05-20", seed=0, age=50.0):
 
 def folder_of(path, table, name=NAME):
     table.to_csv(path / name, index=False)
-    fitted = table.drop(columns=[c for c in table.columns if c.startswith(("day", "other"))])
+    fitted = table.drop(columns=[c for c in table.columns if c.startswith(("date", "other"))])
     HushTable(random_state=0).fit(fitted).save(path / "visits.hush")
     browser = Browser(path)
     browser.desk.table(key_of(name)).use("visits.hush")
@@ -136,7 +136,7 @@ def test_months_stand_beside_the_same_months(browser):
 
 def test_a_month_that_moved_is_beyond_chance(tmp_path):
     table = rows(4_000)
-    may = table["day"] >= "2025-05"
+    may = table["date"] >= "2025-05"
     table.loc[may, "age"] += 40
     text = words(folder_of(tmp_path, table).get(f"{PAGE}/watch"))
     assert "beyond what chance explains" in text
@@ -151,11 +151,11 @@ def test_without_an_earlier_year_all_earlier_rows_are_compared(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "said", [{}, {"time": "day"}, {"time": "day", "context": ("month",)}, {"context": ("ward",)}]
+    "said", [{}, {"time": "date"}, {"time": "date", "context": ("month",)}, {"context": ("ward",)}]
 )
 def test_models_that_the_desk_fits_can_be_watched(tmp_path, said):
     table = rows(2_000)
-    table.loc[table["day"] >= "2025-05", "age"] += 60
+    table.loc[table["date"] >= "2025-05", "age"] += 60
     table.to_csv(tmp_path / NAME, index=False)
     browser = Browser(tmp_path)
     opened = browser.desk.table(key_of(NAME))
@@ -188,16 +188,16 @@ def test_a_single_month_has_no_earlier_rows(tmp_path):
 
 
 def test_a_table_without_dates_says_so(tmp_path):
-    browser = folder_of(tmp_path, rows(300).drop(columns="day"))
+    browser = folder_of(tmp_path, rows(300).drop(columns="date"))
     assert "no column of dates" in words(browser.get(f"{PAGE}/watch"))
 
 
 def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
     table = rows(600)
-    table.insert(1, "other day", rows(600, "2019-01-01", "2021-03-03")["day"])
-    table.loc[:9, "other day"] = ""
+    table.insert(1, "other date", rows(600, "2019-01-01", "2021-03-03")["date"])
+    table.loc[:9, "other date"] = ""
     browser = folder_of(tmp_path, table)
-    text = words(browser.get(f"{PAGE}/watch?time=other%20day"))
+    text = words(browser.get(f"{PAGE}/watch?time=other%20date"))
     assert "Mar 2021" in text
     assert "10 rows have no date" in text
     assert "May 2025" in words(browser.get(f"{PAGE}/watch"))
