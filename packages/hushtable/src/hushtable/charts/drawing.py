@@ -30,13 +30,19 @@ SIZE, LARGE = 12.0, 14.0
 _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—…")
 
 
-def picture(height: float, words: str, parts: Iterable[str], width: float = WIDTH) -> Markup:
-    """Return a picture of these parts; ``words`` are for those who do not see it."""
+def picture(height: float, words: str, parts: Iterable[str], width: float | None = None) -> Markup:
+    """Return a picture of these parts; ``words`` are for those who do not see it.
+
+    Without a ``width``, it is as wide as a card on a phone, or narrower where there is less room.
+    With one, it has no style of its own, which a page may forbid: the page sees to narrow windows.
+    """
+    wide, style = "100%", 'style="direction:ltr;display:block;max-width:340px"'
+    if width is not None:
+        wide, style = f"{340.0 * width / WIDTH:.0f}", 'direction="ltr"'
     return Markup(
-        f'<svg viewBox="0 0 {number(width)} {number(height)}" width="100%" role="img"'
+        f'<svg viewBox="0 0 {number(width or WIDTH)} {number(height)}" width="{wide}" role="img"'
         f' aria-label="{escape(_clean(words))}" font-size="{number(SIZE)}" fill="currentColor"'
-        f' style="direction:ltr;display:block;max-width:{340.0 * width / WIDTH:.0f}px">'
-        f"{''.join(parts)}</svg>"
+        f" {style}>{''.join(parts)}</svg>"
     )
 
 
