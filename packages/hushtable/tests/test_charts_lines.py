@@ -70,6 +70,12 @@ def test_numbers_far_from_zero_have_their_own_range():
     assert texts(picture)[:5] == ["1,000", "1,005", "1,010", "1,015", "1,020"]
 
 
+def test_counts_begin_at_zero_where_that_is_asked_for():
+    line = ChartLine("rows", [24_000, 25_000])
+    assert texts(drawn(LineChart([line], "rows")))[0] != "0"
+    assert texts(drawn(LineChart([line], "rows", from_zero=True)))[0] == "0"
+
+
 def test_shares_are_percentages():
     found = texts(drawn(LineChart([ChartLine("2025", [0.001, 0.018])], "share", share=True)))
     assert {"0.0%", "0.5%", "1.0%", "1.5%", "2.0%"} <= set(found)

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
-from hushtable_desk import learning, pages, rounds
+from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
 from hushtable_desk.security import Access, Guard
 
@@ -38,6 +38,8 @@ def build_app(desk: Desk, access: Access) -> Starlette:
             *pages.routes(),
             *learning.routes(),
             *rounds.routes(),
+            *models.routes(),
+            *watching.routes(),
             Mount("/static", StaticFiles(packages=[("hushtable_desk", "static")])),
         ],
         middleware=[Middleware(Guard, access=access), Middleware(_Contained)],

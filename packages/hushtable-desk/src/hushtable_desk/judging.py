@@ -260,8 +260,13 @@ class Judging:
         with self.lock:
             return [(one, self.name_of(one.row)) for one in self.review.answers[-LAST:]]
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file has changed, or is gone, since it was read."""
+        return _stamp(self.path) != self._stamp
+
     def _check_unchanged(self) -> None:
-        if _stamp(self.path) != self._stamp:
+        if self.is_changed:
             raise DataError(
                 f"{self.path.name} has changed, or is gone, since it was read: read it again. The "
                 "verdicts so far are in the log"

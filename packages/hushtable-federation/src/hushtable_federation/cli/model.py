@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.counts import signed_by, standing
+from hushtable.cli.counts import standing
 from hushtable.cli.drift import ABOVE
 from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.release import LocalModel
+from hushtable.describe.content import signed_by
 from hushtable.errors import RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import shown_time

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.counts import signed_by, signed_lines
 from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
+from hushtable.describe.content import signed_by, signed_lines
 from hushtable.describe.plan import column_rows, values
 from hushtable.errors import UsageError
 from hushtable.files import Content

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.counts import signed_by
 from hushtable.cli.options import argument, option
 from hushtable.cli.output import shown
 from hushtable.cli.result import Block, CommandResult, Paragraph
+from hushtable.describe.content import signed_by
 from hushtable.errors import RoundError, UsageError
 from hushtable.signatures import grouped
 from hushtable_federation.book.book import Book

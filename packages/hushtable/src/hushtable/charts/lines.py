@@ -99,6 +99,7 @@ class LineChart:
     across: str = ""  # name of the axis along the chart
     up: str = ""  # name of the axis of the numbers
     steps: bool = False  # whether a number holds until the next one
+    from_zero: bool = False  # whether the axis of numbers begins at 0 in any case: for counts
     share: bool = False  # whether numbers are written as percentages
     width: float = WIDTH
 
@@ -143,7 +144,7 @@ class LineChart:
     @cached_property
     def _ticks(self) -> "_Ticks":
         low, high = self._range(1)
-        if 0.0 < low <= high - low or low == high > 0.0:
+        if 0.0 < low <= high - low or low == high > 0.0 or (self.from_zero and low > 0.0):
             low = 0.0
         if _is_level(low, high):
             low, high = min(low, 0.0), max(high, 0.0)

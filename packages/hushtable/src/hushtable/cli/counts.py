@@ -6,13 +6,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushtable import files, signatures
+from hushtable import files
 from hushtable.cli.output import shown
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
+from hushtable.describe.content import signed_by
 from hushtable.errors import FileError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
 
@@ -82,15 +83,6 @@ def refuse_repeated(paths: Sequence[Path]) -> None:
         seen[real] = path
 
 
-def signed_by(counts: Any) -> dict[str, str] | None:
-    """Return name and fingerprint of who signed counts; None if nobody did."""
-    if counts.seal is None:
-        return None
-    card = counts.seal.coordinator
-    fingerprint = signatures.fingerprint(card["signing"], card["masking"])
-    return {"name": card["name"], "fingerprint": fingerprint}
-
-
 def standing(counts: Any, what: str = "The result") -> str:
     """Say in one sentence whether counts are signed, and how that is checked."""
     who = signed_by(counts)
@@ -98,16 +90,3 @@ def standing(counts: Any, what: str = "The result") -> str:
         return f"{what} is not signed: anybody may have made or changed it."
     by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
     return f"{by}: hushtable round verify checks it."
-
-
-def signed_lines(counts: Any) -> dict[str, str]:
-    """Return lines for a list of facts: who signed, which round, whose submissions."""
-    who = signed_by(counts)
-    if who is None:
-        return {"Signed by": "nobody: anybody may have made or changed it"}
-    names = ", ".join(shown(name) for name in sorted(counts.seal.submissions))
-    return {
-        "Signed by": f"{shown(who['name'])} ({who['fingerprint']})",
-        "Round": counts.seal.round_id,
-        "Submissions": f"{len(counts.seal.submissions)}: {names}",
-    }

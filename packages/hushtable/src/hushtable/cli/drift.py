@@ -1,6 +1,5 @@
 """``hushtable drift``: how far new rows lie from old ones, and what chance makes of it."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from hushtable import files
 from hushtable.cli.options import Threads, argument, number, option
-from hushtable.cli.output import listed, shown
+from hushtable.cli.output import shown
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
@@ -19,19 +18,10 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import RowOptions
 from hushtable.data.texts.reading import Reading
+from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.report.rows import of_all_rows, why_no_drift
 from hushtable.streams import Drift
-from hushtable.streams import drift as drift_between
-
-
-def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
-    """Return the drift, or None if it cannot be told from what noise and too few rows do."""
-    if min(before.n_rows, after.n_rows) < 2:
-        return None
-    found = drift_between(before, after, rows=rows)
-    return None if math.isnan(found.overall) or math.isnan(found.level) else found
 
 
 def drift_facts(found: Drift | None) -> dict[str, Any]:
@@ -43,19 +33,6 @@ def drift_facts(found: Drift | None) -> dict[str, Any]:
         "level": found.level,
         "beyond_chance": found.beyond_chance,
     }
-
-
-def drift_words(found: Drift) -> str:
-    """Say how far rows drifted, and what chance explains of it."""
-    beyond = "beyond" if found.overall > found.level else "within"
-    within = f" within {', '.join(map(shown, found.context))}" if found.context else ""
-    words = (
-        f"Drift {found.overall:.4f}{within}, {beyond} what chance explains (up to "
-        f"{found.level:.4f}; 0 is none, 1 is no cell in common)."
-    )
-    if found.beyond_chance:
-        words += f" Columns that drifted by more than chance: {listed(found.beyond_chance, 5)}."
-    return words
 
 
 #: What a command returns that is done, and found what --fail-above names.
@@ -197,7 +174,7 @@ def _blocks(
     found: Drift, before: _Side, after: _Side, above: bool, limit: str | None
 ) -> Iterator[Block]:
     yield f"Compared {after.counts.n_rows:,} new rows with {before.counts.n_rows:,} old ones."
-    yield Paragraph([drift_words(found)])
+    yield Paragraph([shown(drift_words(found))])
     if found.features:
         far = sorted(found.features, key=lambda n: found.feature_levels[n] - found.features[n])
         yield ""

@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable import files, plugins
-from hushtable.cli.counts import signed_by, signed_lines
 from hushtable.cli.home import inspect_home
 from hushtable.cli.options import flag, option
 from hushtable.cli.output import Target, shown, size
@@ -23,10 +22,10 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
 from hushtable.counts.release import Release
-from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
 from hushtable.describe import describe_ledger
 from hushtable.describe import plan as words
+from hushtable.describe.content import counts_lines, plan_lines, signed_by
 from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
 from hushtable.describe.registry import TO_FILL_IN, entry, left_open
 from hushtable.errors import UsageError
@@ -89,7 +88,7 @@ def inspect(
         facts |= _write_entry(target, counts)
 
     def blocks() -> Iterator[Block]:
-        yield from _blocks(file, facts, plan, kept or counts, full)
+        yield from _blocks(file, content, plan, kept or counts, full)
         if target is not None:
             yield from _left_open_blocks(target, facts["registry_left_open"])
 
@@ -197,15 +196,18 @@ def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
 
 
 def _blocks(
-    file: Path, facts: dict[str, Any], plan: Plan, given: Counts | Periods | None, full: bool
+    file: Path, content: Content, plan: Plan, given: Counts | Periods | None, full: bool
 ) -> Iterator[Block]:
-    lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, full)
+    lines = dict.fromkeys(_LABELS, "") | plan_lines(content, plan)
     counts = given if isinstance(given, Counts) else None
     if counts is not None:
-        lines |= _lines_of_counts(facts, plan, counts)
+        lines |= counts_lines(content, counts)
     elif isinstance(given, Periods):
         lines |= words.periods_lines(given) | {"May leave": "no: it holds exact counts"}
-    yield LabelledValues(lines)
+    if lines["Values of rows"] and not full:
+        lines["Values of rows"] += " (--values shows them)"
+    lines = {label: shown(line) for label, line in lines.items()}
+    yield LabelledValues(lines | {"File": f"{file} ({size(file)})"})
     if counts is not None and counts.ledger is not None:
         yield from _ledger_blocks(counts, counts.ledger)
     elif isinstance(given, Periods):
@@ -219,60 +221,6 @@ def _blocks(
             row += [f"{count:,}" for count in tally]
     yield ""
     yield TextTable(headers, rows, left=3)
-
-
-def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) -> dict[str, str]:
-    version = shown(str(facts["writer"].get("hushtable", "unknown")))
-    lines = {
-        "File": f"{file} ({size(file)})",
-        "Kind": f"{facts['kind']}, protocol {facts['protocol']}, written by hushtable {version}",
-        "Plan": facts["plan_id"],
-        "Detector": facts["detector"] + words.kind_of_plan(plan),
-        "Depends on data": words.dependence(plan),
-        "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
-        "Features": f"{len(plan.schema):,}",
-    }
-    if of_rows := words.values_of_rows(plan.schema):
-        hint = "" if full else " (--values shows them)"
-        lines["Values of rows"] = shown(f"{of_rows}{hint}")
-    if (design := plan.design) is not None:
-        lines["Laid out for"] = (
-            f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
-            + (f", {design.sites} releases" if design.sites > 1 else "")
-            + (", two passes" if design.passes == 2 else "")
-            + ("" if plan.horizon is None else f", {words.n_periods(plan.horizon)}")
-        )
-    return lines
-
-
-def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[str, str]:
-    lines = {}
-    if told := words.verdicts(counts):
-        lines["Verdicts"] = told
-    if isinstance(counts, Verdicts):
-        lines["May leave"] = "no: rows can be read from it"
-        return lines
-    if counts.ledger is None:
-        lines["Rows counted"] = f"{counts.n_rows:,}"
-        if counts.sampled:
-            lines["Rows counted"] += " in each table, a random sample"
-        if plan.first_counts is not None:
-            about = "" if plan.first_noise_sd is None else "about "
-            first = f"{about}{plan.first_rows:,} in the first"
-            lines["Rows counted"] += f" in the second pass, {first}"
-        if (most := getattr(counts, "rows_per_person", None)) is not None:
-            lines["Rows a person"] = f"{most:,} at most, by a column that tells persons"
-    if isinstance(facts.get("offset"), int | float):
-        lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
-    elif "offset" in facts:
-        lines["Threshold"] = "none: the counts are too noisy to derive one"
-    if not counts.may_leave:
-        lines["May leave"] = "no: it holds exact counts"
-    elif facts["kind"] == "detector":
-        lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
-    else:
-        lines |= {"May leave": "yes, as the ledger below says"} | signed_lines(counts)
-    return lines
 
 
 def _ledger_blocks(counts: Counts, ledger: Ledger) -> Iterator[Block]:

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli.counts import cost, read_counts, refuse_repeated, signed_by, standing
+from hushtable.cli.counts import cost, read_counts, refuse_repeated, standing
 from hushtable.cli.options import Output, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.counts.base import Counts
 from hushtable.counts.periods import Increment, decoded
 from hushtable.describe import describe_ledger
+from hushtable.describe.content import signed_by
 from hushtable.describe.ledger import in_file
 from hushtable.errors import HushTableError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import rounded_up

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli.counts import signed_by, standing
+from hushtable.cli.counts import standing
 from hushtable.cli.home import is_home, score_home
 from hushtable.cli.options import Data, ModelFile, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
@@ -25,6 +25,7 @@ from hushtable.cli.tables import (
     write_top,
 )
 from hushtable.data.texts.reading import Reading
+from hushtable.describe.content import signed_by
 from hushtable.errors import DataError, UsageError
 from hushtable.report.lists import LISTS
 from hushtable.scores import models

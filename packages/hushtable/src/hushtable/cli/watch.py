@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.drift import drift_facts, drift_words, measured
+from hushtable.cli.drift import drift_facts
 from hushtable.cli.errors import written
 from hushtable.cli.options import ModelFile, Threads, argument, number, option
 from hushtable.cli.output import OutputFolder, Target, count, shown
@@ -27,10 +27,10 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.history import History, values_behind
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
+from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.lists import LISTS
-from hushtable.report.rows import of_all_rows, why_no_drift
 from hushtable.scores.details import Scored
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift
@@ -395,7 +395,7 @@ def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Bloc
         yield ""
         drift = run.total.drift
         words = f"No drift is measured: {run.no_drift or 'too few rows, or too much noise'}."
-        yield Paragraph([words if drift is None else drift_words(drift)])
+        yield Paragraph([words if drift is None else shown(drift_words(drift))])
     yield Paragraph(file_lines(facts))
     for above in facts["above"]:
         what = "the share of outliers" if above == "share" else "the drift"

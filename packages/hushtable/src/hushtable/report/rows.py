@@ -13,6 +13,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, value_words
+from hushtable.describe.drift import of_all_rows, why_no_drift
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.scores.details import RowDetails
@@ -449,21 +450,6 @@ def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | Non
 def passes(counted: Counts) -> int:
     """Return how often `score_rows` reads the rows."""
     return (1 if why_no_drift(counted) else 3) + (counted.unlearned is not counted)
-
-
-def why_no_drift(counted: Counts) -> str:
-    """Return why rows cannot be compared with these counts; empty if they can."""
-    if not counted.adds:
-        return "a local model mixes exact counts with noised ones: compare with the result"
-    if counted.plan.first_noise_sd is not None:
-        return "the model's second pass counts dense rows only, and the first has noise"
-    return ""
-
-
-def of_all_rows(counted: Counts) -> Counts:
-    """Return the counts to compare rows with: of two passes, the first."""
-    counted = counted.unlearned
-    return counted.first_pass() if isinstance(counted, Sketch) else counted
 
 
 def _drift(

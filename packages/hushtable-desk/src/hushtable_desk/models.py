@@ -1,0 +1,301 @@
+"""The models page: each .hush file of the folder in words, two of them compared, and exports."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from hushtable import files, plugins
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.periods import Periods
+from hushtable.describe import describe_ledger
+from hushtable.describe import plan as words
+from hushtable.describe.content import counts_lines, plan_lines
+from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
+from hushtable.describe.views import view
+from hushtable.errors import FileError, HushTableError, PluginError, UsageError, explain
+from hushtable.files import Content
+from hushtable.plans.plan import Plan
+from hushtable.privacy.ledger import Ledger
+from hushtable_desk.folder import MODEL, Entry, Folder
+from hushtable_desk.pages import desk_of
+
+#: Kinds of files that score rows, and so may be exported.
+_SCORES = ("detector", "sketch", "release", "local")
+#: Lines of a file that the list of all files shows, each with its heading in English.
+_LISTED = {
+    "Rows counted": "Rows", "Features": "Columns", "Tables": "Tables", "Laid out for": "Made for",
+    "Verdicts": "Learned verdicts", "May leave": "May leave the site",
+}  # fmt: skip
+
+
+#: What a file of a kind holds; of other packages' kinds, their own words.
+_HOLDS = {
+    "plan": "a plan: columns and hash functions, and no counts",
+    "sketch": "a sketch: exact counts of rows",
+    "release": "a release: counts with noise",
+    "increment": "an increment: counts of one period, with noise",
+    "periods": "the exact counts of a site's periods",
+    "detector": "a fitted model",
+    "verdicts": "verdicts on rows",
+    "local": "a local model: counts of a site and of all others",
+    "home": "a home model: scores here and elsewhere",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """A .hush file as its page shows it; of a broken one, the error alone.
+
+    Attributes
+    ----------
+    holds : str
+        What the file holds, in words.
+    n_rows : str
+        Rows that were counted, in the first pass if there are two.
+    lines : dict of str to str
+        Its facts by their labels, as ``hushtable inspect`` shows them.
+    sentences : tuple of str
+        What the counts in it cost a person, or what the file is for.
+    columns, rows
+        Headers and rows of the table of columns.
+    ledger : tuple
+        Headers and rows of the table of releases; empty for exact counts.
+    scores : bool
+        Whether it scores rows, and so may be exported.
+    """
+
+    entry: Entry
+    holds: str = ""
+    n_rows: str = ""
+    lines: dict[str, str] | None = None
+    sentences: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    ledger: tuple[tuple[str, ...], ...] = ()
+    scores: bool = False
+    error: str = ""
+
+    @property
+    def listed(self) -> list[str]:
+        """Facts for the list of all files."""
+        found = [(self.lines or {}).get(label, "") for label in _LISTED]
+        return [self.n_rows, *(re.split(r" \(|: |, as ", one)[0] for one in found[1:])]
+
+
+def model_facts(folder: Folder, entry: Entry) -> ModelFacts:
+    """Return what a .hush file of a folder is; of a broken one, its error.
+
+    It is remembered for as long as the file stays the same.
+    """
+    return _facts(folder.file(entry.name), entry)
+
+
+@lru_cache(maxsize=256)
+def _facts(path: Path, entry: Entry) -> ModelFacts:
+    try:
+        return _read(_content(path), entry)
+    except HushTableError as error:
+        return ModelFacts(entry, error=str(error).replace(f"{path.parent}/", ""))
+
+
+def _content(path: Path) -> Content:
+    try:
+        return files.read(path)
+    except OSError as error:
+        raise FileError(f"cannot read {path.name}: {explain(error)}") from error
+
+
+def _read(content: Content, entry: Entry) -> ModelFacts:
+    kind = files.kind_of(content.kind)
+    other = "something of a kind that is not known here" if kind is None else kind.words
+    holds, n_rows = _HOLDS.get(content.kind, other), ""
+    if content.kind == "home":
+        from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+
+        home = content.build(HomeModel.from_file)
+        shown = view(home)
+        return ModelFacts(
+            entry, holds, f"{home.n_rows:,}", dict(shown.figures), tuple(shown.sentences)
+        )
+    if kind is not None and kind.inspect is not None:
+        lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
+        return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows what is in it.",))
+    plan = content.build(Plan.from_file)
+    lines, tally, ledger = plan_lines(content, plan), None, None
+    if content.kind == "periods":
+        kept = content.build(Periods.from_file)
+        lines |= words.periods_lines(kept) | {"May leave": "no: it holds exact counts"}
+    elif content.kind == "plan":
+        lines["May leave"] = "no: it depends on rows" if plan.data_dependent else "yes"
+    else:
+        counts = content.build(counts_from_file)
+        lines |= counts_lines(content, counts)
+        tally, ledger = counts.tally, counts.ledger
+        n_rows = "" if counts.mixed else f"{counts.n_rows:,}"
+        n_rows = n_rows if plan.first_counts is None else f"{plan.first_rows:,}"
+        if ledger is not None:
+            lines |= {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
+            lines |= ledger_lines(ledger, counts.noise_sd)
+    return ModelFacts(
+        entry, holds, n_rows, lines, _cost(ledger), *_columns(plan, tally),
+        () if ledger is None else (tuple(LEDGER_HEADERS), *map(tuple, ledger_rows(ledger))),
+        content.kind in _SCORES and plan.purpose.scores_rows,
+    )  # fmt: skip
+
+
+def _cost(ledger: Ledger | None) -> tuple[str, ...]:
+    return () if ledger is None else tuple(describe_ledger(ledger))
+
+
+def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return headers and rows of a table of the columns; no value that was read off rows."""
+    headers: tuple[str, ...] = ("Column", "Kind", "Range or categories")
+    shown = [
+        (one.name, one.kind, words.values(one, plan.schema.public)) for one in plan.schema.features
+    ]
+    if tally is None:
+        return headers, tuple(shown)
+    counted = [tuple(f"{n:,}" for n in each) for each in tally.tolist()]
+    rows = tuple((*one, *n) for one, n in zip(shown, counted, strict=True))
+    return (*headers, "Missing", "Outside"), rows
+
+
+# --- two of them ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """Two files side by side: how their plans differ, and each fact of both.
+
+    ``lines`` have a label, the fact of each, and whether these differ.
+    """
+
+    one: ModelFacts
+    other: ModelFacts
+    difference: str
+    lines: list[tuple[str, str, str, bool]]
+    only_one: list[str]
+    only_other: list[str]
+
+    @classmethod
+    def of(cls, folder: Folder, one: Entry, other: Entry) -> "ModelComparison":
+        """Compare two files of a folder; raises `UsageError` if one of them cannot be read."""
+        both = [model_facts(folder, entry) for entry in (one, other)]
+        for facts in both:
+            if facts.error:
+                raise UsageError(f"{facts.entry.name} cannot be compared: {facts.error}")
+        a, b = (
+            {label: fact[:12] if label == "Plan" else fact for label, fact in facts.lines.items()}
+            for facts in both if facts.lines
+        )  # fmt: skip
+        lines = [
+            (label, a.get(label, ""), b.get(label, ""), a.get(label) != b.get(label))
+            for label in dict.fromkeys([*a, *b])
+        ]
+        names = [[row[0] for row in facts.rows] for facts in both]
+        return cls(
+            both[0], both[1], _difference(folder, both), lines,
+            [name for name in names[0] if name not in names[1]],
+            [name for name in names[1] if name not in names[0]],
+        )  # fmt: skip
+
+
+def _difference(folder: Folder, both: list[ModelFacts]) -> str:
+    """Return how the plans of two files differ; empty if they have one plan or one has none."""
+    if not all("Plan" in (facts.lines or {}) for facts in both):
+        return ""
+    a, b = (
+        _content(folder.file(facts.entry.name)).build(Plan.from_file).first_pass()
+        for facts in both
+    )  # fmt: skip
+    return "" if a.plan_id == b.plan_id else a.difference(b)
+
+
+# --- exports --------------------------------------------------------------------------------------
+
+
+def export_formats() -> list[tuple[str, str, str]]:
+    """Return the formats that are installed: ending, words, and why it does not load, if so."""
+    found = []
+    for point, format_ in plugins.each(plugins.EXPORTS):
+        error = str(format_) if isinstance(format_, PluginError) else ""
+        found.append((point.name, "" if error else format_.words, error))  # type: ignore[union-attr] # it loaded
+    return found
+
+
+def exported(path: Path, ending: str) -> bytes:
+    """Return a model as a file of another format.
+
+    Raises `UsageError` if the model has no exact export, and `PluginError` if what the format needs
+    is not installed.
+    """
+    format_ = plugins.find(plugins.EXPORTS, ending)
+    if format_ is None:
+        raise UsageError("no package that is installed exports to this format")
+    from hushtable_connect.exports import Model  # comes with the formats
+
+    content: bytes = format_.write(Model.of(path))
+    return content
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of the models page."""
+    return [
+        Route("/models", models_page),
+        Route("/models/{key}", model_page),
+        Route("/models/{key}/export/{ending}", export_page),
+    ]
+
+
+def models_page(request: Request) -> Response:
+    """Show all .hush files, or two of them side by side."""
+    desk = desk_of(request)
+    keys = [request.query_params.get(name, "") for name in ("with", "and")]
+    if all(keys):
+        one, other = (_entry(desk.folder, key) for key in keys)
+        compared = ModelComparison.of(desk.folder, one, other)
+        return desk.page(request, "models_compared.html", here="models", compared=compared)
+    found = [model_facts(desk.folder, entry) for entry in desk.folder.models]
+    return desk.page(
+        request, "models.html", here="models", models=found, headings=list(_LISTED.values())
+    )
+
+
+def model_page(request: Request) -> Response:
+    """Show one .hush file."""
+    desk = desk_of(request)
+    facts = model_facts(desk.folder, _entry(desk.folder, request.path_params["key"]))
+    return desk.page(
+        request, "model.html", here="models", model=facts,
+        others=[entry for entry in desk.folder.models if entry.key != facts.entry.key],
+        formats=export_formats() if facts.scores else [],
+    )  # fmt: skip
+
+
+def export_page(request: Request) -> Response:
+    """Send a model in another format."""
+    desk = desk_of(request)
+    entry = _entry(desk.folder, request.path_params["key"])
+    ending: str = request.path_params["ending"]
+    content = exported(desk.folder.file(entry.name), ending)
+    name = quote(f"{Path(entry.name).stem}.{ending}".encode("utf-8", "surrogateescape"))
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+def _entry(folder: Folder, key: str) -> Entry:
+    """Return a .hush file by its key; raises `UsageError` if there is none."""
+    entry = folder.by_key(key)
+    if entry is None or not entry.name.lower().endswith(MODEL):
+        raise UsageError("this model is no longer in the folder")
+    return entry

@@ -1,0 +1,484 @@
+"""The watch page of a table: rows since the last visit, months beside earlier ones, and alerts."""
+
+import hashlib
+import json
+import math
+import shlex
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from hushtable.charts.lines import ChartLine, LineChart
+from hushtable.counts.sketch import Sketch
+from hushtable.data.columns import as_numbers, is_text
+from hushtable.data.readers import Reader
+from hushtable.data.texts.reading import ColumnUnderstanding, plain_texts
+from hushtable.data.weights import Numbered
+from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
+from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable.streams import Drift
+from hushtable_desk.folder import Folder
+from hushtable_desk.judging import Judging
+from hushtable_desk.listing import Line
+from hushtable_desk.pages import desk_of
+from hushtable_desk.tables import Table
+
+Ints = NDArray[np.int64]
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+#: Years side by side, rows of the table of months, and the width of their charts.
+_YEARS, _LAST, _WIDTH = 4, 12, 640.0
+#: Rows without a point in time.
+_UNDATED = np.iinfo(np.int64).min
+#: Rows that show how far chance moves them, and earlier rows that are compared at most.
+_SAMPLED, _EARLIER = 500, 200_000
+#: Bytes that stand for a file of lines: rows are added behind them.
+_BEGINNING, _OF_LINES = 1 << 16, (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
+#: The log of `hushtable watch`: bytes and runs of it that are looked at.
+_LOG, _LOG_BYTES, _RUNS = "watch.jsonl", 1 << 20, 5
+
+
+# --- since the last visit -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SinceVisit:
+    """Rows that are new in a table since somebody last said that they had seen its rows.
+
+    Attributes
+    ----------
+    when : str
+        Day and time of that visit (UTC, ISO 8601); empty before the first one.
+    rows : int
+        Rows that the table had then.
+    n_rows : int
+        Rows that it had when it was read now.
+    new : list of Line
+        The listed unusual rows behind those, the most unusual first.
+    is_other : bool
+        Whether the file begins otherwise, so that none of its rows is known to be old.
+    """
+
+    when: str
+    rows: int
+    n_rows: int
+    new: list[Line]
+    is_other: bool = False
+
+    @classmethod
+    def of(cls, table: Table, judging: Judging) -> "SinceVisit":
+        """Return what is new in a table."""
+        kept = table.folder.remembered().get("visits", {}).get(table.name, {})
+        when, rows, n_rows = str(kept.get("when", "")), kept.get("rows", 0), judging.review.n_rows
+        if not isinstance(rows, int) or not when:
+            return cls("", 0, n_rows, [])
+        began, is_other = kept.get("begins"), False
+        if isinstance(began, list) and began and table.path.is_file():
+            is_other = began != _beginning(table.path, began[0])
+        old = 0 if is_other or n_rows < rows else rows
+        new = [line for line in judging.listing.lines if line.number >= old]
+        return cls(when, rows, n_rows, new, is_other)
+
+    @property
+    def day(self) -> str:
+        """The visit's day and time, to the minute."""
+        return self.when[:16].replace("T", " ")
+
+    @property
+    def is_shorter(self) -> bool:
+        """Whether the table has fewer rows than at the visit."""
+        return self.n_rows < self.rows
+
+    @property
+    def n_new(self) -> int:
+        """Rows behind those of the visit."""
+        return max(0, self.n_rows - self.rows)
+
+
+def remember_visit(table: Table, rows: int) -> None:
+    """Keep how many rows of a table were seen, and what its file begins with.
+
+    Raises `UsageError` if the table has not as many rows.
+    """
+    if not 0 <= rows <= table.judging.review.n_rows:
+        raise UsageError(f"{table.name} has no {rows:,} rows")
+    visit: dict[str, Any] = {"rows": rows, "when": datetime.now(UTC).isoformat(timespec="seconds")}
+    if table.path.suffix.lower() in _OF_LINES and not table.judging.is_changed:
+        visit["begins"] = _beginning(table.path, _BEGINNING)
+    visits = dict(table.folder.remembered().get("visits", {}))
+    table.folder.remember(visits=visits | {table.name: visit})
+
+
+def _beginning(path: Path, length: int) -> list[Any]:
+    """Return how many bytes stand for a file, at most ``length``, and their digest."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(length)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DataError(f"cannot read {path.name}: {explain(error)}") from error
+    return [len(content), hashlib.sha256(content).hexdigest()]
+
+
+# --- months ---------------------------------------------------------------------------------------
+
+
+class MonthLine(NamedTuple):
+    """A month in the table of months: its name, rows, unusual ones, and their share."""
+
+    month: str
+    rows: int
+    unusual: int
+    share: float
+    #: Share in the same month of the year before; NaN where it has no rows.
+    before: float
+
+
+@dataclass(frozen=True)
+class Months:
+    """The rows of a table by month.
+
+    Attributes
+    ----------
+    months : ndarray of shape (n_rows,), int64
+        Month of each row, counted from January 1970.
+    unusual : ndarray of shape (n_rows,), bool
+        Which rows score below the model's threshold, or are listed where there is none.
+    """
+
+    months: Ints
+    unusual: NDArray[np.bool_]
+
+    @cached_property
+    def n_undated(self) -> int:
+        """Rows without a point in time."""
+        return int(np.count_nonzero(self.months == _UNDATED))
+
+    @cached_property
+    def counts(self) -> dict[int, tuple[int, int]]:
+        """Rows and unusual rows of each month that has rows, in order."""
+        dated = self.months != _UNDATED
+        found, place = np.unique(self.months[dated], return_inverse=True)
+        rows = np.bincount(place, minlength=len(found))
+        unusual = np.bincount(place, self.unusual[dated], len(found)).astype(np.int64)
+        both = zip(rows.tolist(), unusual.tolist(), strict=True)
+        return dict(zip(found.tolist(), both, strict=True))
+
+    @property
+    def last(self) -> int:
+        """The last month that has rows."""
+        return max(self.counts)
+
+    @property
+    def lines(self) -> list[MonthLine]:
+        """The last months, the latest first."""
+        return [
+            MonthLine(_month(m), *self.counts[m], self._share(m), self._share(m - 12))
+            for m in [*self.counts][: -_LAST - 1 : -1]
+        ]
+
+    def _share(self, month: int) -> float:
+        rows, unusual = self.counts.get(month, (0, 0))
+        return unusual / rows if rows else math.nan
+
+    def chart(self, words: str, up: str, *, share: bool = False) -> Markup:
+        """Draw the last years month by month, each a line: their rows, or the unusual share."""
+        years = list(dict.fromkeys(m // 12 for m in reversed(self.counts)))[:_YEARS]
+        lines = []
+        for year in years:
+            there = [m for m in self.counts if m // 12 == year]
+            y = [self._share(m) if share else self.counts[m][0] for m in there]
+            lines.append(ChartLine(str(1970 + year), y, [m % 12 for m in there]))
+        chart = LineChart(
+            lines, words, labels=_MONTHS, up=up, share=share, from_zero=True, width=_WIDTH
+        )
+        return chart.svg
+
+    def before(self) -> tuple[Ints, str]:
+        """Return the rows that the last month is compared with, by number, and which those are."""
+        dated = (self.months != _UNDATED) & (self.months < self.last)
+        same = np.flatnonzero(dated & (self.months % 12 == self.last % 12))
+        if len(same):
+            return same, "same"
+        return np.flatnonzero(dated), "all"
+
+
+def _month(number: int) -> str:
+    return f"{_MONTHS[number % 12]} {1970 + number // 12}"
+
+
+def counted_months(table: Table, judging: Judging, one: ColumnUnderstanding) -> Months:
+    """Return the rows of a table by the month that a column of dates says: one pass over them."""
+    scorer, threshold = judging.review.scorer, judging.model.threshold
+    listed = np.array([line.number for line in judging.listing.lines])
+    reader = _opened(table, judging, [one.name])
+
+    def found(item: Numbered) -> tuple[Ints, NDArray[np.bool_]]:
+        start, batch, _ = item
+        if isinstance(batch, np.ndarray):
+            raise DataError(f"{table.name} has no column {one.name!r}")
+        months = _month_numbers(batch.column(one.name), one, start)
+        if math.isnan(threshold):
+            return months, np.isin(np.arange(start, start + len(batch)), listed)
+        return months, scorer.scored(item)[1] < threshold
+
+    both = list(scorer.mapped(reader, found, -1, reader.keep))
+    return Months(*(np.concatenate([part[k] for part in both]) for k in (0, 1)))
+
+
+def _opened(table: Table, judging: Judging, keep: Sequence[str] = ()) -> Reader:
+    """Open the rows as they were scored, with further columns beside the features."""
+    schema, rules = judging.model.scorer.plan.schema, judging.review.scorer.rules
+    ruled = [] if rules is None else rules.columns
+    beside = [name for name in dict.fromkeys([*keep, *ruled]) if name not in schema.names]
+    options = replace(table.said, drop=(), context=()).options()
+    return options.open_as(str(table.path), schema, judging.model.reading, beside)
+
+
+def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
+    """Return months (n,) since 1970; `_UNDATED` where there is no point in time."""
+    if is_text(column.type):
+        texts = plain_texts(column)
+        if one.reading is None:
+            raise DataError(f"column {one.name!r} holds texts, and not dates")
+        seconds = one.reading.values(texts)
+    else:
+        seconds = np.asarray(as_numbers(column, one.name, start), np.float64)
+    dated = np.isfinite(seconds)
+    whole = np.floor(np.where(dated, seconds, 0.0)).astype("datetime64[s]")
+    return np.where(dated, whole.astype("datetime64[M]").astype(np.int64), _UNDATED)
+
+
+# --- drift of the last month ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MonthDrift:
+    """How far the last month lies from earlier rows, and what chance makes of it.
+
+    ``against`` is "same" for the same month of earlier years, "all" for all earlier rows.
+    """
+
+    month: str
+    n_rows: int
+    n_before: int
+    against: str
+    drift: Drift | None
+    why: str
+
+    @classmethod
+    def of(cls, table: Table, judging: Judging, months: Months) -> "MonthDrift":
+        """Compare the last month of a table with the rows before it."""
+        last = np.flatnonzero(months.months == months.last)
+        before, against = months.before()
+        found, why = None, "there are no earlier rows"
+        if len(before):
+            found, why = _compared(table, judging, before, last)
+        name = _month(months.last)
+        return cls(name, len(last), len(before), against, found, why)
+
+    @property
+    def words(self) -> str:
+        """The drift in sentences; empty if there is none."""
+        return "" if self.drift is None else drift_words(self.drift)
+
+    @property
+    def columns(self) -> list[tuple[str, float, float]]:
+        """Columns that moved further than chance moves them: drift and its level."""
+        if self.drift is None:
+            return []
+        levels = self.drift.feature_levels
+        return [
+            (name, self.drift.features[name], levels[name]) for name in self.drift.beyond_chance
+        ]
+
+    @property
+    def by_chance(self) -> int:
+        """Columns that would be further by chance alone, at most about."""
+        return 0 if self.drift is None else math.ceil(len(self.drift.features) / 20)
+
+
+def _compared(
+    table: Table, judging: Judging, before: Ints, after: Ints
+) -> tuple[Drift | None, str]:
+    """Return the drift from some rows to others, by number; or None, and why."""
+    counted = of_all_rows(judging.model.scorer.sketch)
+    if why := why_no_drift(judging.model.scorer.sketch):
+        return None, why
+    # Of very many earlier rows, evenly spaced ones say as much, sooner.
+    before = before[:: -(-len(before) // _EARLIER)]
+    reader = _opened(table, judging)
+    try:
+        sides = [
+            Sketch.from_data(counted.plan, reader.take(rows), n_jobs=-1) for rows in (before, after)
+        ]
+        rows = np.sort(np.concatenate([before, after]))
+        sample = None
+        if len(rows) >= 4 and not counted.plan.context:
+            sample = reader.take(rows[:: -(-len(rows) // _SAMPLED)])
+        found = measured(sides[0], sides[1], sample)
+    except UsageError as error:
+        return None, str(error)
+    return found, "" if found is not None else "there are too few rows"
+
+
+# --- what was counted, remembered -----------------------------------------------------------------
+
+_lock = threading.Lock()
+#: By scored rows, which are of one file as it was: months and drift by column of dates, and rules.
+_seen: WeakKeyDictionary[Judging, dict[Any, tuple[Months, MonthDrift]]] = WeakKeyDictionary()
+
+
+def months_and_drift(
+    table: Table, judging: Judging, one: ColumnUnderstanding
+) -> tuple[Months, MonthDrift | None]:
+    """Return the rows of a table by month, and the drift of the last; counted at the first call."""
+    key = one.name, one.reading, id(judging.review.scorer)
+    with _lock:
+        found = _seen.setdefault(judging, {})
+        if key not in found:
+            if judging.is_changed:
+                raise DataError(
+                    f"{table.name} has changed, or is gone, since it was read: read it again"
+                )
+            months = counted_months(table, judging, one)
+            if not months.counts:
+                return months, None
+            found[key] = months, MonthDrift.of(table, judging, months)
+        return found[key]
+
+
+def dates_of(table: Table) -> list[ColumnUnderstanding]:
+    """Return the columns of dates whose order is clear, that of the time first."""
+    found = [one for one in table.columns if one.kind == "date" and not one.refused]
+    return sorted(found, key=lambda one: one.name != table.said.time)
+
+
+# --- alerts ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WatchLog:
+    """Last runs that `hushtable watch` noted in a folder, or why they cannot be read."""
+
+    folder: str
+    runs: list[dict[str, Any]]
+    error: str = ""
+
+
+def watch_logs(folder: Folder, table: Table, plan_id: str) -> list[WatchLog]:
+    """Return the logs of watches, in the folder or right below, that are about a table or model."""
+    below = sorted(one for one in folder.path.iterdir() if one.is_dir() and not one.is_symlink())
+    found = []
+    for place in (folder.path, *below):
+        path = place / _LOG
+        if not path.is_file() or path.is_symlink():
+            continue
+        name = "." if place == folder.path else place.name
+        try:
+            runs = [run for run in _runs(path) if _is_about(run, table, plan_id)]
+        except (ValueError, OSError) as error:
+            why = explain(error) if isinstance(error, OSError) else "it is no log of runs"
+            found.append(WatchLog(name, [], f"{_LOG} cannot be read: {why}"))
+            continue
+        if runs:
+            found.append(WatchLog(name, runs[: -_RUNS - 1 : -1]))
+    return found
+
+
+def _runs(path: Path) -> list[dict[str, Any]]:
+    """Return the runs at the end of a log, oldest first; raises `ValueError` if it is none."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _LOG_BYTES))
+        lines = file.read().splitlines()
+    runs = [json.loads(line) for line in lines[size > _LOG_BYTES :]]
+    needed = {"run", "at", "rows", "outliers", "share", "drift", "level", "above", "failed"}
+    if not all(isinstance(run, dict) and needed <= set(run) for run in runs):
+        raise ValueError("no log of runs")
+    return runs
+
+
+def _is_about(run: dict[str, Any], table: Table, plan_id: str) -> bool:
+    named = {Path(str(one.get("file", ""))).name for one in run.get("files", [])}
+    return run.get("plan_id") == plan_id or table.name in named
+
+
+def watch_command(table: Table) -> str:
+    """Return a line for cron that watches a table, and fails where something is above limits."""
+    folder, name, model = map(shlex.quote, (str(table.folder.path), table.name, table.model))
+    command = f"hushtable watch {name} --model {model} --fail-above 0.02,drift -o watched"
+    # A percent sign ends a command of cron.
+    return f"0 6 * * * cd {folder} && {command}".replace("%", "\\%")
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes of the watch page."""
+    return [
+        Route("/t/{key}/watch", watch_page),
+        Route("/t/{key}/seen", seen, methods=["POST"]),
+        Route("/t/{key}/read-again", read_again, methods=["POST"]),
+    ]
+
+
+def watch_page(request: Request) -> Response:
+    """Show what is new in a table."""
+    desk = desk_of(request)
+    table = desk.table(request.path_params["key"])
+    judging = table.judging
+    dates = dates_of(table)
+    asked = request.query_params.get("time")
+    chosen = next((one for one in dates if one.name == asked), dates[0] if dates else None)
+    months, drift, error = None, None, ""
+    if chosen is not None:
+        try:
+            months, drift = months_and_drift(table, judging, chosen)
+        except HushTableError as failed:
+            error = str(failed)
+    return desk.page(
+        request, "watch.html", table=table, here="watch", visit=SinceVisit.of(table, judging),
+        is_changed=judging.is_changed, is_gone=not table.path.is_file(), dates=dates,
+        chosen=chosen, months=months, drift=drift, error=error,
+        has_threshold=not math.isnan(judging.model.threshold),
+        logs=watch_logs(desk.folder, table, judging.model.scorer.plan.plan_id),
+        command=watch_command(table),
+    )  # fmt: skip
+
+
+async def seen(request: Request) -> Response:
+    """Remember how many rows somebody has seen."""
+    table = desk_of(request).table(request.path_params["key"])
+    try:
+        rows = (await request.json())["rows"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError("needs the number of rows that were seen") from error
+    if not isinstance(rows, int) or isinstance(rows, bool):
+        raise UsageError("needs the number of rows that were seen")
+    await run_in_threadpool(remember_visit, table, rows)
+    return JSONResponse({"rows": rows})
+
+
+def read_again(request: Request) -> Response:
+    """Read a table's file again, at the next page."""
+    table = desk_of(request).table(request.path_params["key"])
+    if not table.path.is_file():
+        raise DataError(f"{table.name} is gone: put it back, or open another table")
+    table.close()
+    return JSONResponse({"read": True})

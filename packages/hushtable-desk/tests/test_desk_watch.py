@@ -1,0 +1,237 @@
+"""The watch page: rows since the last visit, months beside those of earlier years, and alerts."""
+
+import html
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from desk_client import Browser, key_of, no_style_or_script, words
+from hushtable import HushTable
+from hushtable_desk import watching
+from hushtable_desk.watching import dates_of, months_and_drift
+
+EVIL = "<script>alert(1)</script>"
+NAME = "visits.csv"
+
+
+def rows(n, begin="2023-01-01", end="2025-05-20", seed=0, age=50.0):
+    rng = np.random.default_rng(seed)
+    days = np.sort(rng.uniform(0, (pd.Timestamp(end) - pd.Timestamp(begin)).days, n))
+    when = pd.Timestamp(begin) + pd.to_timedelta(days.astype(int), unit="D")
+    return pd.DataFrame({
+        "date": when.strftime("%Y-%m-%d"),
+        "age": rng.normal(age, 9, n).round(1),
+        "weight": rng.normal(70, 9, n).round(1),
+        "ward": rng.choice(["a", "b", "c"], n),
+    })  # fmt: skip
+
+
+def folder_of(path, table, name=NAME):
+    table.to_csv(path / name, index=False)
+    fitted = table.drop(columns=[c for c in table.columns if c.startswith(("date", "other"))])
+    HushTable(random_state=0).fit(fitted).save(path / "visits.hush")
+    browser = Browser(path)
+    browser.desk.table(key_of(name)).use("visits.hush")
+    return browser
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    Browser.close_all()
+
+
+@pytest.fixture
+def browser(tmp_path):
+    return folder_of(tmp_path, rows(3_000))
+
+
+PAGE = f"/t/{key_of(NAME)}"
+
+
+def odd(n):
+    table = rows(n, "2025-05-20", "2025-05-25", seed=2)
+    return table.assign(age=400.0, ward=EVIL)
+
+
+def test_the_first_visit_begins_to_remember(browser):
+    page = browser.get(f"{PAGE}/watch")
+    no_style_or_script(page)
+    assert "No visit is remembered yet" in words(page)
+    assert "I have seen these" in page
+    browser.post(f"{PAGE}/seen", {"rows": 3_000})
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "No row was added since the last visit" in text
+    assert "I have seen these" not in text
+
+
+def test_rows_since_the_last_visit_come_first(browser, tmp_path):
+    browser.get(f"{PAGE}/watch")
+    browser.post(f"{PAGE}/seen", {"rows": 3_000})
+    odd(4).to_csv(tmp_path / NAME, mode="a", header=False, index=False)
+    assert "The file has changed since it was read" in words(browser.get(f"{PAGE}/watch"))
+    browser.post(f"{PAGE}/read-again")
+    page = browser.get(f"{PAGE}/watch")
+    assert "4 rows were added since" in words(page)
+    assert "4 are among the listed unusual rows" in words(page)
+    for number in range(3_000, 3_004):
+        assert f'href="{PAGE}/rows/{number}"' in page
+    assert EVIL not in page
+    no_style_or_script(page)
+    browser.post(f"{PAGE}/seen", {"rows": 3_004})
+    assert "No row was added" in words(browser.get(f"{PAGE}/watch"))
+
+
+def test_a_visit_is_remembered_by_the_next_desk(browser, tmp_path):
+    browser.post(f"{PAGE}/seen", {"rows": 2_990})
+    browser.desk.close()
+    assert "10 rows were added since" in words(Browser(tmp_path).get(f"{PAGE}/watch"))
+
+
+def test_a_table_that_shrank_says_so(browser, tmp_path):
+    browser.post(f"{PAGE}/seen", {"rows": 3_000})
+    rows(3_000)[:2_500].to_csv(tmp_path / NAME, index=False)
+    browser.post(f"{PAGE}/read-again")
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "has 2,500 rows, and had 3,000" in text
+
+
+def test_another_file_of_the_name_says_so(browser, tmp_path):
+    browser.post(f"{PAGE}/seen", {"rows": 3_000})
+    rows(3_500, seed=9).to_csv(tmp_path / NAME, index=False)
+    browser.post(f"{PAGE}/read-again")
+    assert "begins otherwise" in words(browser.get(f"{PAGE}/watch"))
+
+
+def test_a_file_that_vanished_says_so(browser, tmp_path):
+    browser.get(f"{PAGE}/watch")
+    (tmp_path / NAME).unlink()
+    assert "The file is gone" in words(browser.get(f"{PAGE}/watch"))
+    answer = browser.client.post(
+        f"{PAGE}/read-again", json={}, headers={"Origin": "http://127.0.0.1:8765"}
+    )
+    assert answer.status_code == 400
+    assert "gone" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "content", [{}, {"rows": "9"}, {"rows": True}, {"rows": -1}, {"rows": 9_999}]
+)
+def test_what_is_no_number_of_rows_is_refused(browser, content):
+    assert browser.post(f"{PAGE}/seen", content, 400)["error"]
+
+
+def test_months_stand_beside_the_same_months(browser):
+    page = browser.get(f"{PAGE}/watch")
+    text = words(page)
+    assert "May 2025" in text
+    assert page.count("<svg") == 2
+    for year in ("2023", "2024", "2025"):
+        assert f">{year}</text>" in page
+    assert "against the same month of the years before" in text
+    assert "what chance explains" in text
+
+
+def test_a_month_that_moved_is_beyond_chance(tmp_path):
+    table = rows(4_000)
+    may = table["date"] >= "2025-05"
+    table.loc[may, "age"] += 40
+    text = words(folder_of(tmp_path, table).get(f"{PAGE}/watch"))
+    assert "beyond what chance explains" in text
+
+
+def test_without_an_earlier_year_all_earlier_rows_are_compared(tmp_path):
+    browser = folder_of(tmp_path, rows(1_000, "2024-11-10", "2025-02-20"))
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "against all earlier rows" in text
+    assert "Jan 2025" in text
+    assert "Dec 2024" in text
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"time": "date"}, {"time": "date", "context": ("month",)}, {"context": ("ward",)}]
+)
+def test_models_that_the_desk_fits_can_be_watched(tmp_path, said):
+    table = rows(2_000)
+    table.loc[table["date"] >= "2025-05", "age"] += 60
+    table.to_csv(tmp_path / NAME, index=False)
+    browser = Browser(tmp_path)
+    opened = browser.desk.table(key_of(NAME))
+    opened.say(**said)
+    opened.fit().wait()
+    text = words(browser.get(f"{PAGE}/watch"))
+    assert "May 2025" in text
+    assert "No drift is measured" not in text
+    assert "beyond what chance explains" in text
+    assert ("within month" in text) == ("month" in said.get("context", ()))
+
+
+def test_without_a_threshold_the_listed_rows_are_the_unusual_ones(browser):
+    opened = browser.desk.table(key_of(NAME))
+    opened.judging.model = opened.judging.model._replace(threshold=float("nan"))
+    assert "The model has no threshold" in words(browser.get(f"{PAGE}/watch"))
+    months, _ = months_and_drift(opened, opened.judging, dates_of(opened)[0])
+    assert months.unusual.sum() == len(opened.judging.listing.lines)
+
+
+def test_counted_months_are_remembered(browser, monkeypatch):
+    first = browser.get(f"{PAGE}/watch")
+    monkeypatch.setattr(watching, "counted_months", None)
+    assert browser.get(f"{PAGE}/watch") == first
+
+
+def test_a_single_month_has_no_earlier_rows(tmp_path):
+    browser = folder_of(tmp_path, rows(300, "2025-02-01", "2025-02-20"))
+    assert "there are no earlier rows" in words(browser.get(f"{PAGE}/watch"))
+
+
+def test_a_table_without_dates_says_so(tmp_path):
+    browser = folder_of(tmp_path, rows(300).drop(columns="date"))
+    assert "no column of dates" in words(browser.get(f"{PAGE}/watch"))
+
+
+def test_another_column_of_dates_is_chosen_by_the_address(tmp_path):
+    table = rows(600)
+    table.insert(1, "other date", rows(600, "2019-01-01", "2021-03-03")["date"])
+    table.loc[:9, "other date"] = ""
+    browser = folder_of(tmp_path, table)
+    text = words(browser.get(f"{PAGE}/watch?time=other%20date"))
+    assert "Mar 2021" in text
+    assert "10 rows have no date" in text
+    assert "May 2025" in words(browser.get(f"{PAGE}/watch"))
+
+
+def test_without_alerts_a_line_for_cron_is_shown(browser, tmp_path):
+    text = html.unescape(words(browser.get(f"{PAGE}/watch")))
+    assert "hushtable watch visits.csv --model visits.hush --fail-above 0.02,drift" in text
+
+
+def watch_run(**changes):
+    facts = {
+        "command": "watch", "run": 1, "at": "2025-05-20T06:00:00+00:00", "model": "visits.hush",
+        "plan_id": "x", "rows": 600, "outliers": 16, "share": 0.0267, "drift": 0.0591,
+        "level": 0.0133, "beyond_chance": ["age"], "files": [{"file": f"/x/{NAME}"}], "same": [],
+        "left": [], "failed": [], "top": None, "above": ["share", "drift"],
+    }  # fmt: skip
+    return json.dumps(facts | changes) + "\n"
+
+
+def test_results_of_the_watch_are_shown(browser, tmp_path):
+    (tmp_path / "watched").mkdir()
+    log = tmp_path / "watched" / "watch.jsonl"
+    log.write_text(watch_run() + watch_run(run=2, above=[], at=EVIL, files=[{"file": NAME}]))
+    page = browser.get(f"{PAGE}/watch")
+    text = words(page)
+    assert "2.67%" in text
+    assert "drift beyond chance" in text
+    assert EVIL not in page
+    log.write_text(watch_run(files=[{"file": "others.csv"}]))
+    assert "No alert is configured" in words(browser.get(f"{PAGE}/watch"))
+
+
+@pytest.mark.parametrize("content", ["{", "[1]\n", '{"run": 1}\n'])
+def test_a_log_that_is_none_says_so(browser, tmp_path, content):
+    (tmp_path / "watch.jsonl").write_text(content)
+    assert "cannot be read" in words(browser.get(f"{PAGE}/watch"))

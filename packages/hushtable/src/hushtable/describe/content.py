@@ -1,0 +1,94 @@
+"""Contents of .hush files in labelled lines, which a command prints and a page shows."""
+
+import math
+from typing import Any
+
+from hushtable import signatures
+from hushtable.counts.base import Counts
+from hushtable.counts.verdicts import Verdicts
+from hushtable.describe import plan as words
+from hushtable.files import Content
+from hushtable.plans.plan import Plan
+
+
+def plan_lines(content: Content, plan: Plan) -> dict[str, str]:
+    """Return lines on a file's kind, and on the plan in it."""
+    writer = content.manifest.get("writer")
+    # Not covered by the digest, so it may be anything.
+    version = str(writer.get("hushtable", "unknown")) if isinstance(writer, dict) else "unknown"
+    lines = {
+        "Kind": f"{content.kind}, protocol {content.manifest['protocol']}, written by hushtable "
+        f"{version}",
+        "Plan": plan.plan_id,
+        "Detector": plan.detector + words.kind_of_plan(plan),
+        "Depends on data": words.dependence(plan),
+        "Tables": f"{plan.family.n_tables:,} ({plan.family.n_cells:,} cells)",
+        "Features": f"{len(plan.schema):,}",
+    }
+    if of_rows := words.values_of_rows(plan.schema):
+        lines["Values of rows"] = of_rows
+    if (design := plan.design) is not None:
+        lines["Laid out for"] = (
+            f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
+            + (f", {design.sites} releases" if design.sites > 1 else "")
+            + (", two passes" if design.passes == 2 else "")
+            + ("" if plan.horizon is None else f", {words.n_periods(plan.horizon)}")
+        )
+    return lines
+
+
+def counts_lines(content: Content, counts: Counts) -> dict[str, str]:
+    """Return lines on the counts in a file: rows, verdicts, threshold, whether it may leave."""
+    plan, lines = counts.plan, {}
+    if found := words.verdicts(counts):
+        lines["Verdicts"] = found
+    if isinstance(counts, Verdicts):
+        lines["May leave"] = "no: rows can be read from it"
+        return lines
+    if counts.ledger is None:
+        lines["Rows counted"] = f"{counts.n_rows:,}"
+        if counts.sampled:
+            lines["Rows counted"] += " in each table, a random sample"
+        if plan.first_counts is not None:
+            about = "" if plan.first_noise_sd is None else "about "
+            first = f"{about}{plan.first_rows:,} in the first"
+            lines["Rows counted"] += f" in the second pass, {first}"
+        if (most := getattr(counts, "rows_per_person", None)) is not None:
+            lines["Rows a person"] = f"{most:,} at most, by a column that tells persons"
+    if content.kind == "detector":
+        lines["Threshold"] = _threshold(content.manifest.get("offset"), plan)
+    if not counts.may_leave:
+        lines["May leave"] = "no: it holds exact counts"
+    elif content.kind == "detector":
+        lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
+    else:
+        lines |= {"May leave": "yes, as the ledger below says"} | signed_lines(counts)
+    return lines
+
+
+def _threshold(offset: Any, plan: Plan) -> str:
+    if isinstance(offset, int | float) and math.isfinite(offset):
+        return f"{offset:.4f} {plan.score.unit}: rows below are outliers"
+    return "none: the counts are too noisy to derive one"
+
+
+def signed_by(counts: Any) -> dict[str, str] | None:
+    """Return name and fingerprint of who signed counts; None if nobody did."""
+    if counts.seal is None:
+        return None
+    card = counts.seal.coordinator
+    fingerprint = signatures.fingerprint(card["signing"], card["masking"])
+    return {"name": card["name"], "fingerprint": fingerprint}
+
+
+def signed_lines(counts: Any) -> dict[str, str]:
+    """Return lines on who signed counts, which round they are of, and whose submissions."""
+    who = signed_by(counts)
+    if who is None:
+        return {"Signed by": "nobody: anybody may have made or changed it"}
+    names = ", ".join(sorted(counts.seal.submissions))
+    return {
+        "Signed by": f"{who['name']} ({who['fingerprint']})",
+        "Round": counts.seal.round_id,
+        "Submissions": f"{len(counts.seal.submissions)}: {names}",
+    }

@@ -1,0 +1,47 @@
+"""Drift between two sets of rows: whether it can be measured, and what chance makes of it."""
+
+import math
+from typing import Any
+
+from hushtable.counts.base import Counts
+from hushtable.counts.sketch import Sketch
+from hushtable.data.options import first_names
+from hushtable.streams import Drift, drift
+
+
+def why_no_drift(counted: Counts) -> str:
+    """Return why rows cannot be compared with these counts; empty if they can."""
+    if not counted.adds:
+        return "a local model mixes exact counts with noised ones: compare with the result"
+    if counted.plan.first_noise_sd is not None:
+        return "the model's second pass counts dense rows only, and the first has noise"
+    return ""
+
+
+def of_all_rows(counted: Counts) -> Counts:
+    """Return the counts to compare rows with: of two passes, the first."""
+    counted = counted.unlearned
+    return counted.first_pass() if isinstance(counted, Sketch) else counted
+
+
+def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
+    """Return the drift, or None if it cannot be told from what noise and too few rows do."""
+    if min(before.n_rows, after.n_rows) < 2:
+        return None
+    found = drift(before, after, rows=rows)
+    return None if math.isnan(found.overall) or math.isnan(found.level) else found
+
+
+def drift_words(found: Drift) -> str:
+    """Say how far rows drifted, and what chance explains of it."""
+    beyond = "beyond" if found.overall > found.level else "within"
+    within = f" within {', '.join(found.context)}" if found.context else ""
+    words = (
+        f"Drift {found.overall:.4f}{within}, {beyond} what chance explains (up to "
+        f"{found.level:.4f}; 0 is none, 1 is no cell in common)."
+    )
+    if found.beyond_chance:
+        words += (
+            f" Columns that drifted by more than chance: {first_names(found.beyond_chance, 5)}."
+        )
+    return words
