@@ -1,4 +1,4 @@
-"""The desk in a browser, by mouse and keys: from a file to an exported sheet, and what axe finds."""
+"""The desk in a browser, by mouse and keys: from a file to a sheet, and what axe finds."""
 
 import json
 import os
@@ -29,7 +29,7 @@ KEY, CLICK, DECISION, READ = 0.28, 1.4, 1.35, 5.0
 WIDE = "document.documentElement.scrollWidth > innerWidth"
 AXE = """axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => violations.flatMap(
     ({id, help, nodes}) => nodes.slice(0, 3).map(({html, any}) =>
-        `${help} [${id}] ${JSON.stringify(any[0]?.data ?? "").slice(0, 160)}: ${html.slice(0, 160)}`)
+        `${help} [${id}] ${JSON.stringify(any[0]?.data ?? 0).slice(0, 99)}: ${html.slice(0, 160)}`)
 ))"""
 LOADED = "document.readyState === 'complete' && "
 ROWS = f"{LOADED}!!document.querySelector('h1[data-number]')"

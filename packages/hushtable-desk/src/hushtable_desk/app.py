@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hushtable.errors import HushTableError
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
+from hushtable_desk.language import N_
 from hushtable_desk.security import Access, Guard
 
 _log = logging.getLogger("hushtable_desk")
@@ -59,12 +60,12 @@ def _answer(request: Request, status: int, title: str, words: str) -> Response:
 
 def _known(request: Request, error: Exception) -> Response:
     desk: Desk = request.app.state.desk
-    return _answer(request, 400, "This cannot be done", desk.without_path(str(error)))
+    return _answer(request, 400, N_("This cannot be done"), desk.without_path(str(error)))
 
 
 def _no_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(request, error.status_code, "There is no such page", str(error.detail))
+    return _answer(request, error.status_code, N_("There is no such page"), str(error.detail))
 
 
 class _Contained:
@@ -83,5 +84,5 @@ class _Contained:
             kind = type(error).__name__
             _log.error("unexpected %s, which is a bug in hushtable-desk", kind)
             words = f"unexpected {kind}, which is a bug in hushtable-desk: please report it"
-            response = _answer(Request(scope), 500, "Unexpected error", words)
+            response = _answer(Request(scope), 500, N_("Unexpected error"), words)
             await response(scope, receive, send)

@@ -20,7 +20,7 @@ STATE = ".hushtable-desk.json"
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderFile:
     """A file of the folder."""
 
     name: str
@@ -53,32 +53,32 @@ class Folder:
         """Whether verdicts and models can be written here."""
         return os.access(self.path, os.W_OK)
 
-    def files(self, *endings: str) -> list[Entry]:
+    def files(self, *endings: str) -> list[FolderFile]:
         """Return the files whose names end so, the newest first."""
         found = [one for one in self._all() if one.name.lower().endswith(endings)]
         return sorted(found, key=lambda one: (-one.changed, one.name))
 
     @property
-    def tables(self) -> list[Entry]:
+    def tables(self) -> list[FolderFile]:
         """The files that hold tables."""
         return [one for one in self.files(*TABLES) if not one.name.endswith(LOG)]
 
     @property
-    def models(self) -> list[Entry]:
+    def models(self) -> list[FolderFile]:
         """The .hush files."""
         return self.files(MODEL)
 
     @property
-    def logs(self) -> list[Entry]:
+    def logs(self) -> list[FolderFile]:
         """The logs of verdicts."""
         return self.files(LOG)
 
-    def _all(self) -> Iterator[Entry]:
+    def _all(self) -> Iterator[FolderFile]:
         with os.scandir(self.path) as entries:
             for one in entries:
                 try:
                     if not one.name.startswith(".") and one.is_file() and self._inside(one.name):
-                        yield Entry(one.name, one.stat().st_size, one.stat().st_mtime)
+                        yield FolderFile(one.name, one.stat().st_size, one.stat().st_mtime)
                 except OSError:  # gone since, or not to be looked at
                     continue
 
@@ -95,7 +95,7 @@ class Folder:
             raise UsageError("this is no file of the folder that is open")
         return self.path / name
 
-    def by_key(self, key: str) -> Entry | None:
+    def by_key(self, key: str) -> FolderFile | None:
         """Return the file that a part of an address stands for; None if it is gone."""
         return next((one for one in self._all() if one.key == key), None)
 

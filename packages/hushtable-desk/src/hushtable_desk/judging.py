@@ -17,14 +17,21 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
+from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.reasons import Reason
-from hushtable.scores.review import MOST, Answer, Review, ReviewRow
+from hushtable.scores.review import MOST, Answer, Review
 from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import LoggedReview, VerdictLog
 from hushtable_desk.folder import LOG, Folder
+from hushtable_desk.language import N_
 from hushtable_desk.listing import Listing
 
+#: Verdicts and directions of values, which pages show as they are named in the log and in reasons.
+WORDS = (
+    N_("outlier"), N_("fine"), N_("skip"), N_("new"), N_("high"), N_("low"), N_("rare"),
+    N_("missing"), N_("beyond"),
+)  # fmt: skip
 #: Rows of a list at first, and how many more at a time; decisions that stay in sight.
 LISTED, LAST = 100, 10
 #: Values that are kept of the lowest rows at most: fewer rows of tables with many columns.
@@ -75,7 +82,7 @@ class RowView:
         return {name: text for name, text in self.row.kept.items() if text != self.name}
 
 
-class Judging:
+class JudgedRows:
     """Rows under judgement: scored by a model, with the log of verdicts on them held.
 
     Attributes
@@ -102,7 +109,7 @@ class Judging:
     def of(
         cls, folder: Folder, name: str, model_name: str, options: RowOptions, keep: Sequence[str],
         id_: str | None, watched: Callable[[Reader], Reader],
-    ) -> "Judging":  # fmt: skip
+    ) -> "JudgedRows":  # fmt: skip
         """Score a table of a folder by a model of it, and hold its log.
 
         Raises `FileError` if another review or desk holds that, and `DataError` if the rows do not

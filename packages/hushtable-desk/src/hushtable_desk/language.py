@@ -1,4 +1,4 @@
-"""What the desk's own words are in other languages: one catalogue of gettext for each."""
+"""The desk's own words in other languages: one catalogue of gettext for each."""
 
 import gettext
 from functools import cache
@@ -17,6 +17,11 @@ def translations(language: str) -> gettext.NullTranslations:
     if language == "en":
         return gettext.NullTranslations()
     return gettext.translation("desk", _FOLDER, [language], fallback=True)
+
+
+def N_(text: str) -> str:
+    """Mark a text for the catalogue; it is translated where it is shown."""
+    return text
 
 
 def preferred(request: Request) -> str:

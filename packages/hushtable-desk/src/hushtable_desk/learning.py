@@ -17,7 +17,7 @@ from hushtable.data.history import values_behind
 from hushtable.data.texts.reading import Reading, plain_texts
 from hushtable.errors import UsageError
 from hushtable_desk.folder import MODEL
-from hushtable_desk.judging import Judging
+from hushtable_desk.judging import JudgedRows
 from hushtable_desk.pages import desk_of, table_of, write
 
 #: Rows of both lists, and columns that are named as moved.
@@ -115,7 +115,7 @@ def history(request: Request) -> Response:
 
 
 def readings(
-    judging: Judging, number: int
+    judging: JudgedRows, number: int
 ) -> tuple[str, NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     """Return a row's entity, and the times and numbers of its readings in the file, by time.
 

@@ -12,24 +12,25 @@ import pyarrow as pa
 from hushtable.scores.outliers import LowRow, Outliers
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import Answer
+from hushtable_desk.language import N_
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {
-    "rule": ("⊘", "impossible"),
-    "far": ("▲", "far outside"),
-    "context": ("◧", "context"),
-    "history": ("◔", "history"),
-    "pair": ("✕", "combinations"),
-    "value": ("△", "values"),
-    "none": ("·", "no single column"),
+    "rule": ("⊘", N_("impossible")),
+    "far": ("▲", N_("far outside")),
+    "context": ("◧", N_("context")),
+    "history": ("◔", N_("history")),
+    "pair": ("✕", N_("combinations")),
+    "value": ("△", N_("values")),
+    "none": ("·", N_("no single column")),
 }
 #: What a list can be cut down by, each with its name in English.
 FACETS = {
-    "reason": "Reason", "column": "Column", "context": "Context", "incident": "Alike",
-    "verdict": "Verdict",
+    "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"), "incident": N_("Alike"),
+    "verdict": N_("Verdict"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English.
-ORDERS = {"unusual": "most unusual first", "row": "as in the file", "name": "by name"}
+ORDERS = {"unusual": N_("most unusual first"), "row": N_("as in the file"), "name": N_("by name")}
 NEW = "new"
 #: Share of all rows below which a category is rare anywhere.
 _RARE = 0.01

@@ -23,7 +23,7 @@ from hushtable.errors import FileError, HushTableError, PluginError, UsageError,
 from hushtable.files import Content
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable_desk.folder import MODEL, Entry, Folder
+from hushtable_desk.folder import MODEL, Folder, FolderFile
 from hushtable_desk.pages import desk_of
 
 #: Kinds of files that score rows, and so may be exported.
@@ -71,7 +71,7 @@ class ModelFacts:
         Whether it scores rows, and so may be exported.
     """
 
-    entry: Entry
+    entry: FolderFile
     holds: str = ""
     n_rows: str = ""
     lines: dict[str, str] | None = None
@@ -89,7 +89,7 @@ class ModelFacts:
         return [self.n_rows, *(re.split(r" \(|: |, as ", one)[0] for one in found[1:])]
 
 
-def model_facts(folder: Folder, entry: Entry) -> ModelFacts:
+def model_facts(folder: Folder, entry: FolderFile) -> ModelFacts:
     """Return what a .hush file of a folder is; of a broken one, its error.
 
     It is remembered for as long as the file stays the same.
@@ -98,7 +98,7 @@ def model_facts(folder: Folder, entry: Entry) -> ModelFacts:
 
 
 @lru_cache(maxsize=256)
-def _facts(path: Path, entry: Entry) -> ModelFacts:
+def _facts(path: Path, entry: FolderFile) -> ModelFacts:
     try:
         return _read(_content(path), entry)
     except HushTableError as error:
@@ -112,7 +112,7 @@ def _content(path: Path) -> Content:
         raise FileError(f"cannot read {path.name}: {explain(error)}") from error
 
 
-def _read(content: Content, entry: Entry) -> ModelFacts:
+def _read(content: Content, entry: FolderFile) -> ModelFacts:
     kind = files.kind_of(content.kind)
     other = "something of a kind that is not known here" if kind is None else kind.words
     holds, n_rows = _HOLDS.get(content.kind, other), ""
@@ -185,7 +185,7 @@ class ModelComparison:
     only_other: list[str]
 
     @classmethod
-    def of(cls, folder: Folder, one: Entry, other: Entry) -> "ModelComparison":
+    def of(cls, folder: Folder, one: FolderFile, other: FolderFile) -> "ModelComparison":
         """Compare two files of a folder; raises `UsageError` if one of them cannot be read."""
         both = [model_facts(folder, entry) for entry in (one, other)]
         for facts in both:
@@ -293,7 +293,7 @@ def export_page(request: Request) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def _entry(folder: Folder, key: str) -> Entry:
+def _entry(folder: Folder, key: str) -> FolderFile:
     """Return a .hush file by its key; raises `UsageError` if there is none."""
     entry = folder.by_key(key)
     if entry is None or not entry.name.lower().endswith(MODEL):

@@ -18,7 +18,7 @@ from hushtable.files import replacing
 from hushtable.report.lists import LISTS
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES
-from hushtable_desk.judging import Judging, RowView
+from hushtable_desk.judging import JudgedRows, RowView
 from hushtable_desk.language import LANGUAGES
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
@@ -213,7 +213,7 @@ def rows_page(request: Request) -> Response:
     )  # fmt: skip
 
 
-def _row_context(table: Table, judging: Judging, number: int | None) -> dict[str, Any]:
+def _row_context(table: Table, judging: JudgedRows, number: int | None) -> dict[str, Any]:
     view: RowView | None = None if number is None else judging.view(number)
     return {
         "table": table, "view": view, "number": number, "found": judging.review.found(),
@@ -221,7 +221,7 @@ def _row_context(table: Table, judging: Judging, number: int | None) -> dict[str
     }  # fmt: skip
 
 
-def _numbers(judging: Judging, query: Query) -> list[int] | None:
+def _numbers(judging: JudgedRows, query: Query) -> list[int] | None:
     """Return the rows that a query leaves; None where it leaves all."""
     if not query.chosen and query.order == "unusual":
         return None
@@ -254,7 +254,7 @@ def verdict(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     return _next(request, judging, judging.next(number, _numbers(judging, query)))
 
 
-def _next(request: Request, judging: Judging, number: int | None) -> dict[str, Any]:
+def _next(request: Request, judging: JudgedRows, number: int | None) -> dict[str, Any]:
     context = _row_context(table_of(request), judging, number)
     html = desk_of(request).text(request, "row.html", **context)
     last = {str(one.row): one.verdict for one, _ in judging.last}

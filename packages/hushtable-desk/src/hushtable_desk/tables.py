@@ -18,7 +18,8 @@ from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.data.understanding import understood
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable_desk.folder import MODEL, Folder, key_of
-from hushtable_desk.judging import Judging
+from hushtable_desk.judging import JudgedRows
+from hushtable_desk.language import N_
 
 #: Kinds that a person may say a column is; what stands for values that are missing is said apart.
 KINDS = ("number", "date", "category", "id")
@@ -28,7 +29,7 @@ _LEFT_OUT = ("id", "text", "empty")
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What a person said of a table: how it is read, and what rows are compared within.
+    """Says how a table is read, and what its rows are compared within, as a person decided.
 
     The names are those of `hushtable.data.options.RowOptions`; ``kinds`` is its ``as_``.
     """
@@ -200,7 +201,7 @@ class Table:
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
         self._found: tuple[str, ...] = ()
         self._quality: TableQuality | None = None
-        self._judging: Judging | None = None
+        self._judging: JudgedRows | None = None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -367,7 +368,7 @@ class Table:
     # --- judging ----------------------------------------------------------------------------------
 
     @property
-    def judging(self) -> Judging:
+    def judging(self) -> JudgedRows:
         """The rows as the model scores them; they are scored at the first call."""
         with self.lock:
             if self._judging is None:
@@ -392,7 +393,7 @@ class Table:
             raise UsageError(f"{self.name} has no model yet: fit one, or choose one")
         with self.lock:
             options = replace(self.said, drop=(), context=()).options()
-            self._judging = Judging.of(
+            self._judging = JudgedRows.of(
                 self.folder, self.name, self.model, options, self._kept(), self.id_,
                 (lambda reader: reader) if job is None else job.watched,
             )  # fmt: skip
@@ -418,12 +419,12 @@ class Table:
     def places(self) -> list[tuple[str, str, str]]:
         """The table's pages: each with its address, and its name in English."""
         at = f"/t/{self.key}"
-        found = [("table", at, "Table")]
+        found = [("table", at, N_("Table"))]
         if self.model:
             found += [
-                ("rows", f"{at}/rows", "Unusual rows"),
-                ("learned", f"{at}/learned", "What it learned"),
-                ("watch", f"{at}/watch", "Watch"),
+                ("rows", f"{at}/rows", N_("Unusual rows")),
+                ("learned", f"{at}/learned", N_("What it learned")),
+                ("watch", f"{at}/watch", N_("Watch")),
             ]
         return found
 

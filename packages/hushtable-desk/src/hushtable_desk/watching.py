@@ -31,7 +31,7 @@ from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable.streams import Drift
 from hushtable_desk.folder import Folder
-from hushtable_desk.judging import Judging
+from hushtable_desk.judging import JudgedRows
 from hushtable_desk.listing import Line
 from hushtable_desk.pages import desk_of
 from hushtable_desk.tables import Table
@@ -79,7 +79,7 @@ class SinceVisit:
     is_other: bool = False
 
     @classmethod
-    def of(cls, table: Table, judging: Judging) -> "SinceVisit":
+    def of(cls, table: Table, judging: JudgedRows) -> "SinceVisit":
         """Return what is new in a table."""
         kept = table.folder.remembered().get("visits", {}).get(table.name, {})
         when, rows, n_rows = str(kept.get("when", "")), kept.get("rows", 0), judging.review.n_rows
@@ -221,7 +221,7 @@ def _month(number: int) -> str:
     return f"{_MONTHS[number % 12]} {1970 + number // 12}"
 
 
-def counted_months(table: Table, judging: Judging, one: ColumnUnderstanding) -> Months:
+def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) -> Months:
     """Return the rows of a table by the month that a column of dates says: one pass over them."""
     scorer, threshold = judging.review.scorer, judging.model.threshold
     listed = np.array([line.number for line in judging.listing.lines])
@@ -240,7 +240,7 @@ def counted_months(table: Table, judging: Judging, one: ColumnUnderstanding) -> 
     return Months(*(np.concatenate([part[k] for part in both]) for k in (0, 1)))
 
 
-def _opened(table: Table, judging: Judging, keep: Sequence[str] = ()) -> Reader:
+def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Reader:
     """Open the rows as they were scored, with further columns beside the features."""
     schema, rules = judging.model.scorer.plan.schema, judging.review.scorer.rules
     ruled = [] if rules is None else rules.columns
@@ -281,7 +281,7 @@ class MonthDrift:
     why: str
 
     @classmethod
-    def of(cls, table: Table, judging: Judging, months: Months) -> "MonthDrift":
+    def of(cls, table: Table, judging: JudgedRows, months: Months) -> "MonthDrift":
         """Compare the last month of a table with the rows before it."""
         last = np.flatnonzero(months.months == months.last)
         before, against = months.before()
@@ -313,7 +313,7 @@ class MonthDrift:
 
 
 def _compared(
-    table: Table, judging: Judging, before: Ints, after: Ints
+    table: Table, judging: JudgedRows, before: Ints, after: Ints
 ) -> tuple[Drift | None, str]:
     """Return the drift from some rows to others, by number; or None, and why."""
     counted = of_all_rows(judging.model.scorer.sketch)
@@ -340,11 +340,11 @@ def _compared(
 
 _lock = threading.Lock()
 #: By scored rows, which are of one file as it was: months and drift by column of dates, and rules.
-_seen: WeakKeyDictionary[Judging, dict[Any, tuple[Months, MonthDrift]]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[JudgedRows, dict[Any, tuple[Months, MonthDrift]]] = WeakKeyDictionary()
 
 
 def months_and_drift(
-    table: Table, judging: Judging, one: ColumnUnderstanding
+    table: Table, judging: JudgedRows, one: ColumnUnderstanding
 ) -> tuple[Months, MonthDrift | None]:
     """Return the rows of a table by month, and the drift of the last; counted at the first call."""
     key = one.name, one.reading, id(judging.review.scorer)

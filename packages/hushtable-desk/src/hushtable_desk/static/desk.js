@@ -142,6 +142,46 @@ for (const button of all("[data-save]")) {
   });
 }
 
+// A button with data-write sends data-body there, and shows the page again.
+for (const button of all("[data-write]")) {
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    if (await send(button.dataset.write, JSON.parse(button.dataset.body || "{}"))) location.reload();
+    else button.disabled = false;
+  });
+}
+
+// --- rounds ---
+
+async function contentOf(form) {
+  const content = {compared: []};
+  for (const [name, value] of new FormData(form)) {
+    if (value instanceof File) content[name] = await value.text();
+    else if (name === "compared") content.compared.push(value);
+    else content[name] = value === "yes" ? true : value;
+  }
+  return content;
+}
+
+for (const form of all("form[data-post]")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const buttons = all("form[data-post] button");
+    buttons.forEach((button) => { button.disabled = true; });
+    say(main.dataset.wait, true);
+    const said = await send(form.dataset.post, await contentOf(form));
+    form.reset(); // no keys stay in the page
+    buttons.forEach((button) => { button.disabled = false; });
+    if (!said) return;
+    sessionStorage.setItem("done", (said.words ?? []).join(" "));
+    location.assign(said.go ?? location.href);
+  });
+}
+
+const done = sessionStorage.getItem("done");
+sessionStorage.removeItem("done");
+if (done) say(done, true);
+
 // --- unusual rows ---
 
 const section = find("#row");

@@ -28,7 +28,8 @@ from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.review import SKIP, apart, named_candidates
+from hushtable.scores.candidates import named_candidates
+from hushtable.scores.review import SKIP, apart
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import answers_in, is_log
 

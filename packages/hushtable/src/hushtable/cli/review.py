@@ -29,7 +29,8 @@ from hushtable.data.readers import paths
 from hushtable.detectors.load import learned_detector
 from hushtable.errors import UsageError
 from hushtable.far import is_url
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
+from hushtable.scores.candidates import ReviewRow
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
 from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import LoggedReview, VerdictLog
 

@@ -19,7 +19,7 @@ from hushtable.describe.ledger import LEDGER_HEADERS, describe_ledger, ledger_li
 from hushtable.display import View
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.scores.review import ReviewRow
+from hushtable.scores.candidates import ReviewRow
 
 if TYPE_CHECKING:
     from hushtable.detectors.home import HomeModel

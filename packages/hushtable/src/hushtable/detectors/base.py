@@ -29,7 +29,8 @@ from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
+from hushtable.scores.candidates import ReviewRow
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, Literal
 from hushtable.data.options import notes
 from hushtable.data.spreadsheets import harmless, original
 from hushtable.errors import DataError, FileError, UsageError, explain
-from hushtable.scores.review import ANSWERS, Answer, Review, ReviewRow
+from hushtable.scores.candidates import ReviewRow
+from hushtable.scores.review import ANSWERS, Answer, Review
 from hushtable.scores.rules import Rules, add_rule
 from hushtable.scores.usual import Usual
 
