@@ -132,6 +132,7 @@ lint: .venv/.group-dev
 	@$(BIN)/mypy --no-error-summary
 	@$(call silently,$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter)
 	@$(BIN)/python .ci/check_house.py
+	@$(BIN)/python .ci/catalogue.py
 
 format: .venv/.group-dev
 	@$(BIN)/ruff check --fix --quiet .

@@ -1,6 +1,6 @@
 """Keep the catalogues of the desk: every text of its pages, in each language.
 
-    python .ci/catalogue.py            what a catalogue lacks, or has too much; exit code 1 if anything
+    python .ci/catalogue.py            what a catalogue lacks, or has too much; exit code 1
     python .ci/catalogue.py --update   brings the catalogues up to date, and compiles them
 
 A new language is one file more: locale/CODE/LC_MESSAGES/desk.po, and a line in language.py.
@@ -53,9 +53,7 @@ def faults() -> Iterator[str]:
         name = path.parts[-3]
         there = {message.id for message in catalogue if message.id}
         yield from (f"{name} lacks {text!r}" for text in sorted(map(str, needed - there)))
-        yield from (
-            f"{name} has {text!r}, which no page has" for text in sorted(map(str, there - needed))
-        )
+        yield from (f"{name} has {text!r}, on no page" for text in sorted(map(str, there - needed)))
         for message in catalogue:
             said = message.string if isinstance(message.string, tuple) else (message.string,)
             if message.id and (message.fuzzy or not all(said)):

@@ -39,6 +39,7 @@ USES: dict[str, str] = {
     "bench": "import hushtable_bench, matplotlib, pooch, pyod",
     "dask": "import dask.array, dask.dataframe, distributed, hushtable_connect.engines.dask",
     "databases": "import duckdb, adbc_driver_postgresql",
+    "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
     "federation": KEYS,
     "flower": "import hushtable_federation.flower",
     "mlflow": ROWS

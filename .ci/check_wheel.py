@@ -28,6 +28,9 @@ NEEDED = {
     "hushtable": ("data/known_columns.toml", "report/page.html"),
     "hushtable_bench": ("paper/published.toml", "known.toml"),
     "hushtable_connect": ("omop/concepts.toml",),
+    "hushtable_desk": (
+        "templates/base.html", "static/desk.js", "static/desk.css", "locale/de/LC_MESSAGES/desk.mo",
+    ),
     "hushtable_federation": ("policy.toml", "site.toml"),
 }
 

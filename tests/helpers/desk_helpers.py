@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import threading
 import time
 
@@ -12,6 +11,7 @@ import pandas as pd
 import uvicorn
 
 from hushtable_desk.app import build_app
+from hushtable_desk.cli import listen_at
 from hushtable_desk.desk import Desk
 from hushtable_desk.security import Access
 
@@ -84,9 +84,7 @@ class DeskClient(StrangeClient):
 @contextlib.contextmanager
 def served(folder, first="/"):
     """Serve a desk on a free port while the body runs; gives its address, the desk and the port."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
+    with listen_at(0) as listening:
         access = Access(listening.getsockname()[1], first)
         desk = Desk(folder, "Ada")
         config = uvicorn.Config(

@@ -244,7 +244,8 @@ def test_a_million_rows(tmp_path):
         browser.run(_TIMED)
         times = browser.run("judged(100)")
         before = _resident()
-        browser.run("judged(900)")
+        for _ in range(9):
+            browser.run("judged(100)")
         grown = _resident() - before
         local(browser, port)
     median = statistics.median(times)
@@ -264,7 +265,7 @@ _TIMED = """window.judged = async (n) => {
             requestAnimationFrame(() => resolve());
         }).observe(section, {childList: true}));
         const key = k % 3 ? "f" : "o";
-        document.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+        document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
         await drawn;
         times.push(performance.now() - start);
     }

@@ -152,9 +152,9 @@ def test_no_page_may_be_framed_and_none_loads_from_elsewhere(client):
 
 
 def test_a_desk_listens_on_the_loopback_address_alone(folder):
-    from hushtable_desk.cli import _listening
+    from hushtable_desk.cli import listen_at
 
-    with _listening(0) as listening:
+    with listen_at(0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"
 
 

@@ -33,6 +33,13 @@ def build_app(desk: Desk, access: Access) -> Starlette:
     -------
     Starlette
         An ASGI application, for a server that listens on the loopback address alone.
+
+    Examples
+    --------
+    >>> from hushtable_desk import Access, Desk, build_app
+    >>> app = build_app(Desk("."), Access(8517))
+    >>> app.state.desk.folder.tables
+    []
     """
     app = Starlette(
         routes=[

@@ -50,6 +50,21 @@ class Desk:
         Name of the person who judges now; in the log of verdicts.
     language : str
         Code of the language of the pages; empty before somebody chose one.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder.
+    FileError
+        If this account may not read it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from hushtable_desk import Desk
+    >>> _ = Path("patients.csv").write_bytes(b"age,pulse")
+    >>> [table.name for table in Desk(".").folder.tables]
+    ['patients.csv']
     """
 
     def __init__(self, folder: str | Path, who: str = "") -> None:

@@ -103,6 +103,8 @@ class JudgedRows:
         self.said = list(said)
         self._held, self._stamp, self.options = held, _stamp(path), options
         self._n = LISTED
+        #: The row that was looked at last, as it was seen.
+        self._shown: ReviewRow | None = None
         self._listing: Listing | None = None
 
     @classmethod
@@ -181,7 +183,7 @@ class JudgedRows:
     def view(self, number: int) -> RowView:
         """Return a row for its page; raises `UsageError` if it is not among those kept."""
         with self.lock:
-            row = self.review.of_row(number)
+            row = self._shown = self.review.of_row(number)
             reasons = row.detail.reasons or []
             total = sum(reason.share for reason in reasons) or 1.0
             last = self.review.last()
@@ -238,7 +240,9 @@ class JudgedRows:
         """Take a verdict; it is in the log when this returns."""
         with self.lock:
             self._check_unchanged()
-            self.logged.answer(self.review.of_row(number), verdict, note, who)
+            seen = self._shown is not None and self._shown.row == number
+            row = self._shown if seen and self._shown else self.review.of_row(number)
+            self.logged.answer(row, verdict, note, who)
 
     def undo(self, who: str = "") -> Answer | None:
         """Take the last verdict back."""

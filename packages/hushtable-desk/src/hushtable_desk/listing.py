@@ -26,11 +26,13 @@ KINDS = {
 }
 #: What a list can be cut down by, each with its name in English.
 FACETS = {
-    "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"), "incident": N_("Alike"),
-    "verdict": N_("Verdict"),
+    "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
+    "incident": N_("Alike"), "verdict": N_("Verdict"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English.
-ORDERS = {"unusual": N_("most unusual first"), "row": N_("as in the file"), "name": N_("by name")}
+ORDERS = {
+    "unusual": N_("most unusual first"), "row": N_("as in the file"), "name": N_("by name"),
+}  # fmt: skip
 NEW = "new"
 #: Share of all rows below which a category is rare anywhere.
 _RARE = 0.01

@@ -60,6 +60,12 @@ class Access:
         What to open in a browser, once.
     last : float
         When the last request was let in, by `time.monotonic`.
+
+    Examples
+    --------
+    >>> from hushtable_desk import Access
+    >>> Access(8517).address.startswith("http://127.0.0.1:8517/open/")
+    True
     """
 
     def __init__(self, port: int, first: str = "/") -> None:

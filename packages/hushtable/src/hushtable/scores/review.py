@@ -131,6 +131,7 @@ class Review:
         #: Verdicts of ``answers`` that the model had learned before: they count once.
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
+        self._bases: dict[int, float] = {}
         if answers:
             self._recall(answers)
         self.rescan()
@@ -162,6 +163,7 @@ class Review:
         if found is None:
             raise no_rows(self._reader)
         self._found: Candidates = found
+        self._bases.clear()  # of rows as other rules read them
         self._base = self._model_scoring(found.codes)
         self._first = IMPOSSIBLE_FIRST * impossible(self.scorer, found.rows)
         self._far = np.zeros(len(self._base))
@@ -437,10 +439,16 @@ class Review:
         said = [one for one in self.last().values() if one.verdict != SKIP]
         hits = [one.row for one in said if one.verdict == OUTLIER]
         found = np.cumsum([0, *(one.verdict == OUTLIER for one in said)])
-        base = [float(self._model_scoring(self._codes[row])[0]) for row in hits]
+        base = [self._base_of(row) for row in hits]
         rank = np.searchsorted(np.sort(self._base), np.array(base), "left")
         at = np.searchsorted(np.sort(rank), np.arange(len(said) + 1), "left")
         return found.astype(np.int64), at.astype(np.int64)
+
+    def _base_of(self, row: int) -> float:
+        """Return the score of a row with an answer by the model alone."""
+        if row not in self._bases:
+            self._bases[row] = float(self._model_scoring(self._codes[row])[0])
+        return self._bases[row]
 
     def moved_columns(self) -> list[tuple[str, float]]:
         """Return by how many bits verdicts moved the shares of columns, the furthest first.

@@ -28,12 +28,33 @@ _PLAN_ID, _CHECK = 64, 16
 
 
 class VerdictLog:
-    """Answers of a review, and of those before it.
+    """Answers of a review, and of those before it: a CSV file, for this account alone.
+
+    Parameters
+    ----------
+    path : path
+        The file; it is made if there is none.
+    plan_id : str
+        Of the model's plan: verdicts that were given under another are refused.
+    who : str
+        Who answers, unless an answer says so itself.
 
     Attributes
     ----------
     answers : list of Answer
         In order, without those that were taken back.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from hushtable.scores.review import Answer
+    >>> from hushtable.scores.verdict_log import VerdictLog
+    >>> log = VerdictLog(Path("rows.csv.verdicts.csv"), "0" * 64, "Ada")
+    >>> with log.held():
+    ...     _ = log.add(Answer(17, "outlier", check="0" * 16))
+    >>> with log.held():
+    ...     [(one.row, one.verdict, one.who) for one in log.answers]
+    [(17, 'outlier', 'Ada')]
     """
 
     def __init__(self, path: Path, plan_id: str, who: str) -> None:
@@ -185,6 +206,24 @@ class LoggedReview:
         The file of the owner's rules; None where a model has none beside it.
     usual : Usual or None
         What the model knows of usual values.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from hushtable import HushTable
+    >>> from hushtable.scores import Scorer
+    >>> from hushtable.scores.review import Review
+    >>> from hushtable.scores.verdict_log import LoggedReview, VerdictLog
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> X[7, 2] = 9.0
+    >>> scorer = Scorer(HushTable(random_state=0).fit(X).sketch_)
+    >>> log = VerdictLog(Path("rows.verdicts.csv"), scorer.plan.first_pass().plan_id, "Ada")
+    >>> with log.held():
+    ...     judged = LoggedReview(Review(scorer, scorer.open(X)), log)
+    ...     judged.answer(judged.review.next(), "outlier")
+    >>> judged.review.answers[0].row
+    7
     """
 
     def __init__(
