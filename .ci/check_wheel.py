@@ -29,7 +29,10 @@ NEEDED = {
     "hushtable_bench": ("paper/published.toml", "known.toml"),
     "hushtable_connect": ("omop/concepts.toml",),
     "hushtable_desk": (
-        "templates/base.html", "static/desk.js", "static/desk.css", "locale/de/LC_MESSAGES/desk.mo",
+        "templates/base.html",
+        "static/desk.js",
+        "static/desk.css",
+        "locale/de/LC_MESSAGES/desk.mo",
     ),
     "hushtable_federation": ("policy.toml", "site.toml"),
 }

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import re
 import threading
 import time
+from typing import ClassVar
 
 import httpx
 import numpy as np
@@ -79,6 +81,48 @@ class DeskClient(StrangeClient):
         job.wait()
         assert job.error == ""
         return at
+
+
+class Browser:
+    """A browser that has opened a desk on a folder; `close_all` closes those of a test."""
+
+    opened: ClassVar[list[Desk]] = []
+
+    def __init__(self, folder):
+        self.client = DeskClient(folder)
+        self.desk = self.client.desk
+        self.opened.append(self.desk)
+
+    @classmethod
+    def close_all(cls):
+        """Let go of all logs of verdicts."""
+        while cls.opened:
+            cls.opened.pop().close()
+
+    def get(self, path, status=200):
+        """Return a page's text."""
+        answer = self.client.get(path)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def post(self, path, content=None, status=200):
+        """Return the answer to a write."""
+        answer = self.client.write(path, **(content or {}))
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+
+def words(page):
+    """Return the text of a page's main part, without marks and pictures."""
+    main = re.search(r"<main.*</main>", page, re.DOTALL)[0]
+    return " ".join(
+        re.sub(r"<[^>]*>", " ", re.sub(r"<svg.*?</svg>", " ", main, flags=re.DOTALL)).split()
+    )
+
+
+def no_style_or_script(page):
+    """Check that a page has nothing that its policy blocks."""
+    assert not re.search(r"<style|<script(?! src)|<[^>]*\s(style|on\w+)=", page)
 
 
 @contextlib.contextmanager

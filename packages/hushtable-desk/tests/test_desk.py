@@ -28,18 +28,6 @@ LOG = "patients.csv.verdicts.csv"
 
 
 @pytest.fixture
-def folder(tmp_path):
-    patients().to_csv(tmp_path / "patients.csv", index=False)
-    return tmp_path
-
-
-@pytest.fixture
-def client(folder):
-    with DeskClient(folder) as client:
-        yield client
-
-
-@pytest.fixture
 def at(client):
     """The address of a table with a model."""
     return client.fit("patients.csv")
@@ -483,6 +471,7 @@ def test_every_row_is_judged(client, folder):
     assert "No row is left to judge" in said["html"]
 
 
+@pytest.mark.slow
 def test_five_thousand_columns(client, folder, rng):
     X = pd.DataFrame(rng.normal(size=(150, 5000)).round(3), columns=[f"c{j}" for j in range(5000)])
     X.iloc[3, :40] = 30.0
@@ -582,3 +571,67 @@ def test_an_idle_desk_ends(monkeypatch):
     access.last -= 61.0
     cli._end_when_idle(server, access, 1)
     assert server.should_exit
+
+
+# --- what it learned, and the history of an entity ------------------------------------------------
+
+
+def test_what_it_learned(client, at, folder):
+    assert "There is no verdict yet" in client.get(f"{at}/learned").text
+    judge(client, at, ["outlier", "fine", "outlier", "fine"])
+    page = client.get(f"{at}/learned").text
+    assert "2 outliers in 4 rows looked at" in page
+    assert page.count("<svg") > 1
+    review = client.desk.table(at[3:]).judging.review
+    found, alone = review.curve()
+    assert found.tolist() == [0, 1, 1, 2, 2]
+    assert (alone <= np.minimum(np.arange(5), found[-1])).all()
+    facts = review.found()
+    assert (facts["outliers"], facts["by_score_alone"]) == (found[-1], alone[-1])
+    assert all(bits >= 0.0 for _, bits in review.moved_columns())
+    places = review.places(5)
+    assert sorted(now for _, now, _ in places if now <= 5) == [1, 2, 3, 4, 5]
+    assert sorted(before for _, _, before in places if before <= 5) == [1, 2, 3, 4, 5]
+    refused = client.write(f"{at}/learned/save", name="patients.hush")
+    assert "another name" in refused.json()["error"]
+    assert client.write(f"{at}/learned/save", name="../x.hush").status_code == 400
+    assert client.write(f"{at}/learned/save", name="x.exe").status_code == 400
+    said = client.write(f"{at}/learned/save", name="learned.hush", use=True).json()
+    assert client.get(said["address"]).status_code == 200
+    # The learned model holds the verdicts of the log: they count once.
+    assert client.desk.table(at[3:]).judging.review.n_known == 4
+    assert hushtable.load(folder / "learned.hush").score_samples(
+        patients()[["ward", "pulse", "weight"]]
+    ).shape == (400,)
+
+
+def test_a_row_has_the_history_of_its_entity(client, folder, rng):
+    n = 600
+    rows = pd.DataFrame({
+        "patient": rng.choice([f"Q{i:02}" for i in range(30)], n),
+        "taken": pd.date_range("2026-01-01", periods=n, freq="7h").strftime("%Y-%m-%d %H:%M"),
+        "potassium": rng.normal(4.2, 0.2, n).round(1),
+    })  # fmt: skip
+    rows.loc[500, "potassium"] = 9.8
+    rows.to_csv(folder / "readings.csv", index=False)
+    at = f"/t/{client.key('readings.csv')}"
+    client.write(f"{at}/say", name="time", value="taken")
+    client.write(f"{at}/say", name="entity", value="patient")
+    client.fit("readings.csv")
+    page = client.get(f"{at}/rows/500").text
+    assert f'data-history="{at}/rows/500/history"' in page
+    part = client.get(f"{at}/rows/500/history").text
+    whose = rows["patient"][500]
+    assert f"History of {whose}" in part
+    assert f"{(rows['patient'] == whose).sum()} readings in this file" in part
+    assert "9.8" in part
+    assert "<svg" in part
+    listing = client.desk.table(at[3:]).judging.listing
+    assert listing.lines[0].number == 500
+    assert listing.lines[0].kind in ("history", "far")
+
+
+def test_a_table_without_entities_has_no_history(client, at):
+    answer = client.get(f"{at}/rows/0/history")
+    assert answer.status_code == 400
+    assert "no readings of an entity" in answer.text

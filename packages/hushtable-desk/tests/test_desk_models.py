@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from desk_client import Browser, key_of, no_style_or_script, words
+from desk_helpers import Browser, no_style_or_script, words
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, plugins
 from hushtable.errors import PluginError
+from hushtable_desk.folder import key_of
 
 RNG = np.random.default_rng(3)
 EVIL = "<img src=x onerror=alert(1)>.hush"

@@ -23,18 +23,6 @@ PAGES = ("/", "/models", "/static/desk.js")
 
 
 @pytest.fixture
-def folder(tmp_path):
-    patients().to_csv(tmp_path / "patients.csv", index=False)
-    return tmp_path
-
-
-@pytest.fixture
-def client(folder):
-    with DeskClient(folder) as client:
-        yield client
-
-
-@pytest.fixture
 def stranger(folder):
     """A client without the cookie."""
     return StrangeClient(Desk(folder))

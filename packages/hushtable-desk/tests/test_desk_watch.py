@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from desk_client import Browser, key_of, no_style_or_script, words
+from desk_helpers import Browser, no_style_or_script, words
 from hushtable import HushTable
 from hushtable_desk import watching
+from hushtable_desk.folder import key_of
 from hushtable_desk.watching import dates_of, months_and_drift
 
 EVIL = "<script>alert(1)</script>"
@@ -109,11 +110,7 @@ def test_a_file_that_vanished_says_so(browser, tmp_path):
     browser.get(f"{PAGE}/watch")
     (tmp_path / NAME).unlink()
     assert "The file is gone" in words(browser.get(f"{PAGE}/watch"))
-    answer = browser.client.post(
-        f"{PAGE}/read-again", json={}, headers={"Origin": "http://127.0.0.1:8765"}
-    )
-    assert answer.status_code == 400
-    assert "gone" in answer.json()["error"]
+    assert "gone" in browser.post(f"{PAGE}/read-again", status=400)["error"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """A desk: the folder that is open, the tables that were opened, and the pages of both."""
 
 import os
+import re
 import threading
-from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,11 @@ import hushtable
 from hushtable import plugins
 from hushtable.errors import PluginError, UsageError
 from hushtable_desk.folder import Folder, key_of
-from hushtable_desk.language import LANGUAGES, preferred, translations
+from hushtable_desk.language import LANGUAGES, numeral, preferred, translations
 from hushtable_desk.tables import Table
+
+#: Options of the command line in brackets, for which the desk has buttons.
+_OPTIONS = re.compile(r" \((?=[^()]*--)[^()]*\)")
 
 
 @cache
@@ -101,13 +104,8 @@ class Desk:
         return f"/t/{table.key}/rows"
 
     def without_path(self, words: str) -> str:
-        """Return a sentence with the names of the folder's files alone."""
-        return words.replace(f"{self.folder.path}{os.sep}", "")
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """The tables that were opened, by their keys."""
-        return dict(self._tables)
+        """Return a sentence without the folder's path, and without options of the command line."""
+        return _OPTIONS.sub("", words.replace(f"{self.folder.path}{os.sep}", ""))
 
     @property
     def has_rounds(self) -> bool:
@@ -131,7 +129,8 @@ class Desk:
         language = self.language_of(request)
         known = {
             "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
-            "version": hushtable.__version__, "local": self.without_path, "table": None, "here": "",
+            "version": hushtable.__version__, "local": self.without_path,
+            "numeral": partial(numeral, language), "table": None, "here": "",
         }  # fmt: skip
         return _pages(language).get_template(name).render(known | context)
 

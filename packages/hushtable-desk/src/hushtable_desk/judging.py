@@ -77,9 +77,9 @@ class RowView:
     alike: list[AlikeView]
 
     @property
-    def beside(self) -> dict[str, str]:
-        """Columns beside the score, without the one that names the row."""
-        return {name: text for name, text in self.row.kept.items() if text != self.name}
+    def is_named(self) -> bool:
+        """Whether an identifier names the row, and not its number."""
+        return self.name != f"{self.row.row:,}"
 
 
 class JudgedRows:

@@ -24,6 +24,12 @@ def N_(text: str) -> str:
     return text
 
 
+def numeral(language: str, value: float, digits: int = 0) -> str:
+    """Return a number as people write it in a language."""
+    text = f"{value:,.{digits}f}"
+    return text.translate(str.maketrans(",.", ".,")) if language == "de" else text
+
+
 def preferred(request: Request) -> str:
     """Return the first language that a browser asks for and the desk has."""
     for part in request.headers.get("accept-language", "").split(","):

@@ -1,6 +1,5 @@
 """One table of a desk: how it is read, what was understood of it, and the model fitted to it."""
 
-import contextlib
 import csv
 import io
 import threading
@@ -8,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from hushtable.data.options import RowOptions, notes
@@ -39,7 +37,6 @@ class TableSettings:
     dates: str | None = None
     kinds: dict[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
-    use: tuple[str, ...] = ()
     encoding: str | None = None
     delimiter: str | None = None
     no_header: bool = False
@@ -76,7 +73,7 @@ class TableSettings:
     @classmethod
     def from_dict(cls, content: Any) -> "TableSettings":
         """Read back what `to_dict` returned; raises `UsageError` on anything else."""
-        texts = ("missing", "drop", "use", "context")
+        texts = ("missing", "drop", "context")
         try:
             said: Any = dict(content)
             said = {n: tuple(map(str, v)) if n in texts else v for n, v in said.items()}
@@ -245,7 +242,7 @@ class Table:
             and (
                 one.name in self.said.drop
                 or self.said.kinds.get(one.name) == "id"
-                or (one.kind in _LEFT_OUT and one.name not in {*self.said.kinds, *self.said.use})
+                or (one.kind in _LEFT_OUT and one.name not in self.said.kinds)
             )
         ]  # fmt: skip
 
@@ -270,7 +267,7 @@ class Table:
         with self.lock:
             before = self.said
             self.said = replace(self.said, **changes)
-            reading = {"context", "id_", "drop", "use"}
+            reading = {"context", "id_", "drop"}
             if not set(changes) <= reading:
                 self._columns = self._quality = None
             try:
@@ -294,7 +291,7 @@ class Table:
                 raise UsageError(f"kind {value!r}: needs one of {', '.join(KINDS)}")
             drop = tuple(one for one in said.drop if one != column)
             self.say(kinds=kinds, drop=drop)
-        elif name in ("missing", "drop", "use", "context"):
+        elif name in ("missing", "drop", "context"):
             before = list(getattr(said, name))
             after = [one for one in before if one != value] if value in before else [*before, value]
             self.say(**{name: tuple(map(str, after))})
@@ -427,12 +424,3 @@ class Table:
                 ("watch", f"{at}/watch", N_("Watch")),
             ]
         return found
-
-
-@contextlib.contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Name a file in what the system says of it."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot read {path.name}: {explain(error)}") from error

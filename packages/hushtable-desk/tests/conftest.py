@@ -1,0 +1,17 @@
+"""A folder with a table, and a browser that opened a desk on it."""
+
+import pytest
+
+from desk_helpers import DeskClient, patients
+
+
+@pytest.fixture
+def folder(tmp_path):
+    patients().to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def client(folder):
+    with DeskClient(folder) as client:
+        yield client
