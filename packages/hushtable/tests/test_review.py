@@ -19,6 +19,8 @@ from hushtable import (
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.review import FINE, MOST, OUTLIER, SKIP, Answer, Review
+from hushtable.scores.rules import Rules
+from hushtable.scores.scorer import Scorer
 
 N = 600
 
@@ -383,3 +385,82 @@ def test_released_counts_are_reviewed_too(rows):
     assert review.row.score == before
     review.outlier()
     assert detector.verdicts_.n_outliers == 1
+
+
+# --- what a second face of a review needs ---------------------------------------------------------
+
+
+def test_rows_far_outside_everything_and_impossible_ones_come_first(rows):
+    """As in a list of the same rows; known rows do not come at all."""
+    X = rows[FEATURES].copy()
+    X.loc[400, "d"], X.loc[401, "c"] = 60.0, 0.0
+    detector = HushTable(random_state=0).fit(X)
+    usual = detector._usual_values()
+    content = {"column": [{"name": "c", "impossible": [0]}], "known": [{"d": 60.0}]}
+    scorer = Scorer(detector.sketch_)
+    plain = Review(scorer, scorer.open(X), usual=usual)
+    assert plain.next().row == 400
+    rules = Rules.from_dict(content, scorer.plan.schema, usual.values)
+    review = Review(scorer.by_rules(rules), scorer.open(X), usual=usual)
+    assert review.next().row == 401
+    assert 400 not in [row.row for row in review.lowest(N).rows]
+    plain.use(rules)
+    assert plain.next().row == 401
+    assert [row.row for row in plain.lowest(5).rows] == [row.row for row in review.lowest(5).rows]
+
+
+def test_a_list_of_a_review_is_that_of_the_detector(detector, rows):
+    """With reasons, repairs and incidents; rows with an answer stay in it."""
+    scorer, usual = Scorer(detector.sketch_), detector._usual_values()
+    review = Review(scorer, scorer.open(rows[FEATURES]), usual=usual)
+    found, expected = review.lowest(10), detector.outliers(rows[FEATURES], n=10)
+    assert [row.row for row in found.rows] == expected["row"].tolist()
+    assert [found.sentence(row) for row in found.rows] == expected["words"].tolist()
+    assert [found.repair(row) for row in found.rows] == expected["repair"].tolist()
+    for _ in range(12):
+        review.answer(review.next(), FINE)
+    again = review.lowest(3)
+    assert set(review.last()) <= {row.row for row in again.rows}
+    assert len(again.rows) >= 12
+
+
+def test_rows_that_are_alike(detector, rows):
+    X = rows[FEATURES].copy()
+    X.iloc[7] = X.iloc[3]
+    scorer = Scorer(detector.sketch_)
+    review = Review(scorer, scorer.open(X))
+    (nearest, same), *others = review.alike(3, 4)
+    assert (nearest, same) == (7, 4)
+    assert len(others) == 3
+    assert 3 not in [number for number, _ in others]
+    assert len(review.alike(3, 10_000)) == N - 1
+    with pytest.raises(UsageError, match="not among those kept"):
+        review.alike(N + 1, 1)
+
+
+def test_rows_are_found_by_what_is_kept_beside(detector, rows):
+    scorer = Scorer(detector.sketch_)
+    review = Review(scorer, scorer.open(rows, ["id", "ward"]), keep=["id", "ward"])
+    assert review.named("id", "p003", 5) == [(3, "P003")]
+    assert [name for _, name in review.named("id", "P00", 4)] != []
+    assert len(review.named("id", "P00", 4)) == 4
+    assert review.named("ward", "north", 1)[0][1] == "north"
+    assert review.named(None, "17", 5) == [(17, "17")]
+    assert review.named(None, "x", 5) == []
+    assert review.kept(1) == {"id": "P001", "ward": ""}
+    assert review.kept(N + 5) == {}
+
+
+def test_the_curve_is_that_of_the_verdicts(detector, rows):
+    review = review_of(detector, rows[FEATURES])
+    judge(review, 40)
+    found, alone = review.curve()
+    last = list(review.last().values())
+    assert found.tolist() == np.cumsum([0, *(one.verdict == OUTLIER for one in last)]).tolist()
+    assert (np.diff(alone) >= 0).all()
+    assert alone[-1] <= found[-1]
+    moved = review.moved_columns()
+    assert {name for name, _ in moved} == set(review.scorer.plan.schema.of_rows.names)
+    assert [bits for _, bits in moved] == sorted((bits for _, bits in moved), reverse=True)
+    review.undo()
+    assert len(review.curve()[0]) == 40
