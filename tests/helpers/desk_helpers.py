@@ -5,6 +5,7 @@ import contextlib
 import re
 import threading
 import time
+from importlib import resources
 from typing import ClassVar
 
 import httpx
@@ -123,6 +124,34 @@ def words(page):
 def no_style_or_script(page):
     """Check that a page has nothing that its policy blocks."""
     assert not re.search(r"<style|<script(?! src)|<[^>]*\s(style|on\w+)=", page)
+
+
+#: What does not fit: a page that is wider than the window.
+WIDE = "document.documentElement.scrollWidth > innerWidth"
+AXE = """axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => violations.flatMap(
+    ({id, help, nodes}) => nodes.slice(0, 3).map(({html, any}) =>
+        `${help} [${id}] ${JSON.stringify(any[0]?.data ?? 0).slice(0, 99)}: ${html.slice(0, 160)}`)
+))"""
+
+
+def axe_faults(browser, base, pages):
+    """Return what axe finds on pages at 360 and 1,280 pixels, dark and light, and what is too wide.
+
+    Nothing where axe-core is not installed.
+    """
+    try:
+        axe = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+    except ModuleNotFoundError:
+        return []
+    found = []
+    for page in pages:
+        for width, dark in ((360, True), (360, False), (1280, True), (1280, False)):
+            browser.show(f"{base}{page}", width, 900, dark)
+            browser.run(axe)
+            found += [f"{page} at {width}, {dark=}: {one}" for one in browser.run(AXE)]
+            if browser.run(WIDE):
+                found.append(f"{page} at {width} is too wide")
+    return found
 
 
 @contextlib.contextmanager

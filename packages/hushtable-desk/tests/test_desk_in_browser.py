@@ -4,7 +4,6 @@ import json
 import os
 import statistics
 import time
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 
 import chromium
 from chromium import Chromium
-from desk_helpers import patients, served
+from desk_helpers import axe_faults, patients, served
 from messy_laboratory import write_laboratory
 
 pytestmark = pytest.mark.skipif(chromium.found() is None, reason="Chromium is not installed")
@@ -25,12 +24,6 @@ PICTURES = os.environ.get("HUSHTABLE_DESK_PICTURES", "")
 #: with the mouse, a decision. A row is read for five seconds before it is judged.
 KEY, CLICK, DECISION, READ = 0.28, 1.4, 1.35, 5.0
 
-#: What does not fit: a page that is wider than the window.
-WIDE = "document.documentElement.scrollWidth > innerWidth"
-AXE = """axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => violations.flatMap(
-    ({id, help, nodes}) => nodes.slice(0, 3).map(({html, any}) =>
-        `${help} [${id}] ${JSON.stringify(any[0]?.data ?? 0).slice(0, 99)}: ${html.slice(0, 160)}`)
-))"""
 LOADED = "document.readyState === 'complete' && "
 ROWS = f"{LOADED}!!document.querySelector('h1[data-number]')"
 FOLDER = f"{LOADED}!!document.querySelector('.tiles a')"
@@ -189,12 +182,10 @@ def test_without_a_script_everything_is_read_and_nothing_judged(tmp_path):
 def test_axe_finds_nothing(tmp_path, language):
     """On every page, at 360 and 1,280 pixels, dark and light; and no page is too wide."""
     pytest.importorskip("axe_core_python", reason="axe-core is not installed")
-    axe = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
     write_laboratory(tmp_path / "laboratory.csv", n=600)
     doubtful = patients(100)
     doubtful["seen"] = [f"{1 + i % 12:02}/{1 + i % 12:02}/2026" for i in range(100)]
     doubtful.to_csv(tmp_path / "doubts.csv", index=False)
-    found = []
     with served(tmp_path) as (address, desk, port), Chromium(tmp_path / "profile") as browser:
         desk.language = language
         tables = {one.name: desk.table(one.key) for one in desk.folder.tables}
@@ -210,13 +201,7 @@ def test_axe_finds_nothing(tmp_path, language):
         model = desk.folder.models[0].key
         pages = ["/", at, f"/t/{tables['doubts.csv'].key}", f"{at}/rows", f"{at}/learned",
                  f"{at}/watch", "/models", f"/models/{model}", "/rounds", "/nothing"]  # fmt: skip
-        for page in pages:
-            for width, dark in ((360, True), (360, False), (1280, True), (1280, False)):
-                browser.show(f"{base}{page}", width, 900, dark)
-                browser.run(axe)
-                found += [f"{page} at {width}, {dark=}: {one}" for one in browser.run(AXE)]
-                if browser.run(WIDE):
-                    found.append(f"{page} at {width} is too wide")
+        found = axe_faults(browser, base, pages)
         browser.complaints = [one for one in browser.complaints if "/nothing" not in one]
         local(browser, port)
     assert found == [], "\n".join(found)

@@ -15,7 +15,7 @@ import pytest
 from markupsafe import escape
 
 import chromium
-from desk_helpers import ORIGIN, DeskClient, served
+from desk_helpers import ORIGIN, DeskClient, axe_faults, served
 from hushtable import Feature, Plan, Schema
 from hushtable.scores.models import open_model
 from hushtable_desk.desk import Desk
@@ -198,6 +198,10 @@ def test_a_round_of_three_sites_in_the_browser(those, tmp_path):
         for name in NAMES:
             opening, _, _ = stack.enter_context(served(tmp_path / name, "/rounds"))
             people[name] = Person(browser, opening)
+        people[NAMES[-1]].look()
+        base = opening.split("/open")[0]
+        path = browser.run("location.pathname")
+        assert axe_faults(browser, base, ["/rounds", path]) == []
         for name, person in people.items():
             person.look()
             those.key_of_officer(name)
