@@ -20,6 +20,7 @@ from hushtable.errors import PluginError
 #: the docstring. A group has no module, and the names of its commands begin with its own.
 COMMANDS = """
 demo            demo               Show three hospitals that find outliers together and pool no row.
+check           check              Show what is read of a table, and what is worth a look.
 fit             fit                Fit a detector to rows and write it as a model.
 score           score              Score rows and write the scores.
 review          review             Look at the lowest rows in turn; each verdict moves the rest.

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from hushtable.data.quality import TableQuality
+from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.plots import HomeDisplay
@@ -161,6 +163,31 @@ def home_page(found: Any, facts: dict[str, Any]) -> str:
     figure = _figure(display, f"Rows by how rare they are here and elsewhere: {counts}.", 3.4)
     made: str = template("home.html").render(
         figure=figure, made=f"{datetime.now(UTC):%Y-%m-%d}", version=version("hushtable"), **facts
+    )
+    return made
+
+
+def check_page(
+    source: str,
+    columns: Sequence[ColumnUnderstanding],
+    quality: TableQuality,
+    said: Sequence[str],
+    options: str,
+) -> str:
+    """Return what is read of a table as HTML that needs nothing but itself.
+
+    ``said`` are sentences on what is worth a look, and ``options`` those of the command line that
+    settle it. Raises `MissingExtraError` if Jinja is not installed.
+    """
+    check_report_extra()
+    made: str = template("check.html").render(
+        source=source,
+        columns=list(zip(columns, quality.columns, strict=True)),
+        quality=quality,
+        said=said,
+        options=options,
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        version=version("hushtable"),
     )
     return made
 

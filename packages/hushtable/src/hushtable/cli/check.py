@@ -1,0 +1,131 @@
+"""``hushtable check``: what is read of a table, and what in it is worth a look, before any fit."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from hushtable.cli.options import Data, Threads, option
+from hushtable.cli.output import Target, count, shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.rows import READS, Reads, understanding_facts
+from hushtable.data.quality import QualityFinding, TableQuality, table_quality
+from hushtable.data.texts.reading import ColumnUnderstanding, joined_options
+from hushtable.data.understanding import understood
+from hushtable.errors import UsageError
+from hushtable.files import replacing
+
+#: Exit code of a table in doubt.
+IN_DOUBT = 3
+#: Findings that are no doubt: they are as they are, and a model is none the worse.
+_PLAIN = ("constant",)
+#: Examples of a column, in letters; columns and findings that are printed.
+_LETTERS, _MOST = 32, 60
+
+_Output = Annotated[
+    Path | None,
+    option("FILE", "Write it as a page, too: a file that ends in .html.", "--output", "-o"),
+]
+
+
+def check(
+    data: Data, output: _Output = None, threads: Threads = -1, reads: Reads = READS
+) -> CommandResult:
+    """Show what is read of a table, before a model is fitted to it.
+
+    Of each column: what it is, what that was seen by, how many values are missing, and examples.
+    Of the table: labels that may be the same, values that may stand for a missing one, rows and
+    columns that are equal, totals among the rows. Exit codes: 0 no doubt, 1 refused or failed, 2
+    wrong usage, 3 something is in doubt; the last lines name the options that say it.
+
+    Example:
+      hushtable check patients.csv
+      hushtable check patients.csv --decimal , --missing -999 -o check.html
+    """
+    if output is not None and output.suffix != ".html":
+        raise UsageError(f"-o {output}: needs a name that ends in .html")
+    target = None if output is None else Target(output, [data])
+    reader = reads.open(data).repeatable()
+    columns, reading, _ = understood(reader, None, threads)
+    quality = table_quality(reader, columns)
+    options = joined_options(_options(columns, quality), reading)
+    said = _sentences(columns, quality.findings)
+    doubts = sum(map(_doubted, columns)) + sum(one.kind not in _PLAIN for one in quality.findings)
+    if target is not None:
+        from hushtable.report.page import check_page  # with all that a report needs
+
+        page = check_page(reader.source, columns, quality, said, options)
+        with target.writing(), replacing(target.path, private=True) as file:
+            file.write(page.encode())
+    facts = {
+        "command": "check", "table": reader.source, "rows": quality.n_rows, "doubts": doubts,
+        "options": options, "columns": _facts(columns, quality),
+        "findings": [vars(one) for one in quality.findings],
+        **({} if target is None else {"page": str(output)}),
+    }  # fmt: skip
+    blocks = _blocks(columns, quality, said, options, target)
+    return CommandResult(facts, blocks, IN_DOUBT if doubts else 0)
+
+
+def _doubted(one: ColumnUnderstanding) -> bool:
+    return one.refused or bool(one.options)
+
+
+def _options(
+    columns: Sequence[ColumnUnderstanding], quality: TableQuality
+) -> Iterator[tuple[str, str]]:
+    """Yield the options that settle doubts, each with its value."""
+    for one in columns:
+        yield from one.options
+    for finding in quality.findings:
+        if finding.value:
+            yield "--missing", finding.value
+
+
+def _facts(columns: Sequence[ColumnUnderstanding], quality: TableQuality) -> list[dict[str, Any]]:
+    return [
+        facts
+        | {"missing": one.n_missing, "different": one.n_different, "examples": list(one.examples)}
+        for facts, one in zip(understanding_facts(columns), quality.columns, strict=True)
+    ]
+
+
+def _blocks(
+    columns: Sequence[ColumnUnderstanding],
+    quality: TableQuality,
+    said: Sequence[str],
+    options: str,
+    target: Target | None,
+) -> Iterator[Block]:
+    yield f"{count(quality.n_rows, 'row')}, {count(len(columns), 'column')}.\n"
+    lines = [
+        [shown(one.name), one.kind, shown(one.evidence), _examples(seen.examples),
+         f"{seen.n_missing:,}" if seen.n_missing else ""]
+        for one, seen in zip(columns, quality.columns, strict=True)
+    ]  # fmt: skip
+    yield TextTable(
+        ["column", "what it is", "seen by", "examples", "missing"], lines[:_MOST], left=4
+    )
+    if len(lines) > _MOST:
+        yield f"... and {len(lines) - _MOST:,} more columns (--json has all)"
+    if said:
+        yield "\nWorth a look:\n"
+        yield Paragraph(map(shown, said[:_MOST]))
+    if options:
+        yield ""
+        yield Paragraph([shown(f"To settle the doubts, add: {options}")])
+    elif not said:
+        yield "\nNothing is in doubt."
+    if target is not None:
+        yield f"\nWrote {target}. It holds values of rows: keep it where they are."
+
+
+def _sentences(
+    columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
+) -> list[str]:
+    doubts = [f"{one.name}: {one.doubt or one.evidence}." for one in columns if _doubted(one)]
+    return [*doubts, *(one.words for one in findings)]
+
+
+def _examples(texts: Sequence[str]) -> str:
+    text = " · ".join(texts)
+    return shown(text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…")
