@@ -53,10 +53,10 @@ class Person:
         self.keys += 1
         self.seconds += KEY + DECISION + READ
 
-    def picture(self, name):
+    def picture(self, name, height=860):
         """Keep a picture for the documentation."""
         if PICTURES:
-            (Path(PICTURES) / f"{name}.png").write_bytes(self.browser.picture("html", 860))
+            (Path(PICTURES) / f"{name}.png").write_bytes(self.browser.picture("html", height))
 
 
 def local(browser, port):
@@ -75,7 +75,7 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
         browser.show(address, 1280, 860)
         browser.until(FOLDER)
         person = Person(browser)
-        person.picture("desk-folder")
+        person.picture("desk-folder", 400)
         person.click(".tiles a", "!!document.querySelector('#do-fit')")
         person.picture("desk-table")
         person.click("[data-say=missing]", "document.body.textContent.includes('not missing')")
@@ -178,7 +178,7 @@ def test_without_a_script_everything_is_read_and_nothing_judged(tmp_path):
         assert "data-number" in text
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", ["en", pytest.param("de", marks=pytest.mark.slow)])
 def test_axe_finds_nothing(tmp_path, language):
     """On every page, at 360 and 1,280 pixels, dark and light; and no page is too wide."""
     pytest.importorskip("axe_core_python", reason="axe-core is not installed")
