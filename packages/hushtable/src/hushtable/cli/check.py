@@ -30,7 +30,7 @@ _Output = Annotated[
 def check(
     data: Data, output: _Output = None, threads: Threads = -1, reads: Reads = READS
 ) -> CommandResult:
-    """Show what is read of a table, before a model is fitted to it.
+    """Show what is read of a table, and what is worth a look.
 
     Of each column: what it is, what that was seen by, how many values are missing, and examples.
     Of the table: labels that may be the same, values that may stand for a missing one, rows and
