@@ -329,6 +329,23 @@ def test_a_desk_goes_on_with_a_log_of_a_review(client, folder, monkeypatch):
     assert [one.who for one, _ in judging.last] == ["Lee"] * 3
 
 
+def test_fitting_again_replaces_no_model_and_loses_no_verdict(client, at, folder):
+    """Verdicts under another plan stay in their log; the new model has one of its own."""
+    judge(client, at, ["outlier", "fine"])
+    model, log = (folder / "patients.hush").read_bytes(), (folder / LOG).read_bytes()
+    client.write(f"{at}/say", name="context", value="ward")
+    client.fit("patients.csv")
+    assert (folder / "patients.hush").read_bytes() == model
+    assert client.desk.table(at[3:]).model == "patients 2.hush"
+    judge(client, at, ["outlier"])
+    assert (folder / LOG).read_bytes() == log
+    own = folder / "patients.csv.patients 2.verdicts.csv"
+    assert len(own.read_text().splitlines()) == 2
+    assert "holds verdicts under another model" in client.get(f"{at}/rows").text
+    client.write(f"{at}/use", model="patients.hush")
+    assert len(client.desk.table(at[3:]).judging.review.answers) == 2
+
+
 def test_two_desks_and_a_review_do_not_write_one_log_at_once(client, at, folder, monkeypatch):
     client.get(f"{at}/rows")
     with DeskClient(folder) as second:
@@ -415,6 +432,7 @@ def test_a_file_that_changes_or_vanishes_while_it_is_open(client, at, folder):
     answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
     assert answer.status_code == 400
     assert "has changed, or is gone, since it was read: read it again" in answer.json()["error"]
+    assert f'data-write="{at}/read-again"' in client.get(f"{at}/rows").text
     path.unlink()
     answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
     assert "is gone" in answer.json()["error"]

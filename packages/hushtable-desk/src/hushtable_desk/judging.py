@@ -17,12 +17,13 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
+from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.models import OpenedModel, open_model
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import MOST, Answer, Review
 from hushtable.scores.rules import rules_path
-from hushtable.scores.verdict_log import LoggedReview, VerdictLog
+from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.language import N_
 from hushtable_desk.listing import Listing
@@ -126,7 +127,7 @@ class JudgedRows:
         reader = options.open_as(
             str(path), schema, model.reading, list(dict.fromkeys([*kept, *ruled]))
         )
-        log = VerdictLog(folder.file(f"{name}{LOG}"), plan.first_pass().plan_id, "")
+        log = VerdictLog(_log_of(folder, name, model_name, plan), plan.first_pass().plan_id, "")
         with contextlib.ExitStack() as stack:
             stack.enter_context(log.held())
             review = Review(
@@ -293,6 +294,19 @@ class JudgedRows:
             detector = learned_detector(self.path.with_name(self.model_name), self.review.verdicts)
             detector.save(path)
             remove_leftovers(path.parent, path.name)
+
+
+def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
+    """Return the log of a table, or one of the model's own if that is of another plan."""
+    log = folder.file(f"{name}{LOG}")
+    if plan_of_log(log) in (None, plan.first_pass().plan_id):
+        return log
+    own = folder.file(f"{name}.{Path(model_name).stem}{LOG}")
+    notes.append(
+        f"{log.name} holds verdicts under another model, and stays as it is: those under "
+        f"{model_name} are in {own.name}."
+    )
+    return own
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -295,7 +295,7 @@ class Table:
             before = list(getattr(said, name))
             after = [one for one in before if one != value] if value in before else [*before, value]
             self.say(**{name: tuple(map(str, after))})
-        elif name in ("skip_lines",):
+        elif name == "skip_lines":
             self.say(skip_lines=int(value) if str(value).isdecimal() else None)
         elif name == "no_header":
             self.say(no_header=value is True)
@@ -348,7 +348,7 @@ class Table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the page states the doubts
             model.fit(job.watched(reader))
-        name = self.model or f"{self.path.stem}{MODEL}"
+        name = self.folder.new_name(f"{self.path.stem}{MODEL}")  # no model is replaced
         self.close()
         model.save(self.folder.file(name))
         self.use(name)

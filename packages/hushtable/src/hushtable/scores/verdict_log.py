@@ -115,6 +115,15 @@ def is_log(names: Sequence[str]) -> bool:
     return tuple(names) == COLUMNS
 
 
+def plan_of_log(path: Path) -> str | None:
+    """Return the id of the plan that a log's verdicts were given under; None if it holds none."""
+    try:
+        lines = path.read_bytes().decode(errors="replace").split("\n")[1:-1]
+    except FileNotFoundError:
+        return None
+    return next((found[1] for line in lines if (found := _fields(line)) is not None), None)
+
+
 def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
     """Return the answers of a log that were not taken back.
 
