@@ -432,7 +432,8 @@ class Decider:
         words = [f"{_counted(group, seen.texts)} differ only by {labels.difference(group)}"
                  for group in groups[:_GROUPS]]  # fmt: skip
         if len(groups) > _GROUPS:
-            words.append(f"so do labels of {len(groups) - _GROUPS:,} more groups")
+            more = len(groups) - _GROUPS
+            words.append(f"so do labels of {more:,} more group{'s' * (more > 1)}")
         label, apart = (quoted([f"{one.name}={kind}"]) for kind in ("label", "category"))
         doubt = f"{'; '.join(words)}: each is one label (--as {label}), or they stay apart (--as {apart})"
         options = (("--as", f"{one.name}=label"),)
