@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +37,8 @@ _EAST = str.maketrans({
 })  # fmt: skip
 #: The year before the first of an era.
 _ERAS = {
-    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "民國": 1911, "民国": 1911,
-    "r": 2018, "h": 1988, "s": 1925,
+    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867,
+    "民國": 1911, "民国": 1911, "r": 2018, "h": 1988, "s": 1925,
 }  # fmt: skip
 _WORD = re.compile(r"[^\s\d.,/:()+\-]+")
 #: Words within a date that say nothing.
@@ -79,7 +79,8 @@ _DATES = {
 }
 _EITHER = re.compile(rf"[\s,.()]*(?P<first>{_D}){_S}(?P<second>{_D}){_S}(?:{_Y}|99)(?!9)")
 _CLOCK = re.compile(
-    r"(?P<head>[^\d+-]*?)(?P<H>9{1,3}) ?[:.h] ?(?P<M>99)(?:[:.] ?(?P<S>99(?:[.,]9{1,9})?))?"
+    r"(?P<head>[^\d+-]*?)(?P<H>9{1,3}) ?(?P<between>[:.h]) ?(?P<M>99)"
+    r"(?:[:.] ?(?P<S>99(?:[.,]9{1,9})?))?"
     r"(?P<tail>[^\d+-]*)(?:(?P<sign>[+-])(?P<ZH>99):?(?P<ZM>99))?"
 )
 _HOURS = re.compile(r"(?P<head>[\s,]*)(?P<H>9{1,2})(?P<tail>\s*(?:[ap]\.?\s?m\.?|uhr))")
@@ -325,6 +326,8 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
     behind = tail in _BEHIND_CLOCK or tail in halves or (tail in _UTC and at > 0)
     if not behind or not (head in _BEFORE_CLOCK or head in halves) or (at == 0 and head == "t"):
         return None
+    if at == 0 and parts.get("between") == "." and not half and tail != "uhr":
+        return None  # the day and the month, or a number
     units = {"H": 3600.0, "M": 60.0, "S": 1.0}
     terms = tuple((found.span(k), v) for k, v in units.items() if parts.get(k))
     zone: tuple[tuple[Span, float], ...] = ()

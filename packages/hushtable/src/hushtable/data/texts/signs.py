@@ -12,7 +12,8 @@ from hushtable.data.columns import texts_column
 #: What stands for a minus, an apostrophe, a sign of Arabic numbers, or a prime of angles.
 _OTHERS = {
     "-": "\u2010\u2011\u2012\u2013\u2212\ufe63", "'": "\u02bc\u2019\u2032", '"': "\u2033\u201d",
-    ".": "\u066b\u3002", ",": "\u066c\u060c\u3001", "%": "\u066a", "x": "\u00d7", "*": "\u00b7\u22c5",
+    ".": "\u066b\u3002", ",": "\u066c\u060c\u3001", "%": "\u066a",
+    "x": "\u00d7", "*": "\u00b7\u22c5",
 }  # fmt: skip
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 #: A power of ten at the end of a number, as it is typeset: 1.2×10³, 1.2 * 10^3.
