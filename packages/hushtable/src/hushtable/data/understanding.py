@@ -118,7 +118,8 @@ def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnd
     listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
     lie, do = ("lies", "does it") if len(codes) == 1 else ("lie", "do they")
     kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all others: {do} stand for a missing value? If not, add --as {kept}"
+    doubt = f"{listed} {lie} far from all others: {do} stand for a missing value?"
+    doubt += f" If not, add --as {kept}"
     options = tuple(("--missing", text) for text in codes)
     return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
@@ -215,11 +216,11 @@ def _decider(
             one = decider.decide(name)
             _check_mixed(one, found, j)
             codes = found.texts[j].codes
-            if one.kind not in ("number", "date") or one.refused or one.doubt or found.mixed(j):
+            if one.kind not in ("number", "date") or one.refused or found.mixed(j):
                 return one
             if codes and name not in reading.kinds:
                 return _with_codes(one, codes)
-            if one.kind == "date":
+            if one.kind == "date" or one.doubt:
                 return one
             low, high = found.texts[j].low, found.texts[j].high
             different, inner = found.texts[j].n_different, found.texts[j].inner

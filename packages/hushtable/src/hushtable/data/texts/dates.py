@@ -4,9 +4,10 @@ Each shape of a text, such as ``99.99.9999 99:99`` or ``99 мая 9999``, is und
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +19,10 @@ from hushtable.data.texts.shapes import Span, by_shape, number_at
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import words
 
+#: Years of two digits from this on are of the last century, as POSIX has it.
+PIVOT = 69
+#: Years without a date, between the last and the first of a column.
+_GAP = 5
 #: Order of day, month and year.
 Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
 ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
@@ -30,11 +35,15 @@ ZONE = (
     rf"^\d{{4}}-\d{{2}}-\d{{2}}[T ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:\.\d{{1,6}})?)?"
     rf"(?:Z|[+-]{_HOUR}:?{_SIXTY})$"
 )
+#: A time of day with a point, or a number.
+DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
 #: Signs of East Asia behind year, month, day, hour, minute and second.
 _EAST = str.maketrans({
     **dict.fromkeys("年月년월", "-"), **dict.fromkeys("日일号號秒초", " "),
     **dict.fromkeys("時时시点點分분", ":"), "（": "(", "）": ")",
 })  # fmt: skip
+#: A weekday behind a date.
+_EAST_WEEKDAY = re.compile("[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
 #: The year before the first of an era.
 _ERAS = {
     "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867,
@@ -149,7 +158,14 @@ class _Date:
     #: The month's name.
     word: str = ""
 
-    def seconds(self, texts: pa.Array) -> NDArray[np.float64]:
+    @property
+    def short_year(self) -> Span | None:
+        """Where a year of two digits stands."""
+        if self.era or not isinstance(self.year, tuple) or self.year[1] - self.year[0] != 2:
+            return None
+        return self.year
+
+    def seconds(self, texts: pa.Array, pivot: int) -> NDArray[np.float64]:
         """Return the seconds (n,) since 1970; NaN for what is no day, or no hour of it."""
 
         def part(where: Span | int) -> NDArray[np.int64]:
@@ -158,8 +174,8 @@ class _Date:
             return number_at(texts, where).astype(np.int64)
 
         year, month, day = part(self.year) + self.era, part(self.month), part(self.day)
-        if not self.era and isinstance(self.year, tuple) and self.year[1] - self.year[0] == 2:
-            year += np.where(year >= 69, 1900, 2000)
+        if self.short_year is not None:
+            year += np.where(year >= pivot, 1900, 2000)
         if self.quarter is not None:
             month = 3 * part(self.quarter) - 2
         exists = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12)
@@ -181,24 +197,53 @@ class _Date:
         return np.where(exists, micro / 1e6, np.nan)
 
 
-def seconds(texts: pa.Array, order: Order, language: str = "") -> NDArray[np.float64]:
+def seconds(
+    texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
+) -> NDArray[np.float64]:
     """Return the seconds (n,) since 1970-01-01 UTC that texts say, NaN for what says none.
 
     Dates with all digits of the year first, or with a month's name, are read whatever the order.
-    ``language`` is that of the names, where it is known.
+    ``language`` is that of the names, where it is known; years of two digits from ``pivot`` on are
+    of the last century.
     """
     found = _iso(texts)
     if found is not None:
         return found
     result = np.full(len(texts), np.nan)
     for date, places, some in _dates(texts, order, language):
-        result[places] = date.seconds(some)
+        result[places] = date.seconds(some, pivot)
     return result
 
 
 def month_words(texts: pa.Array) -> set[str]:
     """Return the names of months that dates among texts are written with."""
     return {date.word for date, _, _ in _dates(texts, "dmy", "") if date.word}
+
+
+def short_years(texts: pa.Array) -> set[int]:
+    """Return the years of two digits behind day and month in dates among texts."""
+    found: set[int] = set()
+    for date, _, some in _dates(texts, "dmy", ""):
+        if date.short_year is not None:
+            found.update(number_at(some, date.short_year).astype(int).tolist())
+    return found
+
+
+def pivot_of(years: Collection[int]) -> int | None:
+    """Return from which of some years of two digits on they are of the last century.
+
+    Years follow one another: the largest gap among them is between the last and the first. None
+    if there is no gap of five years.
+    """
+    if not years:
+        return PIVOT
+    ordered = sorted(years)
+    gaps = [after - before for before, after in pairwise([*ordered, ordered[0] + 100])]
+    largest = max(range(len(gaps)), key=gaps.__getitem__)
+    first, last = ordered[(largest + 1) % len(ordered)], ordered[largest]
+    if gaps[largest] < _GAP:
+        return None
+    return first if first < PIVOT <= last or first > last else PIVOT
 
 
 def _dates(
@@ -219,8 +264,13 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     return np.asarray(values, np.float64) / 1e6
 
 
-def of_day(texts: pa.Array) -> NDArray[np.float64]:
-    """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN."""
+def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
+    """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN.
+
+    With ``dotted``, 10.35 is a time, too.
+    """
+    if dotted:
+        texts = pc.replace_substring_regex(texts, DOTTED, r"\1:\2")
     result = np.full(len(texts), np.nan)
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     for time, places, some in by_shape(texts, _time):
@@ -290,7 +340,7 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
     A month's name becomes m, an era's e; weekdays and particles become blanks. A word such as
     "mar" may be a month in one language and a weekday in another.
     """
-    plain = shape.translate(_EAST)
+    plain = _EAST_WEEKDAY.sub("   ", shape).translate(_EAST)
     for weekdays_first in (False, True):
         letters, named, seen = list(plain), {}, False
         for found in _WORD.finditer(plain):
@@ -302,7 +352,7 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
                 sign, named[start] = "m", (word, month)
             elif word in _ERAS and plain[end : end + 1] in ("9", " ", "元") and not behind_digit:
                 sign = "e"
-            elif word.removesuffix("元") in _ERAS:
+            elif word.endswith("元") and word[:-1] in _ERAS:
                 sign, end = "e", end - 1
             elif is_weekday or word in _PARTICLES or (behind_digit and word in _ORDINALS):
                 sign = " "
@@ -326,7 +376,7 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
     behind = tail in _BEHIND_CLOCK or tail in halves or (tail in _UTC and at > 0)
     if not behind or not (head in _BEFORE_CLOCK or head in halves) or (at == 0 and head == "t"):
         return None
-    if at == 0 and parts.get("between") == "." and not half and tail != "uhr":
+    if at == 0 and parts.get("between") == "." and not (half or head or tail == "uhr"):
         return None  # the day and the month, or a number
     units = {"H": 3600.0, "M": 60.0, "S": 1.0}
     terms = tuple((found.span(k), v) for k, v in units.items() if parts.get(k))
@@ -359,7 +409,8 @@ def _iso_duration(shape: str) -> _Time | None:
 def _duration(shape: str) -> _Time | None:
     """Return a duration such as 2h 15m, each part of a smaller unit than the one before."""
     minus = shape.startswith("-")
-    at, terms, units = int(minus), [], []
+    at, units = int(minus), list[int]()
+    terms: list[tuple[Span, float]] = []
     while at < len(shape):
         part = _PART.match(shape, at)
         unit = None if part is None else words().units.get(part["unit"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushtable.data.columns import texts_column
-from hushtable.data.texts.dates import ORDERS, Order
+from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
     SERIAL,
@@ -32,6 +32,8 @@ _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
 #: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
+#: Rows from which it is no chance that no number has more than 59 hundredths.
+_SURE_CLOCK = 50
 #: Pairs of directions of which one is the minus of the other.
 _WAYS = ({"N", "S"}, {"E", "W"}, {"E", "O", "W"}, {"O", "W"})
 #: A clock's word beside its hours and minutes: 17.30 Uhr.
@@ -79,6 +81,10 @@ class Decider:
             return ColumnUnderstanding(
                 name, "number", 1.0, "true and false, as 1 and 0", reading=ColumnReading("boolean")
             )
+        if seen.n_dotted == seen.n == seen.n_plain > _SURE_CLOCK and asked is None:
+            words = "times of day, with a point between hours and minutes"
+            reading = ColumnReading("time", dotted=True)
+            return ColumnUnderstanding(name, "number", 0.9, words, words, reading=reading)
         lengths = self._n_lengths(seen)
         if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
             fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
@@ -90,7 +96,8 @@ class Decider:
             return self._with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
         if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
             return self._number(name, seen)
-        doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if n_numbers else ""
+        partly = n_numbers > 0 and not self._like_numbers(seen)
+        doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if partly else ""
         return self._category(name, seen, doubt)
 
     @staticmethod
@@ -285,9 +292,16 @@ class Decider:
         if len(languages) > 1:
             return self._two_languages(name, seen, languages)
         language = next(iter(languages.values()), "") if seen.months else ""
+        pivot = pivot_of(seen.years)
+        if pivot is None:
+            return self._two_centuries(name, seen)
         evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
         lenient = self.reading.kinds.get(name) == "date"
-        reading = ColumnReading("date", dates=order, lenient=lenient, language=language)
+        if seen.years and pivot != PIVOT:
+            evidence += f", those of two digits from {1900 + pivot} on"
+        reading = ColumnReading(
+            "date", dates=order, lenient=lenient, language=language, pivot=pivot
+        )
         return self._with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
 
     @staticmethod
@@ -312,6 +326,15 @@ class Decider:
             name, "date", 0.5, "dates in two orders",
             f"some have the day first, others the month, such as {text!r} in {where}: write them "
             "in one order, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def _two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        text, where = self._first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with two digits of the year",
+            f"years of two digits, as in {text!r} in {where}, fill a century, so that any may be "
+            "of the last one or of this one: write them with four digits, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -433,7 +456,8 @@ class Decider:
         noted = seen.exceptions.get("other")
         some = [] if noted is None else list(noted.rows)
         like = [text for text in some if _LIKE_NUMBER.match(text)]
-        if noted is None or 5 * len(like) < 4 * len(some) or 5 * noted.n < 4 * seen.n:
+        numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
+        if noted is None or 5 * len(like) < 4 * len(some) or 5 * (noted.n + numbers) < 4 * seen.n:
             return ""
         where = self.place(noted.first[like[0]])
         return (

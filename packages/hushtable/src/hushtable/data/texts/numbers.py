@@ -42,7 +42,7 @@ _FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "
 #: What multiplies the number before it, as a power of ten.
 MULTIPLES = {
     **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "tys", "tys.", "тыс", "тыс.", "mil", "tis."), 3),
-    **dict.fromkeys(("M", "MM", "mn", "Mn", "mln", "mln.", "Mio", "Mio.", "млн", "млн.", "mil."), 6),
+    **dict.fromkeys(("M", "MM", "mn", "Mn", "mln", "mln.", "Mio", "Mio.", "млн", "млн."), 6),
     **dict.fromkeys(("B", "bn", "Bn", "G", "Mrd", "Mrd.", "mld", "mld.", "млрд", "млрд."), 9),
     **dict.fromkeys(("万", "萬", "만"), 4), **dict.fromkeys(("億", "亿", "억"), 8),
     **dict.fromkeys(("lakh", "lac"), 5), "crore": 7,
@@ -50,6 +50,8 @@ MULTIPLES = {
 #: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents. A
 #: thousand and a million are none.
 _LETTERED = r"^[+-]?\d+[A-JLN-Za-jl-z]$"
+#: A time of day that would be a number with a unit.
+_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$"
 #: Signs that laboratories put behind a number: it is still one.
 _FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{1,3}|!)"
 
@@ -111,7 +113,7 @@ def _array(numbers: Any) -> NDArray[np.float64]:
 def written(texts: pa.Array, decimal: Decimal) -> NDArray[np.bool_]:
     """Return which texts (n,) are numbers with this decimal sign; none may be null."""
     fits = mask(pc.match_substring_regex(texts, _pattern(decimal)))
-    return fits & ~mask(pc.match_substring_regex(texts, _LETTERED)) & ~_coded(texts)
+    return fits & ~mask(pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")) & ~_coded(texts)
 
 
 def _coded(texts: pa.Array) -> NDArray[np.bool_]:
@@ -187,7 +189,7 @@ def values(
         flag = rf"^([-+]?{_body(decimal)}){_FLAG}$"
         texts = pc.replace_substring_regex(texts, flag, r"\1")
     else:
-        lettered = pc.match_substring_regex(texts, _LETTERED)
+        lettered = pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")
         texts = pc.if_else(lettered, null(texts.type), texts)
     if (coded := _coded(texts)).any():
         texts = pc.if_else(as_column(coded), null(texts.type), texts)

@@ -29,7 +29,7 @@ from hushtable.data.columns import (
 )
 from hushtable.data.readers import KEPT
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
+from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.numbers import DECIMALS, SPACES, Decimal
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
@@ -174,8 +174,10 @@ class ColumnReading:
     """How the texts of one column become values.
 
     Numbers have a ``decimal`` sign, and may all have one ``unit`` beside them, or units that
-    multiply them by ``powers`` of ten. Dates have an order of day, month and year, and names of
-    months a ``language``. With ``lenient``, what is no number is missing: somebody asked for it.
+    multiply them by ``powers`` of ten. Dates have an order of day, month and year, names of months
+    a ``language``, and years of two digits a ``pivot``, from which on they are of the last century.
+    Times of day may be ``dotted``: 9.05. With ``lenient``, what is no number is missing: somebody
+    asked for it.
     """
 
     kind: Form
@@ -185,6 +187,8 @@ class ColumnReading:
     lenient: bool = False
     powers: Mapping[str, int] = field(default_factory=dict)
     language: str = ""
+    pivot: int = PIVOT
+    dotted: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
@@ -199,10 +203,10 @@ class ColumnReading:
         if self.kind == "number":
             return self._numbers(texts)
         if self.kind == "date":
-            found = seconds(texts, self.dates, self.language)
+            found = seconds(texts, self.dates, self.language, self.pivot)
             return _with_serials(found, texts) if self.lenient else found
         if self.kind == "time":
-            return of_day(texts)
+            return of_day(texts, dotted=self.dotted)
         if self.kind == "angle":
             return numbers.angles(texts)
         small = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
@@ -375,7 +379,7 @@ class Reading:
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
-        more = {"powers": dict, "language": str}
+        more = {"powers": dict, "language": str, "pivot": int, "dotted": bool}
         columns = {
             name: ColumnReading(**entries(one, f"column {name!r}", kinds, more))
             for name, one in said.pop("columns", {}).items()

@@ -55,6 +55,8 @@ _MOSTLY = 0.5
 _LEADING_ZERO = r"^[+-]?0\d+$"
 #: Digits with a leading zero, or more of them than a number holds.
 _CODE = r"^[+-]?(?:0\d+|\d{16,})$"
+#: What stands beside a number; not the e of its exponent.
+_BESIDE = r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]"
 _FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
 
 
@@ -109,8 +111,11 @@ class TextsSeen:
     flags: Counter[str] = field(default_factory=Counter)
     #: The largest number without a unit, where others are percentages; infinity if not known.
     bare_high: float = -np.inf
-    #: Names of months in dates.
+    #: Names of months, and years of two digits, in dates.
     months: set[str] = field(default_factory=set)
+    years: set[int] = field(default_factory=set)
+    #: Rows with a number that may be a time of day, such as 9.05.
+    n_dotted: int = 0
     #: By unit, a number with it and the number of its row; by "" one without.
     unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Dates whose first, and whose second number can be no month.
@@ -150,6 +155,9 @@ class TextsSeen:
         if n == 0:
             return
         values = numbers.plain(texts)
+        if values is not None and self.n_dotted == self.n - n:  # all so far
+            dotted = pc.match_substring_regex(texts, dates.DOTTED)
+            self.n_dotted += pc.sum(dotted).as_py() or 0
         if values is not None and np.isnan(values).all():  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
         elif values is not None and self._is_plain(texts, values):
@@ -288,7 +296,7 @@ class TextsSeen:
 
         A number with a laboratory's flag is an exception.
         """
-        beside = numbers.mask(pc.match_substring_regex(texts, r"[^\d.,+\-\s()eE']"))
+        beside = numbers.mask(pc.match_substring_regex(texts, _BESIDE))
         a_number = shapes != "other"
         examples: dict[str, int] = {}
         bare = np.flatnonzero(a_number & ~beside)
@@ -323,7 +331,9 @@ class TextsSeen:
         a_date = np.logical_or.reduce(list(by_order.values()))
         shapes[a_date] = "date"
         if a_date.any():
-            self.months |= dates.month_words(taken(texts, np.flatnonzero(a_date)))
+            some = taken(texts, np.flatnonzero(a_date))
+            self.months |= dates.month_words(some)
+            self.years |= dates.short_years(some)
         first, second = dates.day_or_month(texts)
         for k, one in enumerate((first, second)):
             self.no_month[k] += int(rows[a_date & (one > 12)].sum())
@@ -341,6 +351,8 @@ class TextsSeen:
         self.flags += other.flags
         self.bare_high = max(self.bare_high, other.bare_high)
         self.months |= other.months
+        self.years |= other.years
+        self.n_dotted += other.n_dotted
         self.codes |= other.codes
         self.unit_examples = other.unit_examples | self.unit_examples
         self.no_month = self.no_month + other.no_month

@@ -55,7 +55,8 @@ class Words:
 
     def languages(self, months: Iterable[str]) -> dict[tuple[int, ...], str]:
         """Return by what some words mean as months a language in which they do."""
-        months, found = list(months), {}
+        months = list(months)
+        found: dict[tuple[int, ...], str] = {}
         for language, names in self.months.items():
             if all(word in names for word in months):
                 found.setdefault(tuple(names[word] for word in months), language)
