@@ -254,6 +254,8 @@ def _expression(
 def _value(one: JoinFeature, column: _Column, source: str) -> Any:
     """Return the value of a share as DuckDB has it."""
     assert one.value is not None
+    if column.seen.kind == "empty":
+        return None
     if column.is_text:
         return column.of(texts_column([one.value]))[0].as_py()
     reading = column.seen.reading or ColumnReading("number")
@@ -329,10 +331,11 @@ def _features(
     """Return what DuckDB found, with the words for a person."""
     is_key = found.column(0).is_valid()
     nameless = pc.sum(found.filter(pc.invert(is_key)).column(1)).as_py() or 0
-    found = found.filter(is_key).combine_chunks()
     columns, kinds, words = {}, {}, []
     if nameless:
-        words.append(f"{nameless:,} rows without {request.key_there!r} are left out")
+        n_rows = pc.sum(found.column(1)).as_py()
+        words.append(f"without {request.key_there!r}, left out: {nameless:,} of {n_rows:,} rows")
+    found = found.filter(is_key)
     for j, one in enumerate(request.features, 2):
         name, column = request.named(one.name), _whole(found.column(j))
         if one.how not in (*COUNTS, "share") and kept[one.column].is_date:

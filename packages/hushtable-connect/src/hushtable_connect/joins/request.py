@@ -21,7 +21,7 @@ COUNTS = ("count", "distinct")
 _EXAMPLE = "--join 'visits.csv on patient: count, mean of value, last date'"
 _QUOTED = r'"(?:[^"]|"")*"'
 _FILE = re.compile(
-    rf"\s*(?P<file>{_QUOTED}|.+?)(?:\s*\((?P<layout>\w+\s*=.*)\))?"
+    rf"\s*(?P<file>{_QUOTED}|.+?)(?:\s*\((?P<layout>\"?\w+\s*=.*)\))?"
     rf"(?:\s+as\s+(?P<table>{_QUOTED}|\S+))?\s+(?=on\s)",
     re.DOTALL,
 )
