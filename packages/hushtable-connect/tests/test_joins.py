@@ -273,6 +273,10 @@ def test_duplicated_keys_and_two_tables():
     rows = pa.table({"id": [2, 1, 2]})
     rows = joined(rows, pa.table({"id": [1, 2, 2]}), on="id", features=["count"], name="a")
     rows = joined(rows, pa.table({"id": [2], "x": [5.0]}), on="id", features=["max x"], name="b")
+    assert rows.found == (
+        "1 of 3 rows has the 'id' of an earlier row", "1 of 3 rows has no row in b",
+        "1 of 3 rows has the 'id' of an earlier row",
+    )  # fmt: skip
     assert columns(rows) == {"id": [2, 1, 2], "a.count": [2, 1, 2], "b.max_x": [5.0, None, 5.0]}
 
 

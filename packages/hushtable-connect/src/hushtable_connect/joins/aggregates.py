@@ -95,7 +95,9 @@ def keyed_features(table: Reader, request: JoinRequest, said: Reading) -> KeyedF
     columns = _understood(rows, list(names.values()), said)
     read = {name: one.reading for name, one in columns.items() if one.reading is not None}
     reading = Reading(said.missing, said.decimal, said.dates, columns=read)
-    kept = {name: _Column(f"c{j}", columns[new]) for j, (name, new) in enumerate(names.items())}
+    kept = {
+        name: _TableColumn(f"c{j}", columns[new]) for j, (name, new) in enumerate(names.items())
+    }
     for one in request.features:
         _check_feature(one, kept, table.source)
     values: list[Any] = []
@@ -143,7 +145,7 @@ def arrow_columns(batch: Batch) -> list[pa.Array]:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TableColumn:
     """A column of the table: its name in SQL, and what it is."""
 
     sql: str
@@ -201,7 +203,7 @@ def _in_doubt(columns: Sequence[ColumnUnderstanding], said: Reading, source: str
     return DataError(f"{source}: {what} in doubt; {do}.\n{lines}{add}")
 
 
-def _check_feature(one: JoinFeature, columns: Mapping[str, _Column], source: str) -> None:
+def _check_feature(one: JoinFeature, columns: Mapping[str, _TableColumn], source: str) -> None:
     """Raise `DataError` if a feature cannot be made of its column."""
     if not one.column:
         return
@@ -234,7 +236,7 @@ def _check_feature(one: JoinFeature, columns: Mapping[str, _Column], source: str
 
 
 def _expression(
-    one: JoinFeature, columns: Mapping[str, _Column], values: list[Any], source: str
+    one: JoinFeature, columns: Mapping[str, _TableColumn], values: list[Any], source: str
 ) -> str:
     """Return a feature in SQL; ``values`` gets those of its parameters."""
     if not one.column:
@@ -251,7 +253,7 @@ def _expression(
     return _SQL[one.how].format(column.sql)
 
 
-def _value(one: JoinFeature, column: _Column, source: str) -> Any:
+def _value(one: JoinFeature, column: _TableColumn, source: str) -> Any:
     """Return the value of a share as DuckDB has it."""
     assert one.value is not None
     if column.seen.kind == "empty":
@@ -268,7 +270,7 @@ def _value(one: JoinFeature, column: _Column, source: str) -> Any:
     return value
 
 
-def _batches(rows: Reader, columns: Sequence[_Column]) -> Iterator[pa.RecordBatch]:
+def _batches(rows: Reader, columns: Sequence[_TableColumn]) -> Iterator[pa.RecordBatch]:
     """Yield the key, the number and the values of rows."""
     start = 0
     for batch in rows.read():
@@ -286,7 +288,7 @@ def _run(
     sql: Sequence[str],
     values: list[Any],
     batches: Callable[[], Iterator[pa.RecordBatch]],
-    columns: Sequence[_Column],
+    columns: Sequence[_TableColumn],
 ) -> pa.Table:
     """Return a row for each key: it, the number of its rows, and the features."""
     kinds = {one.sql: pa.string() if one.is_text else pa.float64() for one in columns}
@@ -326,7 +328,11 @@ def _duckdb() -> Any:
 
 
 def _features(
-    found: pa.Table, request: JoinRequest, kept: Mapping[str, _Column], source: str, said: Reading
+    found: pa.Table,
+    request: JoinRequest,
+    kept: Mapping[str, _TableColumn],
+    source: str,
+    said: Reading,
 ) -> KeyedFeatures:
     """Return what DuckDB found, with the words for a person."""
     is_key = found.column(0).is_valid()

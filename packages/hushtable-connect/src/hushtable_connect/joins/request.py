@@ -1,4 +1,4 @@
-"""What ``--join`` asks for: a table, the column that it is joined by, and features of its rows."""
+"""The words of ``--join``: a table, the column that it is joined by, and features of its rows."""
 
 import re
 from collections.abc import Callable, Sequence

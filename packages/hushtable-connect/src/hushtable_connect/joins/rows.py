@@ -138,6 +138,9 @@ class _Matches:
             yield f"{lacking:,} of {n_rows:,} rows {have} no row in {table}"
         if self.ids.null_count:
             yield f"{self.ids.null_count:,} of {n_rows:,} rows have no {self.key!r} to join by"
+        if again := n_rows - self.ids.null_count - pc.count_distinct(self.ids).as_py():
+            have = "has" if again == 1 else "have"
+            yield f"{again:,} of {n_rows:,} rows {have} the {self.key!r} of an earlier row"
         used = np.zeros(len(self.keyed.keys), np.bool_)
         used[np.asarray(self._found.drop_null())] = True
         if not used.all():
