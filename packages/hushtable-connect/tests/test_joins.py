@@ -418,7 +418,9 @@ def test_patients_are_fitted_and_scored_with_their_visits(clinic, capsys):
     rows.columns = model.plan_.schema.names
     expected = model.score_samples(rows)
     assert np.array_equal(pd.read_csv("scores.csv")["score"], expected)
-    capsys.readouterr()
+    over = [*score[:-1], "visits.csv", "--join", ASKED]
+    assert main(over) == 2
+    assert "visits.csv is both read and written" in capsys.readouterr().err
     assert main(score) == 1
     assert "if --join made 'visits.count' for the model, give it again" in capsys.readouterr().err
 
@@ -435,6 +437,23 @@ def test_other_commands_and_another_file_of_the_same_name(clinic, tmp_path, caps
     ):  # fmt: skip
         write(tmp_path / "v.csv", "row,verdict\n3,outlier\n9,fine\n")
         assert main([*command.split(), "--join", later]) == 0, capsys.readouterr().err
+
+
+def test_each_of_several_files_is_scored_with_the_visits(clinic, capsys):
+    fit = ["fit", "patients.csv", "--join", ASKED, "--drop", "patient", "-o", "m.hush"]
+    assert main(fit) == 0
+    header, *lines = Path("patients.csv").read_text().splitlines()
+    Path("parts").mkdir()
+    for part in range(2):
+        text = "\n".join([header, *lines[part * 60 : (part + 1) * 60]])
+        Path(f"parts/{part}.csv").write_text(f"{text}\n")
+    for data, output in (("parts", "out"), ("parts", "all.parquet"), ("patients.csv", "s.parquet")):
+        score = ["score", data, "--model", "m.hush", "-o", output, "--join", ASKED]
+        assert main(score) == 0, capsys.readouterr().err
+    parts = [pd.read_parquet(path)["score"] for path in sorted(Path("out").rglob("*.parquet"))]
+    scores = pd.read_parquet("s.parquet")["score"]
+    assert np.array_equal(np.concatenate(parts), scores)
+    assert np.array_equal(pd.read_parquet("all.parquet")["score"], scores)
 
 
 def test_the_model_keeps_how_the_table_was_read(tmp_path, monkeypatch):

@@ -143,6 +143,11 @@ class Joins:
         #: What was read last of each table, and how; several files of rows may ask for the same.
         self._kept: dict[JoinRequest, tuple[Reading, KeyedFeatures]] = {}
 
+    @property
+    def files(self) -> list[str]:
+        """Where the tables are."""
+        return [one.file for one in self._requests if one.file is not None]
+
     def added(self, rows: Reader, said: Reading) -> Reader:
         """Return rows with the features, ``said`` being how texts become values."""
         for request in self._requests:

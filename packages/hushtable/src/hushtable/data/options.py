@@ -90,6 +90,12 @@ class RowOptions:
         """Tables whose features are added to the rows, as far as options say."""
         return plugins.extension("join", "--join", "connect")(self.join or ())
 
+    @property
+    def joined_files(self) -> list[str]:
+        """Files of joined tables: nothing is to be written over them."""
+        files: list[str] = self.joins.files if self.join else []
+        return files
+
     @cached_property
     def recipe(self) -> Any:
         """How OMOP tables become rows, as far as options say."""
