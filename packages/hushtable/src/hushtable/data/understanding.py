@@ -191,11 +191,12 @@ def understood(
     whose = ColumnUnderstanding(reading.entity, "id", 1.0, "says whose reading a row is")
     columns = tuple(whose if n == whose.name else decide(j) for j, n in enumerate(names))
     read = {one.name: one.reading for one in columns if one.reading is not None}
-    return columns, replace(reading, columns=read), total
+    return columns, replace(reading, columns={**reading.columns, **read}), total
 
 
 def _check_names(reading: Reading, names: Sequence[str], reader: Reader) -> None:
-    unknown = [name for name in reading.kinds if name not in names and name not in reading.dropped]
+    known = {*names, *reading.dropped, *reading.columns}  # the last may be of a joined table
+    unknown = [name for name in reading.kinds if name not in known]
     if unknown:
         raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
 
