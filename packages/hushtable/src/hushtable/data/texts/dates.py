@@ -77,13 +77,21 @@ _CLEAR = (
     rf"(?P<n>m+){_L}(?P<y>{_Y})",
     rf"(?P<y>{_Y}){_L}(?P<n>m+)",
 )
-_BY_ORDER: dict[Order, str] = {
-    "ymd": rf"(?P<y>99){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
-    "dmy": rf"(?P<d>{_D}){_S}(?P<m>{_D}){_S}(?P<y>{_Y}|99)",
-    "mdy": rf"(?P<m>{_D}){_S}(?P<d>{_D}){_S}(?P<y>{_Y}|99)",
+#: Between the parts of a date with two digits of the year, twice the same: 10 3/4 is none.
+_ONE, _SAME = r"\s*(?P<s>[-./,]|\s)\s*", r"\s*(?P=s)\s*"
+_BY_ORDER: dict[Order, tuple[str, ...]] = {
+    "ymd": (rf"(?P<y>99){_ONE}(?P<m>{_D}){_SAME}(?P<d>{_D})",),
+    "dmy": (
+        rf"(?P<d>{_D}){_S}(?P<m>{_D}){_S}(?P<y>{_Y})",
+        rf"(?P<d>{_D}){_ONE}(?P<m>{_D}){_SAME}(?P<y>99)",
+    ),
+    "mdy": (
+        rf"(?P<m>{_D}){_S}(?P<d>{_D}){_S}(?P<y>{_Y})",
+        rf"(?P<m>{_D}){_ONE}(?P<d>{_D}){_SAME}(?P<y>99)",
+    ),
 }
 _DATES = {
-    order: tuple(re.compile(rf"[\s,.()]*{one}(?!9)") for one in (*_CLEAR, own))
+    order: tuple(re.compile(rf"[\s,.()]*{one}(?!9)") for one in (*_CLEAR, *own))
     for order, own in _BY_ORDER.items()
 }
 _EITHER = re.compile(rf"[\s,.()]*(?P<first>{_D}){_S}(?P<second>{_D}){_S}(?:{_Y}|99)(?!9)")
@@ -311,7 +319,8 @@ def _date(shape: str, order: Order, language: str) -> _Date | None:
             if found is None or not _ends(plain, found.end()):
                 continue
             time = _clock(plain, found.end()) if plain[found.end() :].strip(" .,()") else None
-            parts = {name: found.span(name) for name, text in found.groupdict().items() if text}
+            texts = found.groupdict().items()
+            parts = {name: found.span(name) for name, text in texts if text and name != "s"}
             return _made(shape, parts, named, time)
     return None
 

@@ -488,8 +488,9 @@ class Decider:
         found = looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
-            # Nearly one a row: they would name single rows.
-            way = ("--drop", name) if found else ("--as", f"{name}=category")
+            # Nearly one a row would name single rows; beside numbers, they are quantities.
+            beside = any(seen.shapes[shape] for shape in _NUMBERS)
+            way = ("--drop", name) if found or beside else ("--as", f"{name}=category")
             return ColumnUnderstanding(
                 name, "category", 0.5, f"{n:,} different texts", odd, (way,), refused=n > FEW,
                 reading=reading,
