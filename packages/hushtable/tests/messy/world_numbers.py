@@ -152,7 +152,8 @@ def hungarian_forint(path: Path) -> Written:
 
 
 @export(
-    "A shop in Seoul: 원 and ₩, 2026년 5월 15일, 오후 5:30, in cp949", knows={"--encoding": "cp949"}
+    "A shop in Seoul: 원 and ￦, 2026년 5월 15일, 오후 5:30, in cp949",
+    knows={"--encoding": "cp949"},
 )
 def korean_won(path: Path) -> Written:
     table = named(base(8, "서울 부산 대구 인천"), "날짜 지점 금액 수량 비율 차액")
@@ -175,12 +176,11 @@ def korean_won(path: Path) -> Written:
     forms = {
         "날짜": lambda day: f"{day.year}년 {day.month}월 {day.day}일",
         "금액": lambda value: f"{value:,.0f}원",
-        "차액": lambda value: f"{'-' * (value < 0)}₩{abs(value):,.0f}",
+        # cp949 has the won sign in its full width only.
+        "차액": lambda value: f"{'-' * (value < 0)}￦{abs(value):,.0f}",
         "시각": write,
     }
     undo = {"날짜": day_by("%Y년 %m월 %d일"), "금액": plain, "차액": plain, "시각": clock}
-    # cp949 has the won sign in its full width only.
-    forms["차액"] = lambda value: f"{'-' * (value < 0)}￦{abs(value):,.0f}"
     return delimited(path, table, forms, undo, encoding="cp949")
 
 
