@@ -218,7 +218,7 @@ def api_times(path: Path) -> Written:
 
     forms = {"day": lambda text: text.replace(" ", "T") + "Z", "updated": berlin,
              "seen": lambda text: str(epoch(text)),
-             "sent": lambda text: f"{epoch(text)}{epoch(text) % 1000:03}"}  # fmt: skip
+             "sent": lambda text: f"{epoch(text)}000"}  # fmt: skip
 
     def utc(text: str) -> str:
         return str(pd.Timestamp(text).tz_convert("UTC").tz_localize(None))

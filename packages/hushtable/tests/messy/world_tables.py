@@ -149,12 +149,8 @@ def digits_of(zero: str) -> dict[int, str]:
 
 def plain(text: str) -> float:
     """Read a number behind whatever surrounds it: digits of all scripts, dots as decimals."""
-    kept = "".join(
-        str(unicodedata.decimal(sign)) if sign.isdecimal() else sign
-        for sign in text
-        if sign.isdecimal() or sign in ".-"
-    )
-    return float(kept.strip(".")) if not kept.startswith("-.") else float(kept)
+    signs = [str(unicodedata.decimal(s)) if s.isdecimal() else s for s in text]
+    return float("".join(s for s in signs if s.isdigit() or s in ".-").strip("."))
 
 
 def european(text: str) -> float:
@@ -187,8 +183,13 @@ def day_in(locale: str, width: str = "wide") -> Undo:
 
 
 def day_by(pattern: str) -> Undo:
-    """Return a function that reads a day by a pattern of strptime."""
-    return lambda text: datetime.strptime(text, pattern).date().isoformat()
+    """Return a function that reads a day by a pattern of strptime, in digits of any script."""
+
+    def read(text: str) -> str:
+        latin = "".join(str(unicodedata.decimal(s)) if s.isdecimal() else s for s in text)
+        return datetime.strptime(latin, pattern).date().isoformat()
+
+    return read
 
 
 # Files of delimited text.
