@@ -103,28 +103,29 @@ def sas_xpt5(path: Path) -> Written:
     return Written(table, lambda: pyreadstat.read_xport(str(path))[0].rename(columns=str.lower))
 
 
-def r_back(read) -> pd.DataFrame:
-    """Return a frame of R with its days as texts."""
-    return read.reset_index(drop=True)
+def for_r(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame as rdata writes it: texts as objects."""
+    return table.assign(
+        **{name: table[name].astype(str).astype(object) for name in ("day", "site")}
+    )
 
 
 @export("R: save() of one data frame, with NA", "rda", needs=("rdata",))
 def r_save(path: Path) -> Written:
     import rdata
 
-    table = gaps(base(108), 108, "level").astype({"day": str})
-    table = numeric(table, "level")
-    rdata.write_rda(path, {"export": table})
-    return Written(table, lambda: r_back(rdata.read_rda(path)["export"]))
+    table = numeric(gaps(base(108), 108, "level"), "level")
+    rdata.write_rda(path, {"export": for_r(table)})
+    return Written(table, lambda: rdata.read_rda(path)["export"].reset_index(drop=True))
 
 
 @export("R: saveRDS() of a data frame with a factor", "rds", needs=("rdata",))
 def r_factor(path: Path) -> Written:
     import rdata
 
-    table = base(109, "Wien Graz Linz Steyr").astype({"day": str})
-    rdata.write_rds(path, table.assign(site=pd.Categorical(table["site"])))
-    return Written(table, lambda: r_back(rdata.read_rds(path)).astype({"site": str}))
+    table = base(109, "Wien Graz Linz Steyr")
+    rdata.write_rds(path, for_r(table).assign(site=pd.Categorical(table["site"].astype(object))))
+    return Written(table, lambda: rdata.read_rds(path).reset_index(drop=True))
 
 
 @export("Weka: ARFF with quoted names and labels, comments, ? for no value", "arff")
@@ -388,9 +389,9 @@ SPACES = "".join(
 @export("LibreOffice: runs of equal cells and rows stored once, with a number of repeats", "ods")
 def ods_repeated(path: Path) -> Written:
     table = base(122).sort_values(["site", "count"], ignore_index=True)
-    table.insert(2, "shift", table["count"] % 3)
-    table["shift"] = table["count"] // 14
-    table["twin"] = table["shift"]
+    planned = table["count"] // 14
+    table.insert(2, "planned", planned)
+    table.insert(3, "worked", planned.where(~chance(122, 0.2), planned + 1))
     rows = ["<table:table-row>" + "".join(map(ods_cell, table.columns)) + "</table:table-row>"]
     for row in table.itertuples(index=False):
         cells, k = [], 0

@@ -384,7 +384,9 @@ def ranges(path: Path) -> Written:
     table = base(18)
     table["hours"] = table.pop("level").abs().astype(int) + 1.5
     ends = table.assign(hours=table["hours"] - 1.5)
-    text = table.assign(hours=[f"{value - 1.5:.0f}-{value + 1.5:.0f}" for value in table["hours"]])
+    text = table.assign(
+        hours=[f"{value - 1.5:.0f} to {value + 1.5:.0f}" for value in table["hours"]]
+    )
     forms = {"hours": lambda value: f"{value - 1.5:.0f}-{value + 1.5:.0f}"}
     undo = {"hours": lambda cell: sum(map(int, cell.split("-"))) / 2}
     return delimited(path, table, forms, undo, also=(ends, text))

@@ -158,9 +158,7 @@ def postgres_copy(path: Path) -> Written:
     def back() -> pd.DataFrame:
         rows = [line.split("\t") for line in path.read_text().splitlines()]
         read = pd.DataFrame(rows, columns=table.columns).replace("\\N", "")
-        undo = {"site": lambda s: s.replace("\\t", "\t").replace("\\\\", "\\")}
-        # A backslash before t is doubled in the one label that has it.
-        undo["site"] = lambda s: re.sub(r"\\(.)", lambda m: {"t": "\t"}.get(m[1], m[1]), s)
+        undo = {"site": lambda s: re.sub(r"\\(.)", lambda m: m[1].replace("t", "\t"), s)}
         return undone(read, numbers() | undo)
 
     return Written(numeric(table, "amount", "level"), back)
@@ -202,7 +200,8 @@ def fixed_width(path: Path) -> Written:
     return Written(numeric(table, "level"), back)
 
 
-@export("FileMaker on an old Mac: sep=; above, carriage returns, decimal commas")
+@export("FileMaker on an old Mac: sep=; above, carriage returns, decimal commas",
+        knows={"--encoding": "mac-roman"})  # fmt: skip
 def mac_sep_line(path: Path) -> Written:
     table = named(base(89, "Rouen Dijon Nîmes Pau"), "jour ville vente nombre part écart")
     forms = {"jour": lambda day: day.strftime("%d.%m.%Y"),
