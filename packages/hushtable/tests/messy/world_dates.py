@@ -1,5 +1,7 @@
 """Dates, times, durations and places as languages and programs write them."""
 
+# ruff: noqa: RUF001 (signs of other scripts are what this is about)
+
 import re
 from datetime import date, timedelta
 from pathlib import Path
@@ -26,7 +28,8 @@ from world_tables import (
 MONTHS = {
     "el": "Ιανουαρίου Φεβρουαρίου Μαρτίου Απριλίου Μαΐου Ιουνίου Ιουλίου Αυγούστου Σεπτεμβρίου "
     "Οκτωβρίου Νοεμβρίου Δεκεμβρίου",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
+    "diciembre",
     "fi": "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta "
     "syyskuuta lokakuuta marraskuuta joulukuuta",
     "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre "
@@ -59,7 +62,7 @@ def spanish_months(path: Path) -> Written:
 @export("A theatre in Italy: venerdì 15 maggio 2026, alle 20.30")
 def italian_weekdays(path: Path) -> Written:
     table = named(base(32, "Roma Milano Torino Bari"), "data sede incasso biglietti quota scarto")
-    week = "lunedì martedì mercoledì giovedì venerdì sabato domenica".split()
+    week = ["lunedì", "martedì", "mercoledì", "giovedì", "venerdì", "sabato", "domenica"]
     minutes = np.random.default_rng(32).integers(0, 1440, len(table))
     table["ora"] = minutes * 60
     words = in_words("it", "{} {} {}")
@@ -163,8 +166,8 @@ def japanese_calendar(path: Path) -> Written:
 @export("An American club: May 15th, 2026, Fri 15 May 2026, and 5:30pm")
 def english_ordinals(path: Path) -> Written:
     table = base(39)
-    table["paid"] = [day + timedelta(int(k)) for day, k in
-                     zip(table["day"], np.random.default_rng(39).integers(0, 60, 400), strict=True)]  # fmt: skip
+    later = np.random.default_rng(39).integers(0, 60, len(table))
+    table["paid"] = [day + timedelta(int(k)) for day, k in zip(table["day"], later, strict=True)]
     minutes = np.random.default_rng(40).integers(0, 1440, len(table))
     table["at"] = minutes * 60
 
@@ -193,7 +196,7 @@ def german_weekdays(path: Path) -> Written:
     table = named(base(41, "Halle Ulm Trier Jena"), "Tag Ort Betrag Anzahl Anteil Saldo")
     minutes = np.random.default_rng(41).integers(0, 1440, len(table))
     table["Beginn"] = minutes * 60
-    week = "Mo Di Mi Do Fr Sa So".split()
+    week = ["Mo", "Di", "Mi", "Do", "Fr", "Sa", "So"]
     forms = {"Tag": lambda day: f"{week[day.weekday()]}, {day:%d.%m.%Y}", "Anteil": comma,
              "Saldo": comma, "Betrag": lambda value: grouped(value, ".", ","),
              "Beginn": lambda s: f"{s // 3600:02}.{s // 60 % 60:02} Uhr"}  # fmt: skip
@@ -244,7 +247,7 @@ def iso_weeks_quarters(path: Path) -> Written:
 
     forms = {"day": week, "due": lambda day: day.strftime("%m/%Y"), "quarter": quarter}
     undo = {"day": day_by("%G-W%V-%u"), "due": day_by("%m/%Y"),
-            "quarter": lambda text: date(int(text[3:]), int(text[1]) * 3 - 2, 1).isoformat()}  # fmt: skip
+            "quarter": lambda text: f"{text[3:]}-{int(text[1]) * 3 - 2:02}-01"}  # fmt: skip
     other = table.assign(quarter=[quarter(day) for day in quarters])
     return delimited(path, table, forms, undo, also=(other,))
 

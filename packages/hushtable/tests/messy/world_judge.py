@@ -22,12 +22,20 @@ import world_formats
 import world_labels
 import world_numbers
 import world_programs
+import world_statistics
 from world_tables import WORLD, World, Written
 
 from hushtable.cli import main as command
 
 #: Modules that register exports.
-MODULES = (world_numbers, world_dates, world_labels, world_programs, world_formats)
+MODULES = (
+    world_numbers,
+    world_dates,
+    world_labels,
+    world_programs,
+    world_statistics,
+    world_formats,
+)
 #: Times that remedies are typed.
 MOST_STEPS = 5
 #: Options that say how a file is laid out, and that a later command may need again.
@@ -162,22 +170,44 @@ def first_line(message: str) -> str:
     return lines[0][:150] if lines else ""
 
 
+def twin_name(name: str, columns: Sequence[str]) -> str | None:
+    """Return the twin's name of a column: it may be in other case, in records, or without names."""
+    number = re.fullmatch(r"column (\d+)", name)
+    if name not in columns and number:
+        return columns[int(number[1]) - 1]
+    last = name.lower().rpartition(".")[2]
+    same = [one for one in columns if one == name]
+    same += [one for one in columns if one.lower().rpartition(".")[2] == last]
+    return same[0] if same else None
+
+
+def choice(options: Options, columns: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Return the twin's columns that options leave out, and those that they keep, in order."""
+
+    def own(names: Sequence[str]) -> list[str]:
+        found = [twin_name(name, columns) for name in names if name]
+        return [name for name in found if name is not None]
+
+    pairs = [part.rpartition("=") for part in options.get("--as", "").split(",")]
+    ids = [name for name, _, kind in pairs if kind == "id"]
+    gone = own([*options.get("--drop", "").split(","), *ids])
+    kept = own(options.get("--columns", "").split(",")) or columns
+    kept = [name for name in kept if name not in gone]
+    return {*columns} - {*kept}, kept
+
+
 def scores_of(twin: pd.DataFrame, case: World, options: Options, folder: Path) -> np.ndarray:
     """Return the scores of a clean table with the same choice of columns."""
     path, model = folder / "twin.csv", folder / "twin.hush"
-    twin.to_csv(path, index=False, header=case.header)
-    chosen = {name: options[name] for name in ("--drop", "--columns") if name in options}
-    pairs = [part.rpartition("=") for part in options.get("--as", "").split(",")]
-    ids = ",".join(name for name, _, kind in pairs if kind == "id")
-    chosen = merged(chosen, {"--drop": ids}) if ids else chosen
-    if not case.header:
-        chosen["--no-header"] = ""
-    code, said = run("fit", path, *words(chosen), "--seed", 0, "-o", model)
+    _, kept = choice(options, list(twin.columns))
+    twin[kept].to_csv(path, index=False, header=case.header)
+    layout = {} if case.header else {"--no-header": ""}
+    code, said = run("fit", path, *words(layout), "--seed", 0, "-o", model)
     scores = None
     if code == 0:
-        scores, said = scored(path, chosen, model, folder / "twin-scores.csv")
+        scores, said = scored(path, layout, model, folder / "twin-scores.csv")
     if scores is None:
-        raise RuntimeError(f"{case.name}: the twin is refused with {chosen}: {said}")
+        raise RuntimeError(f"{case.name}: the twin is refused with {options}: {said}")
     return scores
 
 
@@ -188,10 +218,8 @@ def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 def lost(case: World, written: Written, options: Options) -> set[str]:
     """Return the columns that the options leave out, and that the owner cannot spare."""
-    out = set(options.get("--drop", "").split(","))
-    pairs = [part.rpartition("=") for part in options.get("--as", "").split(",")]
-    out |= {name for name, _, kind in pairs if kind == "id"}
-    return out & {*written.twin.columns} - {*case.spare}
+    gone, _ = choice(options, list(written.twin.columns))
+    return gone - {*case.spare}
 
 
 def compared(

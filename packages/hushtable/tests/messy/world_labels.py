@@ -1,4 +1,6 @@
-"""Labels that differ where their owner sees one, words for yes and no, totals, notes and footers."""
+"""Labels in several spellings, words for yes and no, totals, notes and footers."""
+
+# ruff: noqa: RUF001 (signs of other scripts are what this is about)
 
 import unicodedata
 from pathlib import Path
@@ -36,7 +38,7 @@ def respelled(path: Path, table: pd.DataFrame, columns: dict, **fields) -> Writt
 @export("A Mac and a PC in Vietnam: labels composed and decomposed, blanks behind; 1.234.500 ₫")
 def vietnamese_composed(path: Path) -> Written:
     table = named(base(61), "ngày nơi tiền số tỷ_lệ mức")
-    places = dict(zip("Alpha Beta Gamma Delta".split(),
+    places = dict(zip(["Alpha", "Beta", "Gamma", "Delta"],
                       ("Hà Nội", "Đà Nẵng", "Cần Thơ", "Huế"), strict=True))  # fmt: skip
     table["nơi"] = table["nơi"].map(places)
     table["tiền"] = (table["tiền"] * 1000).round()
@@ -122,8 +124,8 @@ def yes_no_languages(path: Path) -> Written:
              for pair in (("yes", "no"), (True, False), None)
              for pairs in [dict.fromkeys(ANSWERS, pair) if pair else own]
              for box in (pair or ("yes", "no"), ("X", None))]  # fmt: skip
-    undo = {name: lambda text, first=yes[0].lower(): "yes" if text[0].lower() == first else "no"
-            for name, (yes, _) in ANSWERS.items()}  # fmt: skip
+    yes_words = {word for yes, _ in ANSWERS.values() for word in yes.split()}
+    undo = dict.fromkeys(ANSWERS, lambda text: "yes" if text in yes_words else "no")
     made = delimited(path, written, {}, undo)
     return Written(twins[0], lambda: made.back().assign(
         box=["yes" if cell == "X" else "no" for cell in made.back()["box"]]

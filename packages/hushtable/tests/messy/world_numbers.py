@@ -1,5 +1,7 @@
 """Numbers and money as countries and programs write them."""
 
+# ruff: noqa: RUF001 (signs of other scripts are what this is about)
+
 import re
 from pathlib import Path
 
@@ -41,7 +43,7 @@ def hindi_rupees(path: Path) -> Written:
         "भाग": lambda value: str(value).translate(native),
         "शेष": lambda value: "-" * (value < 0) + "₹ " + lakhs(abs(value)),
     }
-    undo = {name: plain for name in list(forms)[1:]} | {"दिनांक": day_by("%d/%m/%Y")}
+    undo = dict.fromkeys(list(forms)[1:], plain) | {"दिनांक": day_by("%d/%m/%Y")}
     return delimited(path, table, forms, undo)
 
 
@@ -54,7 +56,7 @@ def bengali_taka(path: Path) -> Written:
         "টাকা": lambda value: "৳ " + lakhs(value).translate(native),
         **dict.fromkeys(["সংখ্যা", "অংশ", "মান"], lambda value: str(value).translate(native)),
     }
-    undo = {name: plain for name in list(forms)[1:]} | {"তারিখ": day_by("%Y-%m-%d")}
+    undo = dict.fromkeys(list(forms)[1:], plain) | {"তারিখ": day_by("%Y-%m-%d")}
     return delimited(path, table, forms, undo)
 
 
@@ -321,7 +323,7 @@ def german_millions(path: Path) -> Written:
 
     table["Umsatz"] = [read(write(10.0**power)) for power in spread]
     forms = {"Stichtag": lambda day: day.strftime("%d.%m.%Y"), "Umsatz": write,
-             "Quote": comma, "Trend": lambda value: f"{value:+.1f} %".replace(".", ",")}  # fmt: skip
+             "Quote": comma, "Trend": lambda value: comma(f"{value:+.1f} %")}  # fmt: skip
     undo = {"Stichtag": day_by("%d.%m.%Y"), "Umsatz": read, "Quote": european, "Trend": european}
     return delimited(path, table, forms, undo, ";")
 
@@ -351,7 +353,20 @@ def swedish_promille(path: Path) -> Written:
 @export("A Dutch table pasted from Word: hyphens and dashes of four kinds as the minus")
 def typographic_minus(path: Path) -> Written:
     table = named(base(16), "datum plaats bedrag aantal deel saldo")
-    months = "jan. feb. mrt. apr. mei jun. jul. aug. sep. okt. nov. dec.".split()
+    months = [
+        "jan.",
+        "feb.",
+        "mrt.",
+        "apr.",
+        "mei",
+        "jun.",
+        "jul.",
+        "aug.",
+        "sep.",
+        "okt.",
+        "nov.",
+        "dec.",
+    ]
     signs = "\N{MINUS SIGN}\N{HYPHEN}\N{EN DASH}\N{NON-BREAKING HYPHEN}"
     written = iter(range(len(table)))
 
@@ -384,9 +399,7 @@ def ranges(path: Path) -> Written:
     table = base(18)
     table["hours"] = table.pop("level").abs().astype(int) + 1.5
     ends = table.assign(hours=table["hours"] - 1.5)
-    text = table.assign(
-        hours=[f"{value - 1.5:.0f} to {value + 1.5:.0f}" for value in table["hours"]]
-    )
+    text = table.assign(hours=[f"r{value - 1.5:.0f}-{value + 1.5:.0f}" for value in table["hours"]])
     forms = {"hours": lambda value: f"{value - 1.5:.0f}-{value + 1.5:.0f}"}
     undo = {"hours": lambda cell: sum(map(int, cell.split("-"))) / 2}
     return delimited(path, table, forms, undo, also=(ends, text))

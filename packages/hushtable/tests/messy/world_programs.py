@@ -145,7 +145,7 @@ def markdown_table(path: Path) -> Written:
     return Written(table, back)
 
 
-@export("COPY of PostgreSQL: tabs, \\N, backslashes and tabs escaped, no names", "copy",
+@export("COPY of PostgreSQL: tabs, \\N, backslashes and tabs escaped, no names", "txt",
         knows={"--no-header": ""}, header=False)  # fmt: skip
 def postgres_copy(path: Path) -> Written:
     table = gaps(base(86), 86, "amount", "level")

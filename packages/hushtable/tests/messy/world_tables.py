@@ -176,7 +176,7 @@ def day_in(locale: str, width: str = "wide") -> Undo:
     """Return a function that reads day, name of a month and year."""
 
     def read(text: str) -> str:
-        day, month, year = (word for word in text.split() if word.strip(".,") not in ("de", "г"))
+        day, month, year = (word for word in text.split() if word != "de")
         return date(int(year), month_number(locale, month, width), int(day.strip("."))).isoformat()
 
     return read
