@@ -73,7 +73,8 @@ def sqlserver_rows(path: Path) -> Written:
     texts = texts.where(table.notna(), "NULL")
     names, *rows = padded(texts, RIGHT)
     dashes = ["-" * len(cell) for cell in names]
-    lines = [" ".join(line) for line in (names, dashes, *rows)]
+    left = [cell.strip().ljust(len(cell)) for cell in names]
+    lines = [" ".join(line) for line in (left, dashes, *rows)]
     text = "\r\n".join([*lines, "", "(400 filas afectadas)", "", ""])
     path.write_text(text, "utf-8-sig", newline="")
 
