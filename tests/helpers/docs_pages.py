@@ -416,6 +416,7 @@ PAGES = {
     "docs/scale.md": Page(names=a_lake_and_its_hours),
     "docs/serving.md": Page(needs=("pandas", "mlflow")),
     "docs/sklearn.md": Page(needs=("pandas",), slow=True),
+    "docs/several-tables.md": Page(needs=("duckdb",)),
     "docs/speed.md": Page(),
     "docs/sql.md": Page(needs=("duckdb",)),
     "docs/story.md": Page(needs=ROUNDS),

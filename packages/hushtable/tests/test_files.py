@@ -44,11 +44,14 @@ from hushtable.privacy import Horizon
 from places import DOCS
 
 GOLDEN = places.GOLDEN
-SCHEMA = Schema((
-    Feature.numeric("age", low=0, high=120, unit="year"),
-    Feature.categorical("sex", ["f", "m", "é"]),
-    Feature.numeric("pulse", low=20.5, high=250),
-), labels=0)  # as it was before texts were folded
+SCHEMA = Schema(
+    (
+        Feature.numeric("age", low=0, high=120, unit="year"),
+        Feature.categorical("sex", ["f", "m", "é"]),
+        Feature.numeric("pulse", low=20.5, high=250),
+    ),
+    labels=0,
+)  # as it was before texts were folded
 ROWS = [[30.0, "f", 60.0], [121.0, "m", np.nan], [np.nan, None, 0.1], [50.0, "x", 99.9]]
 
 

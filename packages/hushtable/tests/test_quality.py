@@ -175,7 +175,7 @@ def test_days_that_stand_apart(tmp_path):
     typed = rows.assign(seen=pd.to_datetime(rows["seen"]))
     for table in (rows, path, typed):
         [one] = found(table, "sentinel")
-        assert one.words.startswith("seen: 1900-01-01 stands in 40 rows, far from all other")
+        assert one.words.startswith("seen: 1900-01-01 (40 rows) lies far from all others: does it")
 
 
 def test_a_doubt_of_the_columns_is_counted():

@@ -164,7 +164,7 @@ def swiss_typographic_apostrophes(table, folder):
     return Cells(table, style).write(folder / "schweiz.csv", knows={"--dates": "dmy"})
 
 
-@case(orders, "final")
+@case(orders)
 def indian_lakhs(table, folder):
     """1,23,456.50: groups of two above the thousand."""
     table = table.put("price", values=number("price", table["price"].values * 100, 2).values)
@@ -176,7 +176,7 @@ def indian_lakhs(table, folder):
         return ",".join([*groups, tail]) + point + part
 
     cells = Cells(table, Style(thousands=",")).change("price", grouped)
-    return cells.write(folder / "lakh.csv", bad={"price": cells.columns["price"]})
+    return cells.write(folder / "lakh.csv")
 
 
 def _french(table, folder, mark, encoding="utf-8"):

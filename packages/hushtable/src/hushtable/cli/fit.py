@@ -104,7 +104,7 @@ def fit(
     if reads.recipe is not None:
         notes.extend(f"{reader.source}: {words}" for words in reads.recipe.doubts(reader))
     model, n_rows = _fitted(detector, settings, reader, persons | known)
-    refuse(model.understanding_, model.reading_, data, asking=True)
+    refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     with target.writing():
         model.save(output)

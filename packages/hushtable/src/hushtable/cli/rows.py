@@ -37,6 +37,15 @@ _ListedUnits = Annotated[
         "With --omop: leave out measurements in other units than those of the concept set.",
     ),
 ]
+_Join = Annotated[
+    list[str] | None,
+    option(
+        "FILE on KEY: A,...",
+        "Features of the rows of another table that have a row's key: 'visits.csv on patient: "
+        "count, mean of value, last date'; or, without FILE, one row of all of DATA with a key.",
+        "--join",
+    ),
+]
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
@@ -178,6 +187,7 @@ Reads: TypeAlias = Annotated[
         "concepts": _Concepts,
         "cdm": _Cdm,
         "listed_units": _ListedUnits,
+        "join": _Join,
     },
 ]
 #: No option given.

@@ -132,7 +132,7 @@ def score(
         raise UsageError("--marginals puts explanations in words: give --explain with it")
     if is_home(model, line.drawn or ranks or explain or only_counted):
         return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
-    target = _target(output, [data, model, ranks, marginals], line, top, kept)
+    target = _target(output, [data, model, ranks, marginals, *reads.joined_files], line, top, kept)
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
     rows = Rows(data, reads, reading, threads)

@@ -5,6 +5,7 @@ What somebody should know of the rows that were opened is added to `notes`. Test
 """
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,6 +53,10 @@ def person_columns(person: str | None, schema: Schema) -> list[str]:
     return [] if person is None or found_name(person, schema.names) in schema.names else [person]
 
 
+#: What columns are called that --join makes.
+_OF_JOIN = re.compile(
+    r"(.+\.)?(count|(count|distinct|first|last|max|mean|median|min|share|std|sum)_.+)"
+)
 #: Nothing is known of how rows are read.
 _NONE = Reading()
 
@@ -79,6 +84,18 @@ class RowOptions:
     concepts: Path | None = None
     cdm: str | None = None
     listed_units: bool = False
+    join: list[str] | None = None
+
+    @cached_property
+    def joins(self) -> Any:
+        """Tables whose features are added to the rows, as far as options say."""
+        return plugins.extension("join", "--join", "connect")(self.join or ())
+
+    @property
+    def joined_files(self) -> list[str]:
+        """Files of joined tables: nothing is to be written over them."""
+        files: list[str] = self.joins.files if self.join else []
+        return files
 
     @cached_property
     def recipe(self) -> Any:
@@ -134,15 +151,22 @@ class RowOptions:
         return FileLayout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
 
     def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
-        """Open all columns as they are.
+        """Open all columns as they are, with those of joined tables.
 
         ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
         """
         recipe = self.recipe
+        if self.join:
+            if recipe is not None or unasked is not None:
+                what = "the rows of a round" if recipe is None else "--omop"
+                raise UsageError(f"--join does not go with {what}: join the tables before")
+            rows = replace(self, join=None).opened(data, model)
+            joined: Reader = self.joins.added(rows, model.updated(self.reading))
+            return joined
         if recipe is not None:
             self.layout.check_used((), "--omop")
-            rows: Reader = recipe.open(data)
-            return rows
+            found: Reader = recipe.open(data)
+            return found
         try:
             layout = replace(self.layout, unasked=unasked)
             return as_reader(data, layout=layout, kept=model.layout)
@@ -162,6 +186,7 @@ class RowOptions:
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
         reading, reader = self.reading, self.opened(data, model, unasked)
+        reading = reading.updated(reader.reading)  # of joined tables
         notes.extend(f"{reader.source}: {words}" for words in reader.found)
         columns = None if self.columns is None else names_in(self.columns)
         if columns is not None and len(set(columns)) < len(columns):
@@ -211,4 +236,17 @@ def under(
     if further:
         are = "it is no feature" if len(further) == 1 else "they are no features"
         notes.append(f"{reader.source}: left out, as {are}: {first_names(further, 5)}")
-    return open_rows(reader, schema, reading, keep, history=history)
+    try:
+        return open_rows(reader, schema, reading, keep, history=history)
+    except DataError as error:
+        raise DataError(f"{error}{_of_join(schema.names, reader.names or ())}") from None
+
+
+def _of_join(needed: Sequence[str], there: Sequence[str]) -> str:
+    """Return words on columns that --join made for a model, and that are not there."""
+    made = [name for name in needed if name not in there and _OF_JOIN.fullmatch(name)]
+    if not made:
+        return ""
+    table = made[0].partition(".")[0]
+    name = f"FILE as {table} on KEY: ..." if "." in made[0] else "on KEY: ..."
+    return f"; if --join made {made[0]!r} for the model, give it again: --join '{name}'"

@@ -175,7 +175,7 @@ class PersonRows:
 
         ``start`` is the number of the first row, for messages.
         """
-        kind, ids = _ids(persons, self.column, start, asked=self.unasked is None)
+        kind, ids = ids_of(persons, self.column, start, asked=self.unasked is None)
         if self.unasked is not None and ids.null_count:
             with self._lock:
                 self._n_rows += ids.null_count
@@ -349,8 +349,8 @@ def _codes(rows: Records) -> Codes:
     return Codes(codes, tally)
 
 
-def _ids(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str, pa.Array]:
-    """Return whether persons have texts or numbers, and the ids as texts, null where missing.
+def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str, pa.Array]:
+    """Return whether rows are told by texts or numbers, and the ids as texts, null where missing.
 
     A number that is no id is refused where a person is ``asked``, and else missing.
     """

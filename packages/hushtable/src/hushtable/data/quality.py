@@ -14,6 +14,7 @@ import numpy as np
 
 from hushtable.data.labels import near
 from hushtable.data.readers import Reader, no_rows
+from hushtable.data.sentinels import CODES, DAYS, apart
 from hushtable.data.table_seen import (
     EXAMPLE_ROWS,
     MISSING_BITS,
@@ -23,7 +24,7 @@ from hushtable.data.table_seen import (
     repeated,
 )
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
-from hushtable.data.texts.seen import FEW, NINES
+from hushtable.data.texts.seen import FEW
 
 #: Letters of an example, and of a text in a sentence.
 _LETTERS, _QUOTED = 80, 40
@@ -31,9 +32,6 @@ _LETTERS, _QUOTED = 80, 40
 _GROUPS = 5
 #: Rows below which equal columns are taken for chance.
 _FEW_ROWS = 10
-#: Days that programs write for a missing one, in seconds since 1970.
-_DAYS = ("1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01", "2099-12-31", "9999-12-31")
-_DEFAULT_DAYS = np.array(_DAYS, "datetime64[s]").astype(np.int64).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -264,7 +262,7 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     if not column.sample:
         return
     values = np.concatenate(column.sample)
-    for value in _apart(values, _DEFAULT_DAYS if column.is_date else NINES):
+    for value in apart(values, DAYS if column.is_date else CODES):
         at = rows.sampled[values == value]
         n = len(at) * rows.stride
         about = "about " if rows.stride > 1 else ""
@@ -277,32 +275,6 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
         )
         examples = tuple(at[:EXAMPLE_ROWS].tolist())
         yield QualityFinding("sentinel", name, words, n, examples, text)
-
-
-def _apart(values: Floats, usual: Floats) -> list[float]:
-    """Return values in 1% of the rows or more that are far from the middle 99% of the others.
-
-    Far is twice the width of that middle, and a tenth of it for ``usual`` values, which programs
-    write for a missing one. Up to three such values at an end count together. At least half of
-    all values have to be beyond them, ten different ones among these: else they are a scale, and
-    no measurements.
-    """
-    values = np.sort(values[np.isfinite(values)])
-    found: list[float] = []
-    for sign in (1.0, -1.0):
-        ordered = values if sign > 0 else -values[::-1]
-        different, counts = np.unique(ordered, return_counts=True)
-        heavy = different[counts >= max(2.0, 0.01 * len(ordered))][:3]
-        for k in range(len(heavy), 0, -1):
-            rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
-            if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
-                continue
-            low, high = np.quantile(rest, [0.005, 0.995])
-            known = np.isin(sign * heavy[:k], usual).all()
-            if low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low):
-                found += (sign * heavy[:k] + 0.0).tolist()
-                break
-    return found
 
 
 # --- copies ---------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from hushtable.data.history import check_named, history_names, history_unit
 from hushtable.data.labels import fold
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
+from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
 from hushtable.data.texts.decisions import Decider, numeric_identifier
 from hushtable.data.texts.reading import (
     ColumnReading,
@@ -30,8 +31,9 @@ from hushtable.data.texts.reading import (
     Reading,
     joined_options,
     named_numbers,
+    quoted,
 )
-from hushtable.data.texts.seen import TextsSeen, n_different, stands_for_missing, without_nines
+from hushtable.data.texts.seen import TextsSeen, n_different
 from hushtable.data.typed import typed, with_calendar, with_history
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
@@ -55,6 +57,8 @@ class _Found:
         self.different: dict[int, int] = {}
         #: By number of the column, the range of its first numbers without such as -9999.
         self.inner: dict[int, tuple[float, float]] = {}
+        #: By number of the column, rows of the first values that may stand for a missing one.
+        self.codes: dict[int, dict[str, int]] = {}
 
     def add(self, item: Numbered) -> None:
         start, batch, _ = item
@@ -72,8 +76,11 @@ class _Found:
             numbers = as_numbers(column, self.names[j], start)
             self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
             if start == 0:
-                self.inner[j] = without_nines(numbers)
+                self.inner[j] = without_codes(numbers)
                 self.different[j] = n_different(numbers)
+                usual = DAYS if form == "date" else CODES
+                found = codes_in(numbers, usual) if form in ("date", "number") else {}
+                self.codes[j] = {_code_text(code, form): rows for code, rows in found.items()}
 
     def _seen(self, j: int) -> TextsSeen:
         """Return what was seen in the texts of a column."""
@@ -94,12 +101,29 @@ class _Found:
         self.forms |= other.forms
         self.different |= other.different
         self.inner |= other.inner
+        self.codes |= other.codes
         for j, texts in other.texts.items():
             self._seen(j).merge(texts)
 
     def mixed(self, j: int) -> bool:
         """Whether a column holds text in some files and numbers in others."""
         return j in self.texts and bool(self.texts[j].n and self.low[j] <= self.high[j])
+
+
+def _code_text(code: float, form: Form) -> str:
+    """Return a value as the option names it: a number with all digits, a day as in ISO 8601."""
+    return f"{code:.10g}" if form == "number" else str(np.datetime64(int(code), "s"))[:10]
+
+
+def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+    """Return a column with the question whether some values stand for a missing one."""
+    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
+    lie, do = ("lies", "does it") if len(codes) == 1 else ("lie", "do they")
+    kept = quoted([f"{one.name}={one.kind}"])
+    doubt = f"{listed} {lie} far from all others: {do} stand for a missing value?"
+    doubt += f" If not, add --as {kept}"
+    options = tuple(("--missing", text) for text in codes)
+    return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
 
 def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
@@ -169,11 +193,12 @@ def understood(
     whose = ColumnUnderstanding(reading.entity, "id", 1.0, "says whose reading a row is")
     columns = tuple(whose if n == whose.name else decide(j) for j, n in enumerate(names))
     read = {one.name: one.reading for one in columns if one.reading is not None}
-    return columns, replace(reading, columns=read), total
+    return columns, replace(reading, columns={**reading.columns, **read}), total
 
 
 def _check_names(reading: Reading, names: Sequence[str], reader: Reader) -> None:
-    unknown = [name for name in reading.kinds if name not in names and name not in reading.dropped]
+    known = {*names, *reading.dropped, *reading.columns}  # the last may be of a joined table
+    unknown = [name for name in reading.kinds if name not in known]
     if unknown:
         raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
 
@@ -193,7 +218,12 @@ def _decider(
         if j in found.texts and (found.texts[j].n or low > high):
             one = decider.decide(name)
             _check_mixed(one, found, j)
-            if one.kind != "number" or one.refused or one.doubt or found.mixed(j):
+            codes = found.texts[j].codes
+            if one.kind not in ("number", "date") or one.refused or found.mixed(j):
+                return one
+            if codes and name not in reading.kinds:
+                return _with_codes(one, codes)
+            if one.kind == "date" or one.doubt:
                 return one
             low, high = found.texts[j].low, found.texts[j].high
             different, inner = found.texts[j].n_different, found.texts[j].inner
@@ -208,11 +238,16 @@ def _decider(
             return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, options, refused=True)
         if low == high:
             return replace(one, kind="constant")
+        codes = found.codes.get(j, {})
+        if codes and one.kind in ("number", "date") and name not in reading.kinds:
+            return _with_codes(one, codes)
         named = reader.names is not None and name not in reading.kinds
         why = numeric_identifier(name, low, high, different) if named else ""
         if why and one.kind == "number":
-            return replace(one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),))
-        if (odd := stands_for_missing(low, high, inner)) is not None and one.kind == "number":
+            return replace(
+                one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),), asked=True
+            )
+        if (odd := lone_code(low, high, inner)) is not None and one.kind == "number":
             text = f"{odd:.10g}"  # all digits: it is what the option names
             doubt = f"{text} lies far from all others: does it stand for a missing value?"
             return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
@@ -357,14 +392,14 @@ def _second_look(
 
 
 def refuse(
-    columns: Sequence[ColumnUnderstanding], reading: Reading, source: str, *, asking: bool = False
+    columns: Sequence[ColumnUnderstanding], reading: Reading, source: str, *, personal: bool = False
 ) -> None:
     """Raise `DataError` for the columns in doubt, with the options that resolve it.
 
-    With ``asking``, those that a person is `asked` about are in doubt by themselves.
+    With ``personal``, those that are ``asked`` about are in doubt by themselves.
     """
-    doubtful = [one for one in columns if one.refused or one.asked]
-    if not any(one.refused or (asking and one.asked) for one in columns):
+    doubtful = [one for one in columns if one.refused or (one.asked and one.doubt)]
+    if not any(one.refused or personal for one in doubtful):
         return
     lines = [f"  {one.name}: {one.doubt}" for one in doubtful]
     options = joined_options((o for one in doubtful for o in one.options), reading)

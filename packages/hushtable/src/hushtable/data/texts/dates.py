@@ -1,177 +1,432 @@
-"""Dates and times as people write them, in seconds: since 1970-01-01 UTC, or since midnight."""
+"""Dates and times as people write them, in seconds: since 1970-01-01 UTC, or since midnight.
 
-from typing import Any, Literal, TypeAlias
+Each shape of a text, such as ``99.99.9999 99:99`` or ``99 мая 9999``, is understood once.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.texts.numbers import mask
+from hushtable.data.texts.shapes import Span, by_shape, number_at
+from hushtable.data.texts.signs import ascii_signs
+from hushtable.data.texts.words import words
 
+#: Years of two digits from this on are of the last century, as POSIX has it.
+PIVOT = 69
+#: Years without a date, between the last and the first of a column.
+_GAP = 5
 #: Order of day, month and year.
 Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
 ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 
-_DAY = r"(?P<day>\d{1,2})"
 #: Eight digits that are a day of a calendar.
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
-_NAMED = r"[A-Za-z]{3,9}"
 _HOUR, _SIXTY = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
+#: A point in time that says its zone.
 ZONE = (
     rf"^\d{{4}}-\d{{2}}-\d{{2}}[T ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:\.\d{{1,6}})?)?"
     rf"(?:Z|[+-]{_HOUR}:?{_SIXTY})$"
 )
-#: With "-" for the sign between, the date by the order of its parts.
-_DATES: dict[Order, tuple[tuple[str, str], ...]] = {
-    "ymd": ((rf"\d{{2}}-\d{{1,2}}-{_DAY}", "%y-%m-%d"),),
+#: A time of day with a point, or a number.
+DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
+#: Signs of East Asia behind year, month, day, hour, minute and second.
+_EAST = str.maketrans({
+    **dict.fromkeys("年月년월", "-"), **dict.fromkeys("日일号號秒초", " "),
+    **dict.fromkeys("時时시点點分분", ":"), "（": "(", "）": ")",
+})  # fmt: skip
+#: A weekday behind a date.
+_EAST_WEEKDAY = re.compile("[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
+#: The year before the first of an era.
+_ERAS = {
+    "令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867,
+    "民國": 1911, "民国": 1911, "r": 2018, "h": 1988, "s": 1925,
+}  # fmt: skip
+_WORD = re.compile(r"[^\s\d.,/:()+\-]+")
+#: Words within a date that say nothing.
+_PARTICLES = frozenset((
+    "de", "del", "of", "the", "den", "der", "di", "do", "da", "le", "la", "na", "г", "року", "р",
+    "год", "года", "roku", "r", "an", "y",
+))  # fmt: skip
+_ORDINALS = frozenset(("st", "nd", "rd", "th", "er", "ère", "º", "ª", "°", "o", "a", "го", "ое"))
+_BEFORE_CLOCK = frozenset(("", "t", "um", "at", "klo", "kl", "às", "à", "a", "as", "в", "о", "ore"))
+_BEHIND_CLOCK = frozenset(("", "uhr", "h", "hrs", "uur", "ч", "г"))
+_UTC = frozenset(("z", "utc", "gmt"))
+
+_D, _Y, _S, _L = "9{1,2}", "9{4}", r"(?:\s*[-./,]\s*|\s+)", r"[\s.,/-]*"
+#: Dates that have one meaning: digits are 9, a month's name is m, an era's e.
+_CLEAR = (
+    rf"(?P<y>{_Y}){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
+    r"(?P<y>9{4})(?P<m>99)(?P<d>99)",
+    rf"(?P<d>{_D}){_L}(?P<n>m+){_L}(?P<y>{_Y}|99)",
+    rf"(?P<n>m+){_L}(?P<d>{_D})[\s.,/-]+(?P<y>{_Y})",
+    rf"(?P<y>{_Y}){_L}(?P<n>m+){_L}(?P<d>{_D})",
+    rf"(?P<e>e+)\s*(?P<y>9{{1,3}}|元){_S}(?P<m>{_D}){_S}(?P<d>{_D})",
+    rf"(?P<y>{_Y})-?w(?P<w>99)(?:-?(?P<k>9))?",
+    rf"(?P<y>{_Y})[-/ ]?q(?P<q>9)",
+    rf"q(?P<q>9)[-/ ]?(?P<y>{_Y})",
+    rf"(?P<y>{_Y})[-/](?P<m>99)-?",
+    rf"(?P<m>{_D})/(?P<y>{_Y})",
+    rf"(?P<n>m+){_L}(?P<y>{_Y})",
+    rf"(?P<y>{_Y}){_L}(?P<n>m+)",
+)
+#: Between the parts of a date with two digits of the year, twice the same: 10 3/4 is none.
+_ONE, _SAME = r"\s*(?P<s>[-./,]|\s)\s*", r"\s*(?P=s)\s*"
+_BY_ORDER: dict[Order, tuple[str, ...]] = {
+    "ymd": (rf"(?P<y>99){_ONE}(?P<m>{_D}){_SAME}(?P<d>{_D})",),
     "dmy": (
-        (rf"{_DAY}-\d{{1,2}}-\d{{4}}", "%d-%m-%Y"),
-        (rf"{_DAY}-\d{{1,2}}-\d{{2}}", "%d-%m-%y"),
+        rf"(?P<d>{_D}){_S}(?P<m>{_D}){_S}(?P<y>{_Y})",
+        rf"(?P<d>{_D}){_ONE}(?P<m>{_D}){_SAME}(?P<y>99)",
     ),
     "mdy": (
-        (rf"\d{{1,2}}-{_DAY}-\d{{4}}", "%m-%d-%Y"),
-        (rf"\d{{1,2}}-{_DAY}-\d{{2}}", "%m-%d-%y"),
+        rf"(?P<m>{_D}){_S}(?P<d>{_D}){_S}(?P<y>{_Y})",
+        rf"(?P<m>{_D}){_ONE}(?P<d>{_D}){_SAME}(?P<y>99)",
     ),
 }
-#: The same, where only one order is possible.
-_CLEAR = (
-    (rf"\d{{6}}{_DAY}", "%Y%m%d"),
-    (rf"\d{{4}}-\d{{1,2}}-{_DAY}", "%Y-%m-%d"),
-    (rf"{_DAY}-{_NAMED}-\d{{4}}", "%d-%b-%Y"),
-    (rf"{_DAY}-{_NAMED}-\d{{2}}", "%d-%b-%y"),
-    (rf"{_NAMED}-{_DAY}-\d{{4}}", "%b-%d-%Y"),
+_DATES = {
+    order: tuple(re.compile(rf"[\s,.()]*{one}(?!9)") for one in (*_CLEAR, *own))
+    for order, own in _BY_ORDER.items()
+}
+_EITHER = re.compile(rf"[\s,.()]*(?P<first>{_D}){_S}(?P<second>{_D}){_S}(?:{_Y}|99)(?!9)")
+_CLOCK = re.compile(
+    r"(?P<head>[^\d+-]*?)(?P<H>9{1,3}) ?(?P<between>[:.h]) ?(?P<M>99)"
+    r"(?:[:.] ?(?P<S>99(?:[.,]9{1,9})?))?"
+    r"(?P<tail>[^\d+-]*)(?:(?P<sign>[+-])(?P<ZH>99):?(?P<ZM>99))?"
 )
-_TIMES = (
-    ("", ""),
-    (r" \d{1,2}:\d{2}", " %H:%M"),
-    (r" \d{1,2}:\d{2}:\d{2}", " %H:%M:%S"),
-    (r" \d{1,2}:\d{2} [AaPp][Mm]", " %I:%M %p"),
-    (r" \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", " %I:%M:%S %p"),
+_HOURS = re.compile(r"(?P<head>[\s,]*)(?P<H>9{1,2})(?P<tail>\s*(?:[ap]\.?\s?m\.?|uhr))")
+_ISO_DURATION = re.compile(
+    r"(?P<minus>-)?p(?:(?P<w>9{1,6})w)?(?:(?P<d>9{1,6})d)?"
+    r"(?:t(?:(?P<H>9{1,6})h)?(?:(?P<M>9{1,6})m)?(?:(?P<S>9{1,9}(?:[.,]9{1,9})?)s)?)?"
 )
-_CLOCK = (
-    r"^(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?$"
+_ISO_UNITS = {"w": 604_800, "d": 86_400, "H": 3_600, "M": 60, "S": 1}
+_PART = re.compile(
+    r"[\s,]*(?:(?:and|und|et|y|e|en|og|och|i|и|ve|&)\s+)?(?P<number>9{1,6}(?:[.,]9{1,9})?)\s*"
+    r"(?P<unit>[^\s\d,.]+)\.?"
 )
-#: Beginnings of months' names in German and French, and their English ones.
-_MONTHS = {
-    "janv": "jan", "févr": "feb", "fevr": "feb", "mär": "mar", "mrz": "mar", "mars": "mar",
-    "avr": "apr", "mai": "may", "juni": "jun", "juin": "jun", "juli": "jul", "juil": "jul",
-    "aoû": "aug", "aou": "aug", "okt": "oct", "dez": "dec", "déc": "dec",
-}  # fmt: skip
-_NAMED_MONTH = r"^\d{1,2}\.?[ /-]?\pL{3}|^\pL{3}"
-#: No date has fewer digits than those of a day and of a year.
-_DIGITS = r"\d\D*\d\D*\d"
-#: Two numbers of up to two digits, and a year: either may be the day.
-_EITHER = r"^(?P<first>\d{1,2})-(?P<second>\d{1,2})-\d{2,4}(?: |$)"
 
 
-def _plain(texts: pa.Array) -> pa.Array:
-    """Write "-" between the parts of a date, and one blank before a time."""
-    texts = pc.utf8_trim_whitespace(texts)
-    if pc.any(pc.match_substring_regex(texts, _NAMED_MONTH)).as_py():
-        texts = pc.utf8_lower(texts)
-        for theirs, english in _MONTHS.items():
-            texts = pc.replace_substring_regex(texts, rf"{theirs}\pL*\.?", english)
-    texts = pc.replace_substring_regex(
-        texts, r"^(\w{1,9})(?:[./-]|\. | )(\w{1,9})(?:[./-]|,? )(\w{2,4})", r"\1-\2-\3"
-    )
-    texts = pc.replace_substring_regex(
-        texts, r"^([^\s,]{6,}?\d)(?:[Tt]|, *| +)(\d{1,2}:)", r"\1 \2"
-    )
-    texts = pc.replace_substring_regex(texts, r"(:\d{2})\.\d+", r"\1")
-    return pc.replace_substring_regex(texts, r"(\d) ?([AaPp])\.?([Mm])\.?$", r"\1 \2\3")
+@dataclass(frozen=True)
+class _Time:
+    """Where seconds since midnight, or of a duration, stand in texts of one shape."""
+
+    #: Places of numbers, and the seconds of one.
+    terms: tuple[tuple[Span, float], ...]
+    #: "am" or "pm" of an hour up to 12.
+    half: str = ""
+    #: Whether minutes and seconds are below 60.
+    clock: bool = True
+    #: Of its zone, as an offset; the sign stands in the shape.
+    zone: tuple[tuple[Span, float], ...] = ()
+    zoned: bool = False
+
+    def hours_fit(self, texts: pa.Array, most: float) -> NDArray[np.bool_]:
+        """Return where (n,) an hour is below ``most``, and minutes and seconds below 60."""
+        fits = np.ones(len(texts), np.bool_)
+        for k, (span, _) in enumerate(self.terms):
+            values = number_at(texts, span)
+            if k == 0 and self.half:
+                fits &= (values >= 1.0) & (values <= 12.0)
+            else:
+                fits &= values < (most if k == 0 else 60.0)
+        for k, (span, _) in enumerate(self.zone):
+            fits &= number_at(texts, span) < (60.0 if k else 24.0)
+        return fits
+
+    def microseconds(self, texts: pa.Array) -> NDArray[np.int64]:
+        """Return the microseconds (n,) since midnight, of UTC where they say their zone."""
+        total = np.zeros(len(texts), np.int64)
+        for k, (span, factor) in enumerate(self.terms):
+            values = number_at(texts, span)
+            if k == 0 and self.half:
+                values = values % 12.0 + 12.0 * (self.half == "pm")
+            total += np.rint(values * factor * 1e6).astype(np.int64)
+        for span, factor in self.zone:
+            total -= np.rint(number_at(texts, span) * factor * 1e6).astype(np.int64)
+        return total
 
 
-def seconds(texts: pa.Array, order: Order) -> NDArray[np.float64]:
+@dataclass(frozen=True)
+class _Date:
+    """Where a date stands in texts of one shape; a number is the same in all of them."""
+
+    year: Span | int
+    month: Span | int = 1
+    day: Span | int = 1
+    era: int = 0
+    week: Span | None = None
+    quarter: Span | None = None
+    time: _Time | None = None
+    #: The month's name.
+    word: str = ""
+
+    @property
+    def short_year(self) -> Span | None:
+        """Where a year of two digits stands."""
+        if self.era or not isinstance(self.year, tuple) or self.year[1] - self.year[0] != 2:
+            return None
+        return self.year
+
+    def seconds(self, texts: pa.Array, pivot: int) -> NDArray[np.float64]:
+        """Return the seconds (n,) since 1970; NaN for what is no day, or no hour of it."""
+
+        def part(where: Span | int) -> NDArray[np.int64]:
+            if isinstance(where, int):
+                return np.full(len(texts), where, np.int64)
+            return number_at(texts, where).astype(np.int64)
+
+        year, month, day = part(self.year) + self.era, part(self.month), part(self.day)
+        if self.short_year is not None:
+            year += np.where(year >= pivot, 1900, 2000)
+        if self.quarter is not None:
+            month = 3 * part(self.quarter) - 2
+        exists = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12)
+        months = np.where(exists, 12 * (year - 1970) + month - 1, 0).astype("datetime64[M]")
+        first = months.astype("datetime64[D]").astype(np.int64)
+        length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
+        if self.week is not None:
+            week = part(self.week)
+            # The fourth of January is in the first week; 1970-01-01 was a Thursday.
+            days = first + 3 - (first + 6) % 7 + 7 * (week - 1) + day - 1
+            exists &= (week >= 1) & (week <= 53) & (day >= 1) & (day <= 7)
+        else:
+            days = first + day - 1
+            exists &= (day >= 1) & (day <= length)
+        micro = days * 86_400_000_000
+        if self.time is not None:
+            exists &= self.time.hours_fit(texts, 24.0)
+            micro = micro + self.time.microseconds(texts)
+        return np.where(exists, micro / 1e6, np.nan)
+
+
+def seconds(
+    texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
+) -> NDArray[np.float64]:
     """Return the seconds (n,) since 1970-01-01 UTC that texts say, NaN for what says none.
 
     Dates with all digits of the year first, or with a month's name, are read whatever the order.
+    ``language`` is that of the names, where it is known; years of two digits from ``pivot`` on are
+    of the last century.
     """
     found = _iso(texts)
     if found is not None:
         return found
     result = np.full(len(texts), np.nan)
-    # Names and notes, which are most of what is tried, are known by this alone.
-    likely = mask(pc.match_substring_regex(texts, _DIGITS))
-    if likely.any():
-        result[likely] = _of_likely(texts.filter(_arrow(likely)), order)
+    for date, places, some in _dates(texts, order, language):
+        result[places] = date.seconds(some, pivot)
     return result
 
 
-def _of_likely(texts: pa.Array, order: Order) -> NDArray[np.float64]:
-    """Return the seconds (n,) of texts with the digits of a date."""
-    result = np.full(len(texts), np.nan)
-    zoned = mask(pc.match_substring_regex(texts, ZONE))
-    days = pc.utf8_slice_codeunits(texts.filter(_arrow(zoned)), 0, 10)
-    zoned[zoned] = np.isfinite(seconds(days, order))
-    if zoned.any():
-        result[zoned] = _seconds(pc.cast(texts.filter(_arrow(zoned)), pa.timestamp("us", "UTC")))
-    left = _plain(texts)
-    for date, date_format in (*_CLEAR, *_DATES[order]):
-        if not pc.any(pc.match_substring_regex(left, f"^{date}(?: |$)")).as_py():
-            continue
-        for time, time_format in _TIMES:
-            matched = mask(pc.match_substring_regex(left, f"^{date}{time}$"))
-            if matched.any():
-                some = left.filter(_arrow(matched))
-                parsed = pc.strptime(some, date_format + time_format, "s", error_is_null=True)
-                day = pc.extract_regex(some, f"^{date}").field("day").cast(pa.int64())
-                # The 31st of February would be the 3rd of March.
-                exists = pc.equal(pc.day(parsed), day)
-                result[matched] = _seconds(pc.if_else(exists, parsed, pa.scalar(None, parsed.type)))
-    return result
+def month_words(texts: pa.Array) -> set[str]:
+    """Return the names of months that dates among texts are written with."""
+    return {date.word for date, _, _ in _dates(texts, "dmy", "") if date.word}
+
+
+def short_years(texts: pa.Array) -> set[int]:
+    """Return the years of two digits behind day and month in dates among texts."""
+    found: set[int] = set()
+    for date, _, some in _dates(texts, "dmy", ""):
+        if date.short_year is not None:
+            found.update(number_at(some, date.short_year).astype(int).tolist())
+    return found
+
+
+def pivot_of(years: Collection[int]) -> int | None:
+    """Return from which of some years of two digits on they are of the last century.
+
+    Years follow one another: the largest gap among them is between the last and the first. None
+    if there is no gap of five years.
+    """
+    if not years:
+        return PIVOT
+    ordered = sorted(years)
+    gaps = [after - before for before, after in pairwise([*ordered, ordered[0] + 100])]
+    largest = max(range(len(gaps)), key=gaps.__getitem__)
+    first, last = ordered[(largest + 1) % len(ordered)], ordered[largest]
+    if gaps[largest] < _GAP:
+        return None
+    return first if first < PIVOT <= last or first > last else PIVOT
+
+
+def _dates(
+    texts: pa.Array, order: Order, language: str
+) -> Iterator[tuple[_Date, NDArray[np.int64], pa.Array]]:
+    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
+    return by_shape(texts, lambda shape: _date(shape, order, language))
 
 
 def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     """Return the seconds if all texts are ISO dates or times without a zone."""
     try:
-        return _seconds(pc.cast(texts, pa.timestamp("us")))
+        stamps = pc.cast(texts, pa.timestamp("us"))
     except pa.ArrowInvalid:
         return None
-
-
-def _seconds(stamps: Any) -> NDArray[np.float64]:
-    ticks = 1e6 if stamps.type.unit == "us" else 1.0
     numbers = pc.cast(stamps.cast(pa.int64()), pa.float64(), safe=False)
     values = np.from_dlpack(pc.coalesce(numbers, pa.scalar(float("nan"))))
-    return np.asarray(values, np.float64) / ticks
+    return np.asarray(values, np.float64) / 1e6
 
 
-def of_day(texts: pa.Array) -> NDArray[np.float64]:
-    """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN."""
-    parts = pc.extract_regex(pc.utf8_trim_whitespace(texts), _CLOCK)
-    nothing = pa.scalar(None, pa.string())
+def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
+    """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN.
 
-    def number(name: str) -> NDArray[np.float64]:
-        field = pc.if_else(pc.equal(parts.field(name), ""), "0", parts.field(name))
-        field = pc.cast(pc.if_else(parts.is_valid(), field, nothing), pa.float64())
-        return np.asarray(np.from_dlpack(pc.coalesce(field, pa.scalar(np.nan))), np.float64)
-
-    hours, half = number("hours"), pc.utf8_lower(parts.field("half"))
-    hours = np.where(mask(pc.not_equal(half, "")), hours % 12.0, hours)
-    hours += np.where(mask(pc.equal(half, "p")), 12.0, 0.0)
-    return np.asarray(hours * 3600.0 + number("minutes") * 60.0 + number("seconds"))
+    With ``dotted``, 10.35 is a time, too.
+    """
+    if dotted:
+        texts = pc.replace_substring_regex(texts, DOTTED, r"\1:\2")
+    result = np.full(len(texts), np.nan)
+    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
+    for time, places, some in by_shape(texts, _time):
+        values = time.microseconds(some) / 1e6
+        if time.clock:
+            values = np.where(time.hours_fit(some, np.inf), values, np.nan)
+        result[places] = values
+    return result
 
 
 def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first two numbers (n,) of dates with the year last; 0 for all else."""
     found = np.zeros((2, len(texts)), np.int64)
-    likely = mask(pc.match_substring_regex(texts, _DIGITS))
-    if likely.any():
-        parts = pc.extract_regex(_plain(texts.filter(_arrow(likely))), _EITHER)
-        for k, name in enumerate(("first", "second")):
-            field = pc.if_else(parts.is_valid(), parts.field(name), pa.scalar("0"))
-            numbers = pc.coalesce(pc.cast(field, pa.int64()), pa.scalar(0))
-            found[k, likely] = np.from_dlpack(numbers)
+    for spans, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _either):
+        for k, span in enumerate(spans):
+            found[k, places] = number_at(some, span)
     return found[0], found[1]
 
 
-def dotted(text: str) -> bool:
-    """Whether a date has dots between its parts: only the day stands first then."""
-    return text.count(".") >= 2
+@lru_cache(maxsize=1 << 14)
+def _either(shape: str) -> tuple[Span, Span] | None:
+    for plain, _ in _neutral(shape, ""):
+        if (found := _EITHER.match(plain)) and _ends(plain, found.end()):
+            return found.span("first"), found.span("second")
+    return None
 
 
-def _arrow(chosen: NDArray[np.bool_]) -> pa.Array:
-    bits = pa.py_buffer(np.packbits(chosen, bitorder="little"))
-    return pa.Array.from_buffers(pa.bool_(), len(chosen), [None, bits])
+def _ends(plain: str, at: int) -> bool:
+    return not plain[at:].strip(" .,()") or _clock(plain, at) is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def _date(shape: str, order: Order, language: str) -> _Date | None:
+    """Return where a date stands in texts of a shape; None if they hold none."""
+    for plain, named in _neutral(shape, language):
+        for pattern in _DATES[order]:
+            found = pattern.match(plain)
+            if found is None or not _ends(plain, found.end()):
+                continue
+            time = _clock(plain, found.end()) if plain[found.end() :].strip(" .,()") else None
+            texts = found.groupdict().items()
+            parts = {name: found.span(name) for name, text in texts if text and name != "s"}
+            return _made(shape, parts, named, time)
+    return None
+
+
+def _made(
+    shape: str, parts: dict[str, Span], named: dict[int, tuple[str, int]], time: _Time | None
+) -> _Date:
+    word, month = named[parts["n"][0]] if "n" in parts else ("", 1)
+    start, end = parts.get("e", (0, 0))
+    first = shape[slice(*parts["y"])] == "元"
+    return _Date(
+        1 if first else parts["y"],
+        parts.get("m", month),
+        parts.get("d", parts.get("k", 1)),
+        _ERAS.get(shape[start:end], 0),
+        parts.get("w"),
+        parts.get("q"),
+        time,
+        word,
+    )
+
+
+def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[str, int]]]]:
+    """Yield readings of a shape's words, as long as the shape, with the months by their place.
+
+    A month's name becomes m, an era's e; weekdays and particles become blanks. A word such as
+    "mar" may be a month in one language and a weekday in another.
+    """
+    plain = _EAST_WEEKDAY.sub("   ", shape).translate(_EAST)
+    for weekdays_first in (False, True):
+        letters, named, seen = list(plain), {}, False
+        for found in _WORD.finditer(plain):
+            word, (start, end) = found[0], found.span()
+            is_weekday, month = word in words().weekdays, words().month(word, language)
+            seen = seen or bool(is_weekday and month)
+            behind_digit = start > 0 and plain[start - 1] == "9"
+            if month and not (is_weekday and weekdays_first):
+                sign, named[start] = "m", (word, month)
+            elif word in _ERAS and plain[end : end + 1] in ("9", " ", "元") and not behind_digit:
+                sign = "e"
+            elif word.endswith("元") and word[:-1] in _ERAS:
+                sign, end = "e", end - 1
+            elif is_weekday or word in _PARTICLES or (behind_digit and word in _ORDINALS):
+                sign = " "
+            else:
+                continue
+            letters[start:end] = sign * (end - start)
+        yield "".join(letters), named
+        if not seen:
+            return
+
+
+def _clock(plain: str, at: int = 0) -> _Time | None:
+    """Return where the time of a day stands behind a place of a shape; None if it does not."""
+    found = _CLOCK.fullmatch(plain, at) or _HOURS.fullmatch(plain, at)
+    if found is None:
+        return None
+    parts = found.groupdict()
+    head, tail = (re.sub(r"[\s.,():']", "", parts[name] or "") for name in ("head", "tail"))
+    halves = words().halves
+    half = halves.get(tail, "") or halves.get(head, "")
+    behind = tail in _BEHIND_CLOCK or tail in halves or (tail in _UTC and at > 0)
+    if not behind or not (head in _BEFORE_CLOCK or head in halves) or (at == 0 and head == "t"):
+        return None
+    if at == 0 and parts.get("between") == "." and not (half or head or tail == "uhr"):
+        return None  # the day and the month, or a number
+    units = {"H": 3600.0, "M": 60.0, "S": 1.0}
+    terms = tuple((found.span(k), v) for k, v in units.items() if parts.get(k))
+    zone: tuple[tuple[Span, float], ...] = ()
+    if parts.get("sign"):
+        if at == 0:
+            return None
+        sign = -1.0 if parts["sign"] == "-" else 1.0
+        zone = tuple((found.span(k), sign * v) for k, v in (("ZH", 3600.0), ("ZM", 60.0)))
+    return _Time(terms, half, zone=zone, zoned=bool(zone) or tail in _UTC)
+
+
+@lru_cache(maxsize=1 << 14)
+def _time(shape: str) -> _Time | None:
+    """Return where a time of day or a duration stands in texts of a shape."""
+    clock = _clock(shape.translate(_EAST))
+    return clock or _iso_duration(shape) or _duration(shape)
+
+
+def _iso_duration(shape: str) -> _Time | None:
+    found = _ISO_DURATION.fullmatch(shape)
+    if found is None:
+        return None
+    sign = -1.0 if found["minus"] else 1.0
+    spans = {name: found.span(name) for name in _ISO_UNITS if found[name]}
+    terms = tuple((span, sign * _ISO_UNITS[name]) for name, span in spans.items())
+    return _Time(terms, clock=False) if terms else None
+
+
+def _duration(shape: str) -> _Time | None:
+    """Return a duration such as 2h 15m, each part of a smaller unit than the one before."""
+    minus = shape.startswith("-")
+    at, units = int(minus), list[int]()
+    terms: list[tuple[Span, float]] = []
+    while at < len(shape):
+        part = _PART.match(shape, at)
+        unit = None if part is None else words().units.get(part["unit"])
+        if part is None or unit is None or (units and unit >= units[-1]):
+            return None
+        units.append(unit)
+        terms.append((part.span("number"), float(-unit if minus else unit)))
+        at = part.end()
+        at += len(shape[at:]) - len(shape[at:].lstrip(" ,"))
+    return _Time(tuple(terms), clock=False) if terms else None

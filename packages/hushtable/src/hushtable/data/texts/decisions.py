@@ -5,13 +5,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hushtable.data import labels
 from hushtable.data.columns import texts_column
 from hushtable.data.texts.answers import are_answers
-from hushtable.data.texts.dates import ORDERS, Order
-from hushtable.data.texts.numbers import Decimal
-from hushtable.data.texts.reading import ColumnReading, ColumnUnderstanding, Kind, Reading, quoted
+from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
+from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
+from hushtable.data.texts.reading import (
+    SERIAL,
+    ColumnReading,
+    ColumnUnderstanding,
+    Kind,
+    Reading,
+    quoted,
+)
 from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen, looks
+from hushtable.data.texts.words import words as cldr
 
 #: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
 _MOSTLY = 0.5
@@ -26,10 +36,12 @@ _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
 _GROUPS, _SPELLINGS = 3, 4
 #: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
-#: Days from 1954 to 2064 as Excel counts them.
-_SERIAL = re.compile(r"[2-5]\d{4}(\.\d+)?")
-#: Behind a number, these may multiply it.
-_MULTIPLES = frozenset(("k", "K", "M", "bn", "Mio", "Mio.", "Mrd", "Mrd.", "Tsd", "Tsd.", "mln"))
+#: Rows from which it is no chance that no number has more than 59 hundredths.
+_SURE_CLOCK = 50
+#: Pairs of directions of which one is the minus of the other.
+_WAYS = ({"N", "S"}, {"E", "W"}, {"E", "O", "W"}, {"O", "W"})
+#: A clock's word beside its hours and minutes: 17.30 Uhr.
+_CLOCK = "uhr"
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
     r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
@@ -78,12 +90,23 @@ class Decider:
             return ColumnUnderstanding(
                 name, "category", 1.0, evidence, reading=ColumnReading("answer")
             )
-        if seen.shapes["time"] >= _MOSTLY * seen.n:
-            reading = ColumnReading("time")
-            return self._with_exceptions(name, "number", reading, seen, {"time"}, "times of day")
+        if seen.n_dotted == seen.n == seen.n_plain > _SURE_CLOCK and asked is None:
+            words = "times of day, with a point between hours and minutes"
+            reading = ColumnReading("time", dotted=True)
+            return ColumnUnderstanding(name, "number", 0.9, words, words, reading=reading)
+        lengths = self._n_lengths(seen)
+        if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
+            fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
+            words = "times of day or durations"
+            return self._with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
+        if seen.shapes["angle"] + self._n_with_ways(seen) >= _MOSTLY * seen.n:
+            fits = {"angle", "flag", *_NUMBERS}
+            words = "angles, in degrees; south and west are below 0"
+            return self._with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
         if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
             return self._number(name, seen)
-        doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if n_numbers else ""
+        partly = n_numbers > 0 and not self._like_numbers(seen)
+        doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if partly else ""
         return self._category(name, seen, doubt)
 
     @staticmethod
@@ -115,6 +138,25 @@ class Decider:
 
     # --- numbers ------------------------------------------------------------------------------
 
+    @staticmethod
+    def _n_lengths(seen: TextsSeen) -> int:
+        """Return how many rows hold a number of hours, minutes or another part of a duration.
+
+        0 where no text has two of them, or a clock's word: they are numbers with a unit then.
+        """
+        known = {unit: unit.lower().rstrip(".") for unit in seen.units}
+        if not seen.shapes["time"] and _CLOCK not in known.values():
+            return 0
+        units = cldr().units
+        return sum(seen.units[unit] for unit, word in known.items() if word in (*units, _CLOCK))
+
+    @staticmethod
+    def _n_with_ways(seen: TextsSeen) -> int:
+        """Return how many rows hold a number with a direction; 0 if others have units, or none."""
+        ways = seen.units + seen.flags
+        n_numbers = sum(seen.shapes[shape] for shape in (*_NUMBERS, "flag"))
+        return n_numbers if set(ways) in _WAYS and ways.total() == n_numbers else 0
+
     def _number(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
         decimal, sure = self._decimal(seen)
         lenient = self.reading.kinds.get(name) == "number"
@@ -122,13 +164,12 @@ class Decider:
             return self._either_decimal(name, seen)
         if self._has_sides(seen) and not lenient:
             return self._debit_and_credit(name, seen)
-        if len(seen.units) > 1 and not lenient:
+        powers = self._powers(seen)
+        mixed = len(seen.units) > 1 or self._n_bare(seen) > 0 < len(seen.units)
+        if mixed and not lenient and (not powers or "%" in powers):
             return self._mixed_units(name, seen)
-        unit = next(iter(seen.units), "")
-        n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
-        if unit and seen.units[unit] < n_numbers and not lenient:
-            return self._mixed_units(name, seen)
-        reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
+        unit = "" if powers else next(iter(seen.units), "")
+        reading = ColumnReading("number", decimal, unit=unit, lenient=lenient, powers=powers)
         fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
         evidence = "numbers"
         if decimal == "," and (seen.shapes["comma"] or seen.shapes["1,234"]):
@@ -140,7 +181,29 @@ class Decider:
         elif sure < 1.0 and seen.shapes["1.234"]:
             evidence += " with a decimal point, and three digits behind each"
         evidence += f", in {unit}" if unit else ""
+        if "%" in powers:
+            evidence += ", those without a sign taken as fractions: 0.2 is 20%"
+        elif powers:
+            times = {f"{unit} is 10^{powers[unit]}" for unit in seen.units if powers[unit]}
+            evidence += f", of which {', '.join(sorted(times))}"
         return self._with_exceptions(name, "number", reading, seen, fits, evidence, sure)
+
+    @staticmethod
+    def _n_bare(seen: TextsSeen) -> int:
+        """Return how many rows hold a number without a unit."""
+        return max(0, sum(seen.shapes[shape] for shape in _NUMBERS) - seen.units.total())
+
+    def _powers(self, seen: TextsSeen) -> dict[str, int]:
+        """Return the powers of ten by which units multiply numbers; empty if they do not."""
+        n_bare = self._n_bare(seen)
+        if set(seen.units) == {"%"} and n_bare and seen.bare_high <= 1.0:
+            return {"%": 0, "": 2}
+        split = {unit: multiple(unit) for unit in seen.units}
+        others = {rest for _, rest in split.values()} | ({""} if n_bare else set())
+        if len(others) != 1 or not any(power for power, _ in split.values()):
+            return {}
+        found = {unit: power for unit, (power, _) in split.items()}
+        return {"": 0, **MULTIPLES} if others == {""} else found
 
     def _decimal(self, seen: TextsSeen) -> tuple[Decimal | None, float]:
         """Return the decimal sign of a column, None if it may be either, and a confidence."""
@@ -195,27 +258,25 @@ class Decider:
         )  # fmt: skip
 
     def _mixed_units(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        n_bare = sum(seen.shapes[shape] for shape in _NUMBERS) - sum(seen.units.values())
-        often = seen.units + Counter({"": max(0, n_bare)})
+        often = seen.units + Counter({"": self._n_bare(seen)})
         named = [unit for unit, _ in often.most_common(3) if unit in seen.unit_examples]
         found = [
             (seen.unit_examples[unit][0], self.place(seen.unit_examples[unit][1])) for unit in named
         ]
         words = " and ".join(f"{text!r} in {where}" for text, where in found)
         one = len(seen.units) == 1
+        asked = f"{name}=number"
         what = "the same with and without the sign?" if one else "leave the column out, or"
-        multiples = [unit for unit in named if unit in _MULTIPLES]
-        if multiples:
-            what = f"{multiples[0]!r} may multiply the number before it. Leave the column out;"
+        does = f"--as {quoted([asked])} takes the numbers as they are"
+        if "%" in self._powers(seen):
+            what = "numbers without the sign are 1 at most;"
+            does = f"--as {quoted([asked])} takes them as fractions, 0.2 for 20%"
         elif one and "%" in named:
             what = "numbers without the sign may be fractions, 0.2 for 20%; if they are not,"
-        asked = f"{name}=number"
-        safe = one and not multiples
         return ColumnUnderstanding(
             name, "number", 0.5, "numbers with different units beside them",
-            f"numbers have different units beside them, {words}: bring them to one; {what} "
-            f"--as {quoted([asked])} takes the numbers as they are",
-            (("--as", asked) if safe else ("--drop", name),), refused=True,
+            f"numbers have different units beside them, {words}: bring them to one; {what} {does}",
+            (("--as", asked) if one else ("--drop", name),), refused=True,
         )  # fmt: skip
 
     # --- dates --------------------------------------------------------------------------------
@@ -242,9 +303,20 @@ class Decider:
                     return self._either_order(name, example)
                 order, sure = found.pop(), 0.8
         assert order is not None
+        languages = cldr().languages(seen.months)
+        if len(languages) > 1:
+            return self._two_languages(name, seen, languages)
+        language = next(iter(languages.values()), "") if seen.months else ""
+        pivot = pivot_of(seen.years)
+        if pivot is None:
+            return self._two_centuries(name, seen)
         evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
         lenient = self.reading.kinds.get(name) == "date"
-        reading = ColumnReading("date", dates=order, lenient=lenient)
+        if seen.years and pivot != PIVOT:
+            evidence += f", those of two digits from {1900 + pivot} on"
+        reading = ColumnReading(
+            "date", dates=order, lenient=lenient, language=language, pivot=pivot
+        )
         return self._with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
 
     @staticmethod
@@ -269,6 +341,27 @@ class Decider:
             name, "date", 0.5, "dates in two orders",
             f"some have the day first, others the month, such as {text!r} in {where}: write them "
             "in one order, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def _two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        text, where = self._first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with two digits of the year",
+            f"years of two digits, as in {text!r} in {where}, fill a century, so that any may be "
+            "of the last one or of this one: write them with four digits, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def _two_languages(
+        self, name: str, seen: TextsSeen, languages: Mapping[tuple[int, ...], str]
+    ) -> ColumnUnderstanding:
+        text, where = self._first(seen.exceptions["date"])
+        named = " or ".join(languages.values())
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with names of months in one of several languages",
+            f"the names of months, as in {text!r} in {where}, mean others in {named}: write them "
+            "as numbers, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -349,27 +442,37 @@ class Decider:
     ) -> tuple[tuple[str, str], str]:
         """Return the option for texts that no option names, and words for what it would lose."""
         drop = ("--drop", name)
-        if reading.kind == "time":  # as a number, a time of day would be missing
+        if reading.kind in ("time", "angle"):  # as a number, a time of day would be missing
             return drop, ""
         kind = "date" if reading.kind == "date" else "number"
         asked = f"{name}={kind}"
         lost = self._n_lost(seen, kind, reading.dates)
+        serial = self._serial_words(odd, asked) if kind == "date" else ""
         if not lost:
-            return ("--as", asked), ""
+            return ("--as", asked), serial
         of = f"{lost:,} of {seen.n:,} values"
         loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
         if lost < odd.n:  # else they were listed just before
             loss += f": {self._listed(self._lost(odd, reading, lost))}"
-        if kind == "date" and any(_SERIAL.fullmatch(text) for text in odd.rows):
-            loss += "; whole numbers may be days as Excel counts them"
-        return (drop if 2 * lost > seen.n else ("--as", asked)), loss
+        return (drop if 2 * lost > seen.n else ("--as", asked)), loss + serial
+
+    @staticmethod
+    def _serial_words(odd: Exceptions, asked: str) -> str:
+        """Say what whole numbers among dates become where somebody asks for dates."""
+        text = next((text for text in odd.rows if re.match(SERIAL, text)), None)
+        if text is None:
+            return ""
+        [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
+        day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
+        return f"; --as {quoted([asked])} takes numbers as days that Excel counts: {text} is {day}"
 
     def _like_numbers(self, seen: TextsSeen) -> str:
         """Say which texts look like numbers or dates of an unknown kind; nothing if few do."""
         noted = seen.exceptions.get("other")
         some = [] if noted is None else list(noted.rows)
         like = [text for text in some if _LIKE_NUMBER.match(text)]
-        if noted is None or 5 * len(like) < 4 * len(some) or 5 * noted.n < 4 * seen.n:
+        numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
+        if noted is None or 5 * len(like) < 4 * len(some) or 5 * (noted.n + numbers) < 4 * seen.n:
             return ""
         where = self.place(noted.first[like[0]])
         return (
@@ -400,8 +503,9 @@ class Decider:
         found = looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
-            # Nearly one a row: they would name single rows.
-            way = ("--drop", name) if found else ("--as", f"{name}=category")
+            # Nearly one a row would name single rows; beside numbers, they are quantities.
+            beside = any(seen.shapes[shape] for shape in _NUMBERS)
+            way = ("--drop", name) if found or beside else ("--as", f"{name}=category")
             return ColumnUnderstanding(
                 name, "category", 0.5, f"{n:,} different texts", odd, (way,), refused=n > FEW,
                 reading=reading,
@@ -412,7 +516,7 @@ class Decider:
             more = f"more than {n - 1:,} different texts" if seen.crowded else found
             return ColumnUnderstanding(
                 name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,
-                reading=reading,
+                reading=reading, asked=True,
             )  # fmt: skip
         sure = 0.9 if why else 1.0
         if n == 1:
@@ -435,9 +539,10 @@ class Decider:
             more = len(groups) - _GROUPS
             words.append(f"so do labels of {more:,} more group{'s' * (more > 1)}")
         label, apart = (quoted([f"{one.name}={kind}"]) for kind in ("label", "category"))
-        doubt = f"{'; '.join(words)}: each is one label (--as {label}), or they stay apart (--as {apart})"
+        way = f"each is one label (--as {label}), or they stay apart (--as {apart})"
+        doubt = f"{'; '.join(words)}: {way}"
         options = (("--as", f"{one.name}=label"),)
-        return replace(one, confidence=0.8, doubt=doubt, options=options)
+        return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
 
 def _counted(group: Sequence[str], rows: Mapping[str, int]) -> str:

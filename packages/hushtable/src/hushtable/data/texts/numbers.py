@@ -1,6 +1,9 @@
 """Numbers as people write them: decimal comma, thousands, currencies, units, brackets, limits."""
 
 import re
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -8,48 +11,88 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import null, scalar, texts_column
+from hushtable.data.columns import as_column, null, scalar, texts_column
+from hushtable.data.texts.signs import ascii_signs
+from hushtable.data.texts.words import words
 
 Decimal: TypeAlias = Literal[".", ","]
 DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 
 #: Signs between groups of three digits, besides a point or comma.
 SPACES = " \u00a0\u2009\u202f'\u2019"
-#: Blanks that may stand between the parts of a number and its unit.
-_BLANK = "[ \t\u00a0\u2009\u202f]"
-_MINUS = "\\-\u2212"
+#: Currencies before or behind a number, besides their codes and signs such as $ and €.
 _CURRENCIES = (
-    *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HUF", "INR", "JPY", "KRW"),
-    *("MXN", "NOK", "NZD", "PLN", "RUB", "SEK", "TRY", "USD", "ZAR"),
-    *("US$", "A$", "C$", "R$", "kr", "Fr.", "Rs.", "Rs", "$", "€", "£", "¥", "₹", "₽", "zł"),
+    "US$",
+    "A$",
+    "C$",
+    "R$",
+    "NT$",
+    "HK$",
+    "kr",
+    "Fr.",
+    "Rs.",
+    "Rs",
+    "zł",
+    "Kč",
+    "Ft",
+    "TL",
 )
-_CURRENCY = "|".join(map(re.escape, _CURRENCIES))
-_UNIT = r"[%‰°]|[A-Za-zµμ°%][A-Za-z0-9µμ°%/²³·^*.\-]{0,14}"
-#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents.
-_LETTERED = r"^[+-]?\d+[A-Za-z]$"
+#: Units that may stand before a number, those of letters with a blank behind them.
+_FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "
+#: What multiplies the number before it, as a power of ten.
+MULTIPLES = {
+    **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "tys", "tys.", "тыс", "тыс.", "mil", "tis."), 3),
+    **dict.fromkeys(("M", "MM", "mn", "Mn", "mln", "mln.", "Mio", "Mio.", "млн", "млн."), 6),
+    **dict.fromkeys(("B", "bn", "Bn", "G", "Mrd", "Mrd.", "mld", "mld.", "млрд", "млрд."), 9),
+    **dict.fromkeys(("万", "萬", "만"), 4), **dict.fromkeys(("億", "亿", "억"), 8),
+    **dict.fromkeys(("lakh", "lac"), 5), "crore": 7,
+}  # fmt: skip
+#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents. A
+#: thousand and a million are none.
+_LETTERED = r"^[+-]?\d+[A-JLN-Za-jl-z]$"
+#: A time of day that would be a number with a unit.
+_CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$"
 #: Signs that laboratories put behind a number: it is still one.
-_FLAG = rf"{_BLANK}*(?:HH?|LL?|N|A|\*{{1,3}}|\+{{1,3}}|-{{1,3}}|!)"
+_FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{1,3}|!)"
 
 
 def _body(decimal: Decimal) -> str:
     point, group = (r"\.", ",") if decimal == "." else (",", r"\.")
     first = r"[1-9]\d{0,2}"  # 0.999 is no thousand
-    grouped = rf"{first}(?:{group}\d{{3}})+|{first}(?:[{SPACES}]\d{{3}})+|\d+"
+    lakh = rf"[1-9]\d?(?:{group}\d{{2}})+{group}\d{{3}}"  # as in India
+    grouped = rf"{first}(?:{group}\d{{3}})+|{first}(?:[{SPACES}]\d{{3}})+|{lakh}|\d+"
     return rf"(?:(?:{grouped})(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
 
 
+#: Three capitals before a number: a currency, or else a code such as NHS 123.
+_CODED = r"^[-+( ]*(?P<code>[A-Z]{3}) ?[-+]?[\d.,]"
+_CURRENCY = "|".join(map(re.escape, sorted(_CURRENCIES, key=len, reverse=True))) + r"|\p{Sc}"
+_MULTIPLE = "|".join(map(re.escape, sorted(MULTIPLES, key=len, reverse=True)))
+#: Letters and signs of all scripts; blanks, digits, points and signs of numbers are none of them.
+_UNIT = r"[A-Za-z%\x{a1}-\x{10ffff}][A-Za-z0-9%/^*.\-\x{a1}-\x{10ffff}]{0,14}"
+
+
+@cache
 def _pattern(decimal: Decimal) -> str:
+    """Return the pattern of a number with what may stand around it."""
+    before = rf"[A-Z]{{3}}|{_CURRENCY}|{_FIRST_UNITS}"
+    after = rf"(?:{_MULTIPLE}) ?(?:[A-Z]{{3}}|{_CURRENCY})|{_CURRENCY}|{_UNIT}"
     return (
-        rf"^(?P<open>\()?{_BLANK}*(?P<sign>[{_MINUS}+])?{_BLANK}*(?P<before>{_CURRENCY})?{_BLANK}*"
-        rf"(?P<inner>[{_MINUS}+])?{_BLANK}*(?P<body>{_body(decimal)}){_BLANK}*"
-        rf"(?P<after>{_CURRENCY}|{_UNIT})?{_BLANK}*(?P<close>\))?(?P<trailing>[{_MINUS}])?$"
+        rf"^(?P<open>\()? *(?P<sign>[-+])? *(?P<before>{before})? *(?P<inner>[-+])? *"
+        rf"(?P<body>{_body(decimal)}) *(?P<after>{after})? *(?P<close>\))?(?P<trailing>-)?$"
     )
 
 
-_PATTERNS = {decimal: _pattern(decimal) for decimal in DECIMALS}
 #: One group of three digits behind one sign: 1,234 is a thousand or a little more than one.
 _EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
-_LIMIT = rf"^[<>≤≥]=?\s*[{_MINUS}+]?(?P<number>.+)$"
+_LIMIT = r"^[<>≤≥]=?\s*[-+]?(?P<number>.+)$"
+#: Degrees, minutes and seconds of an angle, or degrees with a direction.
+_PARTS = (r"\d{1,3}(?:[.,]\d+)?", r"\d{1,2}(?:[.,]\d+)?")
+_ANGLE = (
+    rf"^(?P<sign>[-+])?(?P<degrees>{_PARTS[0]}) ?°? *(?P<minutes>{_PARTS[1]}) ?' *"
+    rf"(?:(?P<seconds>{_PARTS[1]}) ?(?:\"|'') *)?(?P<way>[NSEWO])?$"
+)
+_WAY = rf"^(?P<sign>[-+])?(?P<degrees>{_PARTS[0]}) ?°? ?(?P<minutes>)(?P<seconds>)(?P<way>[NSEWO])$"
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
@@ -69,8 +112,17 @@ def _array(numbers: Any) -> NDArray[np.float64]:
 
 def written(texts: pa.Array, decimal: Decimal) -> NDArray[np.bool_]:
     """Return which texts (n,) are numbers with this decimal sign; none may be null."""
-    fits = mask(pc.match_substring_regex(texts, _PATTERNS[decimal]))
-    return fits & ~mask(pc.match_substring_regex(texts, _LETTERED))
+    fits = mask(pc.match_substring_regex(texts, _pattern(decimal)))
+    return fits & ~mask(pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")) & ~_coded(texts)
+
+
+def _coded(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts (n,) begin with three capitals that are no currency's code."""
+    coded = mask(pc.match_substring_regex(texts, _CODED))
+    if coded.any():
+        codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
+        coded[coded] = ~mask(pc.is_in(codes, value_set=texts_column(words().currencies)))
+    return coded
 
 
 def either(texts: pa.Array) -> NDArray[np.bool_]:
@@ -91,7 +143,7 @@ def mask(found: Any) -> NDArray[np.bool_]:
 
 def units(texts: pa.Array, decimal: Decimal) -> list[str]:
     """Return the currency or unit beside each number; empty where there is none."""
-    parts = pc.extract_regex(texts, _PATTERNS[decimal])
+    parts = pc.extract_regex(texts, _pattern(decimal))
     return [(unit or "").strip() for unit in _beside(parts).to_pylist()]
 
 
@@ -99,46 +151,99 @@ def _beside(parts: Any) -> Any:
     return pc.binary_join_element_wise(parts.field("before"), parts.field("after"), "")
 
 
+def multiple(unit: str) -> tuple[int, str]:
+    """Return the power of ten that stands in a unit, and what else does: "Mio. €" is 6 and "€"."""
+    if unit in MULTIPLES:
+        return MULTIPLES[unit], ""
+    for word in sorted(MULTIPLES, key=len, reverse=True):
+        # Only where a currency stands beside it: kg is no thousand of g.
+        rest = unit.removeprefix(word).strip() if unit.startswith(word) else ""
+        rest = rest or (unit.removesuffix(word).strip() if unit.endswith(word) else "")
+        if rest and any(unicodedata.category(sign) == "Sc" for sign in rest):
+            return MULTIPLES[word], rest
+    return 0, unit
+
+
 def values(
-    texts: pa.Array, decimal: Decimal, unit: str | None = None, *, lenient: bool = False
+    texts: pa.Array,
+    decimal: Decimal,
+    unit: str | None = None,
+    *,
+    lenient: bool = False,
+    powers: Mapping[str, int] | None = None,
 ) -> NDArray[np.float64]:
     """Return the numbers (n,) that texts say, NaN for null and for what says none.
 
-    A number beside another currency or unit than ``unit`` is none, unless that is None. With
+    A number beside another currency or unit than ``unit`` is none, unless that is None; ``powers``
+    of ten multiply those beside some units, "" for none, and all others are none. With
     ``lenient``, a limit such as <0.5 is the limit itself, and a number with a flag behind it, such
     as 5.3 H, is that number.
     """
-    texts = pc.utf8_trim_whitespace(texts)
-    if decimal == "," and not pc.any(pc.match_substring(texts, ".")).as_py():
+    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
+    if decimal == "," and not powers and not pc.any(pc.match_substring(texts, ".")).as_py():
         found = plain(pc.replace_substring(texts, ",", "."))
         if found is not None:
             return found
     if lenient:
         texts = pc.replace_substring_regex(texts, r"^[<>≤≥]=?\s*", "")
-        flag = rf"^([{_MINUS}+]?{_body(decimal)}){_FLAG}$"
+        flag = rf"^([-+]?{_body(decimal)}){_FLAG}$"
         texts = pc.replace_substring_regex(texts, flag, r"\1")
-    if not lenient:
-        lettered = pc.match_substring_regex(texts, _LETTERED)
-        texts = pc.if_else(lettered, pa.scalar(None, texts.type), texts)
-    found = _said(texts, decimal, unit)
+    else:
+        lettered = pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")
+        texts = pc.if_else(lettered, null(texts.type), texts)
+    if (coded := _coded(texts)).any():
+        texts = pc.if_else(as_column(coded), null(texts.type), texts)
+    found = _said(texts, decimal, unit, powers)
     if lenient:  # one who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
-        found = np.where(np.isnan(found), _said(texts, other, unit), found)
+        found = np.where(np.isnan(found), _said(texts, other, unit, powers), found)
     return found
 
 
-def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
-    parts = pc.extract_regex(texts, _PATTERNS[decimal])
+def _said(
+    texts: pa.Array, decimal: Decimal, unit: str | None, powers: Mapping[str, int] | None
+) -> NDArray[np.float64]:
+    parts = pc.extract_regex(texts, _pattern(decimal))
     group = "," if decimal == "." else r"\."
     body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{SPACES}]", "")
     if decimal == ",":
         body = pc.replace_substring(body, ",", ".")
     matched = parts.is_valid()
-    if unit is not None:
-        beside = pc.utf8_trim_whitespace(_beside(parts))
+    beside = pc.utf8_trim_whitespace(_beside(parts))
+    if powers:
+        known = pc.index_in(beside, value_set=texts_column(list(powers)))
+        ends = texts_column([f"e{power}" for power in powers.values()]).take(known)
+        # Of the text, so that 0.123 is 12.3 per cent, and not 12.299999999999999.
+        raised = pc.binary_join_element_wise(body, ends, "")
+        body = pc.if_else(pc.match_substring_regex(body, "[eE]"), null(pa.string()), raised)
+        matched = pc.and_(matched, body.is_valid())
+    elif unit is not None:
         matched = pc.and_(matched, pc.is_in(beside, value_set=texts_column(["", unit])))
     # Arrow's fields of a null struct hold empty texts.
     numbers = _array(pc.cast(pc.if_else(matched, body, null(pa.string())), pa.float64()))
     signs = [parts.field(name) for name in ("open", "sign", "inner", "trailing")]
-    minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, ""), rf"[{_MINUS}(]")
+    minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, ""), r"[-(]")
     return np.where(mask(pc.and_(matched, minus)), -numbers, numbers)
+
+
+def angles(texts: pa.Array) -> NDArray[np.float64]:
+    """Return the degrees (n,) of angles such as 48°51'24"N, south and west below 0; else NaN."""
+    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
+    found = np.full(len(texts), np.nan)
+    for pattern in (_ANGLE, _WAY):
+        parts = pc.extract_regex(texts, pattern)
+
+        def number(name: str, parts: Any = parts) -> NDArray[np.float64]:
+            field = pc.replace_substring(parts.field(name), ",", ".")
+            field = pc.if_else(pc.equal(field, ""), "0", field)
+            return _array(
+                pc.cast(pc.if_else(parts.is_valid(), field, null(pa.string())), pa.float64())
+            )
+
+        minutes, seconds = number("minutes"), number("seconds")
+        degrees = number("degrees") + minutes / 60.0 + seconds / 3600.0
+        minus = mask(pc.match_substring(parts.field("sign"), "-"))
+        minus ^= mask(pc.match_substring_regex(parts.field("way"), "[SWO]"))
+        fits = mask(parts.is_valid()) & (minutes < 60.0) & (seconds < 60.0)
+        found = np.where(fits & np.isnan(found), np.where(minus, -degrees, degrees), found)
+    return found

@@ -32,7 +32,7 @@ from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.answers import answers, side
-from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
+from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.numbers import DECIMALS, SPACES, Decimal
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
@@ -163,9 +163,16 @@ def _digits(value: float) -> str:
 #: Kinds of columns that a person may ask for; of "id", nothing is modelled. A "label" is a category
 #: of which spellings that differ by case, accents or look-alike letters are one.
 ASKED = ("number", "date", "category", "label", "id")
-Form: TypeAlias = Literal["number", "date", "time", "boolean", "category", "label", "answer"]
-_KINDS = ("number", "date", "time", "boolean", "category", "label", "answer")
+Form: TypeAlias = Literal[
+    "number", "date", "time", "angle", "boolean", "category", "label", "answer"
+]
+_KINDS = ("number", "date", "time", "angle", "boolean", "category", "label", "answer")
 _CATEGORIES = ("category", "label", "answer")
+#: The largest power of ten that a unit stands for.
+_LARGEST = 24
+#: A day as Excel counts them, from 1954 to 2064, and the one that is 1970-01-01.
+SERIAL, _SERIAL_OF_1970 = r"^[2-5]\d{4}(?:\.\d+)?$", 25_569.0
+SERIALS = (20_000.0, 60_000.0)
 _TRUE, _FALSE = "true", "false"
 
 
@@ -173,10 +180,12 @@ _TRUE, _FALSE = "true", "false"
 class ColumnReading:
     """How the texts of one column become values.
 
-    Numbers have a ``decimal`` sign, and may all have one ``unit`` beside them. Dates have an order
-    of day, month and year. With ``lenient``, what is no number is missing: somebody asked for it.
-    Of a "label", and of an "answer", which is yes or no, any spelling is the category of the schema
-    that has the same key, or says the same.
+    Numbers have a ``decimal`` sign, and may all have one ``unit`` beside them, or units that
+    multiply them by ``powers`` of ten. Dates have an order of day, month and year, names of months
+    a ``language``, and years of two digits a ``pivot``, from which on they are of the last century.
+    Times of day may be ``dotted``: 9.05. With ``lenient``, what is no number is missing: somebody
+    asked for it. Of a "label", and of an "answer", which is yes or no, any spelling is the category
+    of the schema that has the same key, or says the same.
     """
 
     kind: Form
@@ -184,12 +193,18 @@ class ColumnReading:
     dates: Order = "dmy"
     unit: str = ""
     lenient: bool = False
+    powers: Mapping[str, int] = field(default_factory=dict)
+    language: str = ""
+    pivot: int = PIVOT
+    dotted: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
             raise PlanError(f"a column cannot be read as {self.kind!r} with {self.decimal!r}")
         if self.dates not in ORDERS:
             raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
+        if any(type(power) is not int or abs(power) > _LARGEST for power in self.powers.values()):
+            raise PlanError(f"powers of ten {dict(self.powers)}: needs whole numbers by unit")
 
     @property
     def is_category(self) -> bool:
@@ -229,22 +244,37 @@ class ColumnReading:
 
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the values (n,) of texts, in seconds for dates; NaN for null and for no value."""
-        if self.kind == "number" and self.decimal == ".":
-            if (found := numbers.plain(texts)) is not None:
-                return found
-        texts = fold_texts(texts)
         if self.kind == "number":
-            unit = None if self.lenient else self.unit
-            return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
+            return self._numbers(texts)
         if self.kind == "date":
-            return seconds(texts, self.dates)
+            found = seconds(texts, self.dates, self.language, self.pivot)
+            return _with_serials(found, texts) if self.lenient else found
         if self.kind == "time":
-            return of_day(texts)
-        small = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+            return of_day(texts, dotted=self.dotted)
+        if self.kind == "angle":
+            return numbers.angles(texts)
+        small = pc.utf8_lower(fold_texts(texts))
         either = pc.is_in(small, value_set=texts_column([_TRUE, _FALSE]))
         known = pc.if_else(either, small, null(pa.string()))
         truth = pc.cast(pc.cast(known, pa.bool_()), pa.float64())
         return np.asarray(np.from_dlpack(pc.coalesce(truth, scalar(float("nan")))))
+
+    def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
+        bare = self.decimal == "." and not self.powers.get("")
+        if bare and (found := numbers.plain(texts)) is not None:
+            return found
+        unit = None if self.lenient else self.unit
+        return numbers.values(texts, self.decimal, unit, lenient=self.lenient, powers=self.powers)
+
+
+def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
+    """Return seconds (n,) of dates, with those of days that Excel counts where there are none."""
+    is_serial = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), SERIAL)
+    if not pc.any(is_serial).as_py():
+        return found
+    days = numbers.plain(pc.if_else(is_serial, texts, null(pa.string())))
+    assert days is not None
+    return np.where(np.isnan(found), (days - _SERIAL_OF_1970) * 86_400.0, found)
 
 
 def plain_texts(column: Any) -> pa.Array:
@@ -406,8 +436,9 @@ class Reading:
         said = dict(entries(content, "how rows are read", {}, optional))
         entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
+        more = {"powers": dict, "language": str, "pivot": int, "dotted": bool}
         columns = {
-            name: ColumnReading(**entries(one, f"column {name!r}", kinds))
+            name: ColumnReading(**entries(one, f"column {name!r}", kinds, more))
             for name, one in said.pop("columns", {}).items()
         }
         said |= {name: tuple(said.get(name, ())) for name in ("missing", "drop")}
@@ -439,8 +470,10 @@ class ColumnUnderstanding:
     options : tuple of (str, str)
         Options of the command line that resolve the doubt, each with its value.
     refused : bool
-        Whether `fit` refuses the column until the doubt is resolved. (The command refuses
-        identifiers and free text, too.)
+        Whether `fit` refuses the column until the doubt is resolved.
+    asked : bool
+        Whether the command asks before it fits: about identifiers, free text, values that may stand
+        for a missing one, and labels that may be one.
     reading : ColumnReading or None
         How its texts become values; None for columns that hold values.
 
@@ -461,15 +494,7 @@ class ColumnUnderstanding:
     options: tuple[tuple[str, str], ...] = ()
     refused: bool = False
     reading: ColumnReading | None = None
-
-    @property
-    def asked(self) -> bool:
-        """Whether the command asks a person before it fits, where `fit` in Python warns.
-
-        It does of what may identify single rows, and of labels that may be one.
-        """
-        labels = any(flag == "--as" and said.endswith("=label") for flag, said in self.options)
-        return bool(self.doubt) and (labels or self.kind in ("id", "text"))
+    asked: bool = False
 
     @property
     def option(self) -> str:

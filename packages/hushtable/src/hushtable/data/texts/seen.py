@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column
 from hushtable.data.schema import MAX_CATEGORIES
+from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.reading import plain_texts, without_blanks
+from hushtable.data.texts.reading import SERIAL, SERIALS, plain_texts, without_blanks
+from hushtable.data.texts.signs import ascii_signs
 
 #: Rows, or different texts, up to which a column is taken for categories, however they look.
 FEW = 20
@@ -53,6 +55,8 @@ _MOSTLY = 0.5
 _LEADING_ZERO = r"^[+-]?0\d+$"
 #: Digits with a leading zero, or more of them than a number holds.
 _CODE = r"^[+-]?(?:0\d+|\d{16,})$"
+#: What stands beside a number; not the e of its exponent.
+_BESIDE = r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]"
 _FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
 
 
@@ -100,8 +104,16 @@ class TextsSeen:
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
-    #: Rows with each currency or unit beside a number.
+    #: Rows with each currency or unit beside a number, and with each flag of a laboratory.
     units: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    #: The largest number without a unit, where others are percentages; infinity if not known.
+    bare_high: float = -np.inf
+    #: Names of months, and years of two digits, in dates.
+    months: set[str] = field(default_factory=set)
+    years: set[int] = field(default_factory=set)
+    #: Rows with a number that may be a time of day, such as 9.05.
+    n_dotted: int = 0
     #: By unit, a number with it and the number of its row; by "" one without.
     unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Dates whose first, and whose second number can be no month.
@@ -123,6 +135,9 @@ class TextsSeen:
     n_different: int = 0
     #: Range of the first numbers without those that may stand for a missing value.
     inner: tuple[float, float] = (np.inf, -np.inf)
+    #: Rows of the first texts that stand apart from the others, and that programs write for a
+    #: missing value.
+    codes: dict[str, int] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
@@ -138,6 +153,9 @@ class TextsSeen:
         if n == 0:
             return
         values = numbers.plain(texts)
+        if values is not None and self.n_dotted == self.n - n:  # all so far
+            dotted = pc.match_substring_regex(texts, dates.DOTTED)
+            self.n_dotted += pc.sum(dotted).as_py() or 0
         if values is not None and np.isnan(values).all():  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
         elif values is not None and self._is_plain(texts, values):
@@ -158,10 +176,13 @@ class TextsSeen:
         self.low = min(self.low, float(np.nanmin(values)))
         self.high = max(self.high, float(np.nanmax(values)))
         self.n_plain += n
-        self.unread.update(dict.fromkeys(dates.ORDERS, n))
+        self.bare_high = max(self.bare_high, float(np.nanmax(np.abs(values))))
+        serials = int(((values >= SERIALS[0]) & (values < SERIALS[1])).sum())
+        self.unread.update(dict.fromkeys(dates.ORDERS, n - serials))
         if start == 0:
             self.n_different = n_different(values)
-            self.inner = without_nines(values)
+            self.inner = without_codes(values)
+            self.codes = {f"{code:.10g}": rows for code, rows in codes_in(values, CODES).items()}
 
     def _is_plain(self, texts: pa.Array, values: NDArray[np.float64]) -> bool:
         """Whether numbers as computers write them can mean nothing else."""
@@ -194,7 +215,10 @@ class TextsSeen:
         if not self.crowded:
             some = trimmed.slice(0, MAX_CATEGORIES + 1).to_pylist()
             self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
-        shapes, examples = self._shapes(trimmed, rows)
+        said = ascii_signs(trimmed)
+        shapes, examples = self._shapes(said, rows)
+        if start == 0:
+            self._note_codes(trimmed, said, rows, shapes)
 
         def first(i: int) -> tuple[str, int]:
             return trimmed[i].as_py(), start + pc.index(trimmed_rows, trimmed[i]).as_py()
@@ -204,7 +228,7 @@ class TextsSeen:
         if start == 0:
             every = len(trimmed) == rows.sum() > FEW and set(shapes) == {"whole"}
             if every:
-                values = numbers.values(trimmed, ".")
+                values = numbers.values(said, ".")
                 self.n_different, self.low, self.high = len(values), values.min(), values.max()
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
@@ -214,6 +238,23 @@ class TextsSeen:
                 text, row = first(i)
                 noted.add(text, int(rows[i]), row)
             noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
+
+    def _note_codes(
+        self, texts: pa.Array, said: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]
+    ) -> None:
+        """Note which of the different texts may stand for a missing value."""
+        a_date = shapes == "date"
+        if 2 * rows[a_date].sum() > rows.sum():
+            by_order = [dates.seconds(said, order) for order in dates.ORDERS]
+            values, usual = _first_of(by_order), DAYS
+        else:
+            point = rows[shapes == "comma"].sum() <= rows[shapes == "point"].sum()
+            decimals = numbers.DECIMALS if point else numbers.DECIMALS[::-1]
+            values, usual = _first_of([numbers.values(said, sign) for sign in decimals]), CODES
+        found = codes_in(np.repeat(values, rows), usual)
+        for code in found:
+            places = np.flatnonzero(values == code)
+            self.codes |= {texts[i].as_py(): int(rows[i]) for i in places.tolist()}
 
     def _shapes(
         self, texts: pa.Array, rows: NDArray[np.int64]
@@ -232,7 +273,8 @@ class TextsSeen:
         if rows[compact].sum() > _MOSTLY * rows.sum():
             shapes[compact] = "date"
         a_number = point | comma
-        no_dates = int(rows[a_number & ~compact].sum())
+        serials = numbers.mask(pc.match_substring_regex(texts, SERIAL))
+        no_dates = int(rows[a_number & ~compact & ~serials].sum())
         self.unread.update(dict.fromkeys(dates.ORDERS, no_dates))
         rest = np.flatnonzero(~a_number)
         if len(rest):
@@ -252,12 +294,15 @@ class TextsSeen:
 
         A number with a laboratory's flag is an exception.
         """
-        beside = numbers.mask(pc.match_substring_regex(texts, r"[^\d.,+\-\s()eE'\x{2019}]"))
+        beside = numbers.mask(pc.match_substring_regex(texts, _BESIDE))
         a_number = shapes != "other"
         examples: dict[str, int] = {}
         bare = np.flatnonzero(a_number & ~beside)
         if len(bare):
             examples[""] = int(bare[0])
+            some = taken(texts, bare)
+            values = _first_of([numbers.values(some, sign) for sign in numbers.DECIMALS])
+            self.bare_high = max(self.bare_high, float(np.nanmax(np.abs(values))))
         for decimal in numbers.DECIMALS:
             mine = np.flatnonzero(beside & a_number & ((shapes == "comma") == (decimal == ",")))
             if not len(mine):
@@ -267,6 +312,7 @@ class TextsSeen:
             ):
                 if unit in _FLAGS:
                     shapes[i] = "flag"
+                    self.flags[unit] += int(rows[i])
                 elif unit:
                     self.units[unit] += int(rows[i])
                     examples.setdefault(unit, i)
@@ -275,12 +321,17 @@ class TextsSeen:
     def _other_shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
         shapes = np.full(len(texts), "other", object)
         shapes[numbers.limits(texts)] = "limit"
+        shapes[~np.isnan(numbers.angles(texts))] = "angle"
         shapes[~np.isnan(dates.of_day(texts))] = "time"
         by_order = {order: ~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS}
         for order, fits in by_order.items():
             self.unread[order] += int(rows[~fits].sum())
         a_date = np.logical_or.reduce(list(by_order.values()))
         shapes[a_date] = "date"
+        if a_date.any():
+            some = taken(texts, np.flatnonzero(a_date))
+            self.months |= dates.month_words(some)
+            self.years |= dates.short_years(some)
         first, second = dates.day_or_month(texts)
         for k, one in enumerate((first, second)):
             self.no_month[k] += int(rows[a_date & (one > 12)].sum())
@@ -295,6 +346,12 @@ class TextsSeen:
         self.n_missing += other.n_missing
         self.shapes += other.shapes
         self.units += other.units
+        self.flags += other.flags
+        self.bare_high = max(self.bare_high, other.bare_high)
+        self.months |= other.months
+        self.years |= other.years
+        self.n_dotted += other.n_dotted
+        self.codes |= other.codes
         self.unit_examples = other.unit_examples | self.unit_examples
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
@@ -317,24 +374,12 @@ def n_different(values: NDArray[Any]) -> int:
     return len(values) if every else 0
 
 
-#: Numbers that programs write for a missing value.
-NINES = np.array([s * float("9" * k) for k in range(2, 8) for s in (1, -1)] + [-9.0, -99.9])
-
-
-def without_nines(values: NDArray[Any]) -> tuple[float, float]:
-    """Return the range of numbers without those that may stand for a missing value."""
-    inner = values[np.isfinite(values) & ~np.isin(values, NINES)]
-    return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
-
-
-def stands_for_missing(low: float, high: float, inner: tuple[float, float]) -> float | None:
-    """Return the end of a range that may stand for a missing value: nines, far from the others."""
-    low, high = float(low), float(high)  # whose differences overflow without a warning
-    spread = inner[1] - inner[0]
-    for end, gap in ((low, inner[0] - low), (high, high - inner[1])):
-        if end in NINES and gap > max(spread, 0.0) > 0.0:
-            return end
-    return None
+def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return values (n,) of the first reading that has one."""
+    values = readings[0]
+    for other in readings[1:]:
+        values = np.where(np.isnan(values), other, values)
+    return values
 
 
 def _point_may_part_thousands(texts: pa.Array) -> bool:

@@ -1,0 +1,214 @@
+"""Write the words of dates, clocks, durations and currencies that tables are read with.
+
+    python .ci/cldr_words.py
+
+They are those of the Unicode CLDR, as Babel has them, in the languages below. A language more is a
+code more; the file is read by ``hushtable.data.texts.words``.
+"""
+
+import json
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from babel.core import get_global
+from babel.localedata import Alias, load
+from babel.numbers import get_territory_currencies
+
+FILE = (
+    Path(__file__).parents[1]
+    / "packages/hushtable/src/hushtable/data/texts/cldr_words.json"
+)  # fmt: skip
+#: The first that knows all words of a column is taken: those of many exports stand first.
+LANGUAGES = [
+    "en",
+    "de",
+    "fr",
+    "es",
+    "pt",
+    "it",
+    "nl",
+    "pl",
+    "ru",
+    "tr",
+    "sv",
+    "da",
+    "no",
+    "fi",
+    "cs",
+    "sk",
+    "hu",
+    "ro",
+    "bg",
+    "el",
+    "uk",
+    "hr",
+    "sl",
+    "sr",
+    "sr_Latn",
+    "bs",
+    "mk",
+    "sq",
+    "et",
+    "lv",
+    "lt",
+    "is",
+    "ga",
+    "cy",
+    "eu",
+    "ca",
+    "gl",
+    "mt",
+    "af",
+    "sw",
+    "zu",
+    "am",
+    "ar",
+    "he",
+    "fa",
+    "ur",
+    "hi",
+    "bn",
+    "mr",
+    "gu",
+    "ta",
+    "te",
+    "kn",
+    "ml",
+    "pa",
+    "ne",
+    "si",
+    "th",
+    "lo",
+    "my",
+    "km",
+    "vi",
+    "id",
+    "ms",
+    "fil",
+    "ja",
+    "zh",
+    "zh_Hant",
+    "ko",
+    "mn",
+    "kk",
+    "uz",
+    "ky",
+    "az",
+    "ka",
+    "hy",
+    "be",
+    "tg",
+    "tk",
+]
+#: Seconds of what durations are made of; months and years have no fixed length.
+UNITS = {"week": 604_800, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+#: Beside those of the CLDR, as programs abbreviate them.
+MORE_UNITS = {
+    "w": 604_800, "wk": 604_800, "wks": 604_800, "d": 86_400, "j": 86_400, "h": 3_600,
+    "hr": 3_600, "hrs": 3_600, "std": 3_600, "m": 60, "min": 60, "mins": 60, "mn": 60, "s": 1,
+    "sec": 1, "secs": 1, "sek": 1,
+}  # fmt: skip
+MORE_MONTHS = {"de": {"mrz": 3}, "en": {"sept": 9}, "es": {"set": 9}, "pt": {"marc": 3}}
+
+
+def plain(word: str) -> str:
+    """Return a word in small letters, without the full stop of an abbreviation."""
+    return word.lower().strip().rstrip(".")
+
+
+def without_marks(word: str) -> str:
+    """Return a word without accents, as many keyboards write it."""
+    parts = unicodedata.normalize("NFKD", word)
+    return "".join(letter for letter in parts if not unicodedata.combining(letter))
+
+
+def words(names: Any, widths: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
+    """Yield key and word of names in two contexts and some widths."""
+    for context in ("format", "stand-alone"):
+        for width in widths:
+            some = names.get(context, {}).get(width, {})
+            if not isinstance(some, Alias):
+                yield from some.items()
+
+
+def months(code: str, locale: Any) -> list[list[str]]:
+    """Return the words for each month, from January on."""
+    found: list[list[str]] = [[] for _ in range(12)]
+    used = list(words(locale.get("months", {}), ("wide", "abbreviated")))
+    used += [(month, word) for word, month in MORE_MONTHS.get(code, {}).items()]
+    for month, name in used:
+        for word in (plain(name), without_marks(plain(name))):
+            if word[0].isalpha() and word not in found[month - 1]:
+                found[month - 1].append(word)
+    return found
+
+
+def weekdays(locale: Any) -> Iterator[str]:
+    """Yield the words for the days of the week."""
+    for _, name in words(locale.get("days", {}), ("wide", "abbreviated", "short")):
+        yield plain(name)
+
+
+def halves(locale: Any) -> Iterator[tuple[str, str]]:
+    """Yield the words for before and after noon, without blanks and full stops."""
+    for half, word in words(locale.get("day_periods", {}), ("wide", "abbreviated")):
+        if half in ("am", "pm"):
+            yield "".join(letter for letter in word.lower() if letter not in ". \xa0\u202f"), half
+
+
+def units(locale: Any) -> Iterator[tuple[str, int]]:
+    """Yield the words for parts of a duration, each with its seconds."""
+    for unit, seconds in UNITS.items():
+        for forms in locale.get("unit_patterns", {}).get(f"duration-{unit}", {}).values():
+            for pattern in forms.values():
+                word = plain(str(pattern).replace("{0}", "")) if "{0}" in str(pattern) else ""
+                if word.isalpha() and (len(word) > 2 or not word.isascii()):
+                    yield word, seconds
+
+
+def clear(pairs: Iterator[tuple[Any, Any]] | list[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return the words that mean the same wherever they are used."""
+    meanings = defaultdict(set)
+    for word, meaning in pairs:
+        meanings[word].add(meaning)
+    return {word: found.pop() for word, found in sorted(meanings.items()) if len(found) == 1}
+
+
+def main() -> None:
+    """Write the file."""
+    # Not with what a language inherits, which is English or a number.
+    locales: dict[str, Any] = {code: load(code, merge_inherited=False) for code in LANGUAGES}
+    used = [("am", "am"), ("pm", "pm"), *(pair for one in locales.values() for pair in halves(one))]
+    lengths = [pair for one in locales.values() for pair in units(one)]
+    by_word = clear([pair for pair in lengths if pair[0] not in MORE_UNITS])
+    today = date.today()
+    codes = {
+        code
+        for territory in get_global("territory_languages")
+        for code in get_territory_currencies(territory, today, today, non_tender=False)
+    }
+    content = {
+        "months": {
+            code: months(code, one) for code, one in locales.items() if all(months(code, one))
+        },
+        "weekdays": sorted(
+            {
+                word
+                for one in locales.values()
+                for word in weekdays(one)
+                if len(word) > 1 or not word.isascii()
+            }
+        ),
+        "halves": clear(used),
+        "units": dict(sorted((by_word | MORE_UNITS).items())),
+        "currencies": sorted(codes),
+    }
+    FILE.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Values that stand for a missing one: codes of programs, far from all measurements."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Numbers that programs and codebooks write for a missing value.
+CODES = np.unique([
+    *(
+        sign * float(digit * length)
+        for digit in "789"
+        for length in range(2, 8)
+        for sign in (1, -1)
+    ),
+    -9.0, -8.0, -7.0, -99.9,
+])  # fmt: skip
+#: Days that programs write for a missing one or an open end, in seconds since 1970.
+DAYS = (
+    np.array([
+        "0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01",
+        "2099-12-31", "2999-12-31", "9999-01-01", "9999-12-31",
+    ], "datetime64[s]").astype(np.int64).astype(np.float64)
+)  # fmt: skip
+#: Codes at one end that are looked for.
+_MOST = 3
+
+
+def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, int]:
+    """Return the rows of each of the ``usual`` codes that stands apart in numbers (n,)."""
+    ends = values[np.isfinite(values)]
+    if not len(ends) or not np.isin([ends.min(), ends.max()], usual).any():
+        return {}
+    found = {}
+    while more := [code for code in apart(values, usual) if code in usual]:
+        for code in more:
+            found[code] = int((values == code).sum())
+        values = values[~np.isin(values, more)]
+    return dict(sorted(found.items()))
+
+
+def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
+    """Return values in 1% of the rows or more that are far from the middle 99% of the others.
+
+    Far is twice the width of that middle, and a tenth of it for ``usual`` values, which programs
+    write for a missing one; of these, numbers below 0 are far where no other is below 0. Up to
+    three such values at an end count together. At least half of all values have to be beyond them,
+    ten different ones among these: else they are a scale, and no measurements.
+    """
+    values = np.sort(values[np.isfinite(values)])
+    found: list[float] = []
+    for sign in (1.0, -1.0):
+        ordered = values if sign > 0 else -values[::-1]
+        different, counts = np.unique(ordered, return_counts=True)
+        heavy = different[counts >= max(2.0, 0.01 * len(ordered))][:_MOST]
+        for k in range(len(heavy), 0, -1):
+            rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
+            if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
+                continue
+            low, high = np.quantile(rest, [0.005, 0.995])
+            known = np.isin(sign * heavy[:k], usual).all()
+            negative = known and usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
+            if negative or low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low):
+                found += (sign * heavy[:k] + 0.0).tolist()
+                break
+    return found
+
+
+def without_codes(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the range of numbers without those that may stand for a missing value."""
+    inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
+    return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
+
+
+def lone_code(low: float, high: float, inner: tuple[float, float]) -> float | None:
+    """Return the end of a range that may stand for a missing value: a code, far from the others."""
+    low, high = float(low), float(high)  # whose differences overflow without a warning
+    spread = inner[1] - inner[0]
+    for end, gap in ((low, inner[0] - low), (high, high - inner[1])):
+        if end in CODES and gap > max(spread, 0.0) > 0.0:
+            return end
+    return None

@@ -1,0 +1,70 @@
+"""Words of dates, clocks, durations and money in the languages of the Unicode CLDR.
+
+The file beside this one is written by ``.ci/cldr_words.py``.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words in small letters, without the full stop of an abbreviation."""
+
+    #: By language, the number of the month that a word names.
+    months: Mapping[str, Mapping[str, int]]
+    weekdays: frozenset[str]
+    #: "am" or "pm" by the word for it.
+    halves: Mapping[str, str]
+    #: Seconds of a part of a duration.
+    units: Mapping[str, int]
+    #: Codes of currencies that are in use.
+    currencies: tuple[str, ...]
+
+    @cached_property
+    def any_month(self) -> dict[str, int]:
+        """The month that a word names in the first language that has it."""
+        found: dict[str, int] = {}
+        for names in self.months.values():
+            found = {**names, **found}
+        return found
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Words":
+        """Return the words of the file."""
+        months = {
+            language: {word: k for k, names in enumerate(all_names, 1) for word in names}
+            for language, all_names in content["months"].items()
+        }
+        return cls(
+            months,
+            frozenset(content["weekdays"]),
+            content["halves"],
+            content["units"],
+            tuple(content["currencies"]),
+        )
+
+    def month(self, word: str, language: str = "") -> int:
+        """Return the month that a word names, in a language or else in the first; 0 if none."""
+        own = self.months.get(language, {}).get(word, 0)
+        return own or self.any_month.get(word, 0)
+
+    def languages(self, months: Iterable[str]) -> dict[tuple[int, ...], str]:
+        """Return by what some words mean as months a language in which they do."""
+        months = list(months)
+        found: dict[tuple[int, ...], str] = {}
+        for language, names in self.months.items():
+            if all(word in names for word in months):
+                found.setdefault(tuple(names[word] for word in months), language)
+        return found
+
+
+@cache
+def words() -> Words:
+    """Return the words, read once."""
+    file = files("hushtable.data.texts") / "cldr_words.json"
+    return Words.from_dict(json.loads(file.read_text(encoding="utf-8")))
