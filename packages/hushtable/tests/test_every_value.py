@@ -157,7 +157,7 @@ def tables(draw):
 
 @st.composite
 def said(draw, columns):
-    """Options: what the owner knows, and texts for a missing value, near to those that are there."""
+    """Options: what the owner knows, and texts that stand for a missing value."""
     options, kinds = {}, {}
     for name, column in columns.items():
         if draw(st.booleans()):
