@@ -25,7 +25,7 @@ SCHEMA = Schema((
     Feature.categorical("ward", ["a", "b", "é"]),
     Feature.numeric("pulse", low=20.5, high=250),
     Feature.numeric("lactate", low=0.1, high=29.7),
-))  # fmt: skip
+), labels=0)  # as it was before texts were folded
 EXPECTED = Path(__file__).with_name("bits.json")
 
 
@@ -52,7 +52,7 @@ def digest(array):
 def of_detector(detector, X, explained):
     """Return what a fitted detector says of rows."""
     facts = {
-        "plan": detector.plan_.plan_id,
+        "plan": unnoted(detector.plan_).plan_id,
         "counts": digest(detector.sketch_.counts),
         "scores": digest(detector.score_samples(X)),
         "offset": repr(float(detector.offset_)),
@@ -71,6 +71,11 @@ def of_plan(plan, X, n_jobs):
     sketch = Sketch.from_data(plan, X, n_jobs=n_jobs)
     detector = by_draw()[plan.detector].from_counts(sketch, n_jobs=n_jobs)
     return of_detector(detector, X, plan.detector in EXPLAINED)
+
+
+def unnoted(plan):
+    """Return a plan as it was before plans noted how texts are compared."""
+    return replace(plan, schema=replace(plan.schema, labels=0))
 
 
 def clipped(plan):
@@ -115,6 +120,9 @@ def facts(n_jobs=1):
     refined = clipped(Plan.draw(SCHEMA, tails=False, **drawn))
     found["refined by marginals"] = of_plan(refined, X, n_jobs)
     found["refined by marginals, with tails"] = of_plan(Plan.draw(SCHEMA, **drawn), X, n_jobs)
+    folding = Plan.draw(replace(SCHEMA, labels=1), random_state=5)
+    found["hushtable by a plan that folds texts"] = of_plan(folding, X, n_jobs)
+    found["hushtable by a plan that folds texts"]["noted"] = folding.plan_id
     for name in ("hushtable", "merged"):
         release = load(EXPECTED.parent / "protocol-1" / f"{name}.release.hush")
         detector = HushTable.from_counts(release, n_jobs=n_jobs)

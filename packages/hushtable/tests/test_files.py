@@ -44,11 +44,14 @@ from hushtable.privacy import Horizon
 from places import DOCS
 
 GOLDEN = places.GOLDEN
-SCHEMA = Schema((
-    Feature.numeric("age", low=0, high=120, unit="year"),
-    Feature.categorical("sex", ["f", "m", "é"]),
-    Feature.numeric("pulse", low=20.5, high=250),
-))  # fmt: skip
+SCHEMA = Schema(
+    (
+        Feature.numeric("age", low=0, high=120, unit="year"),
+        Feature.categorical("sex", ["f", "m", "é"]),
+        Feature.numeric("pulse", low=20.5, high=250),
+    ),
+    labels=0,
+)  # as it was before texts were folded
 ROWS = [[30.0, "f", 60.0], [121.0, "m", np.nan], [np.nan, None, 0.1], [50.0, "x", 99.9]]
 
 
@@ -76,6 +79,7 @@ def plans():
         "gate": gate,
         "gated": tails.second_pass(first, Sketch.from_data(gate, table())),
         "verdicts": Plan.verdicts(first, 100),
+        "labels": Plan.draw(replace(SCHEMA, labels=1), n_tables=3, n_cells=16, random_state=1),
         "novelty": Plan.draw(SCHEMA, novelty=True, **settings),
         "marginals": marginals,
         "hushtable": refined,

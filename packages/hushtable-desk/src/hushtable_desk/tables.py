@@ -20,7 +20,7 @@ from hushtable_desk.judging import JudgedRows
 from hushtable_desk.language import N_
 
 #: Kinds that a person may say a column is; what stands for values that are missing is said apart.
-KINDS = ("number", "date", "category", "id")
+KINDS = ("number", "date", "category", "label", "id")
 #: Kinds that are left out of a model unless somebody says otherwise.
 _LEFT_OUT = ("id", "text", "empty")
 
@@ -113,7 +113,8 @@ def choices(one: ColumnUnderstanding) -> list[Choice]:
             found.append(Choice(value, "missing", value, "missing value"))
         elif flag == "--as":
             kind = value.rpartition("=")[2]
-            found.append(Choice(kind, "kinds", kind, one.name))
+            kinds = ("label", "category") if kind == "label" else (kind,)
+            found += [Choice(k, "kinds", k, one.name) for k in kinds]
     if one.refused or one.kind in _LEFT_OUT:
         said = {choice.value for choice in found if choice.name == "kinds"}
         others = ("category", "number") if one.kind != "empty" else ()

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from hushtable import signatures
 from hushtable.arguments import entries, is_digest, translate_errors, whole
+from hushtable.data.labels import fold
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
@@ -256,7 +257,7 @@ class Policy:
         if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
             allowed = {feature.name: feature for feature in self.features}
             for feature in plan.schema.features:
-                _check_feature(feature, allowed.get(feature.name))
+                _check_feature(feature, allowed.get(fold(feature.name)))
 
     def check_persons(self, told: bool, rows_per_person: int) -> None:
         """Raise `Refused` if nothing shows that no person has more rows than a round states.
@@ -297,7 +298,7 @@ def _check_feature(feature: Feature, allowed: Feature | None) -> None:
             f"the range of {feature.name!r} is [{feature.low:g}, {feature.high:g}], and the policy "
             f"allows [{allowed.low:g}, {allowed.high:g}]"
         )
-    elif not set(feature.categories) <= set(allowed.categories):
+    elif not {*map(fold, feature.categories)} <= {*map(fold, allowed.categories)}:
         words = f"{feature.name!r} has categories that the policy does not name"
     else:
         return
@@ -400,7 +401,7 @@ def _policy(file: TomlFile, digest: str) -> Policy:
         )
     content = file.check(_KINDS)
     officer = file.check({"fingerprint": ANY}, table="officer").get("fingerprint", "")
-    columns = tuple(Feature.from_dict(one) for one in content.get("feature", []))
+    columns = tuple(Feature.from_dict(one).folded() for one in content.get("feature", []))
     return Policy(
         coordinators=_pins(file, "coordinators"),
         sites=_pins(file, "sites"),

@@ -17,6 +17,7 @@ from hushtable.cli.rows import READS, Reads, Rows
 from hushtable.cli.score import open_model
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
+from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.spreadsheets import original
 from hushtable.data.texts.reading import Reading
@@ -172,13 +173,13 @@ class VerdictReader:
 
 
 def _texts(reader: Reader, name: str) -> list[str | None]:
-    """Return a column as texts without blanks around; None where it is empty.
+    """Return a column as texts, folded; None where it is empty.
 
     As the rows had them, also if the file is a table of scores, where no text becomes a formula.
     """
     columns: list[Any] = [batch.column(name) for batch in reader.select([name]).read()]  # type: ignore[union-attr] # has names
     texts = (text for column in columns for text in column.cast(pa.string()).to_pylist())
-    return [original(text or "").strip() or None for text in texts]
+    return [fold(original(text or "")) or None for text in texts]
 
 
 def _verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:

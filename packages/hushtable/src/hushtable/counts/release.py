@@ -138,7 +138,7 @@ class Release(Noised):
             width = feature.high - feature.low
             low, high = feature.low + start * width, feature.low + stop * width
             features.append(Feature.numeric(feature.name, low=low, high=high, unit=feature.unit))
-        return Schema(tuple(features), named=schema.named, paid=self.spent())
+        return Schema(tuple(features), named=schema.named, paid=self.spent(), labels=schema.labels)
 
     def relations(self, marginals: "Release") -> Schema:
         """Return the schema whose columns are judged by what the others predict of them.

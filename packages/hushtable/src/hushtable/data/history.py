@@ -37,7 +37,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, as_numbers, as_texts, is_text
+from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
+from hushtable.data.labels import LABELS_VERSION, fold, fold_texts
 from hushtable.data.readers import Reader, as_reader, is_pandas
 from hushtable.data.readers.memory import is_polars
 from hushtable.data.schema import SINCE
@@ -164,9 +165,10 @@ class History:
             raise UsageError(
                 f"values: {odd[0]!r} is the column of the entity or of the time: leave it out"
             )
-        self.entity, self.time = entity, time
+        self.entity, self.time = fold(entity), fold(time)
         self.values = None if values is None else tuple(dict.fromkeys(values))
         self._numbers: dict[str, int] = {}  # of entities: their place in the state
+        self._labels = LABELS_VERSION
         self._state: _State | None = None
         #: What the last pass over rows left, which began here: see `with_history`.
         self.after: History | None = None
@@ -241,6 +243,9 @@ class History:
             If a reading is older than the last one of its entity in earlier calls.
         """
         texts = _entities(entities, self.entity)
+        if self._labels:
+            texts = fold_texts(texts)
+            texts = pc.if_else(pc.equal(texts, scalar("")), null(pa.string()), texts)
         who, new = self._who(texts)
         there = np.flatnonzero((who >= 0) & np.isfinite(seconds))
         state = self._state or _State(len(values))
@@ -273,7 +278,7 @@ class History:
     def to_bytes(self) -> bytes:
         """Return the history as bytes, with the names of the entities."""
         said: dict[str, Any] = {"entity": self.entity, "time": self.time, "values": self.values}
-        said["names"] = list(self._numbers)
+        said |= {"names": list(self._numbers), "labels": self._labels}
         arrays = {} if self._state is None else vars(self._state)
         file = io.BytesIO()
         text = np.frombuffer(json.dumps(said).encode(), np.uint8)
@@ -287,6 +292,7 @@ class History:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 said = json.loads(arrays["said"].tobytes())
                 found = cls(entity=said["entity"], time=said["time"], values=said["values"])
+                found._labels = said.get("labels", 0)  # the older ones did not fold names
                 found._numbers = {name: number for number, name in enumerate(said["names"])}
                 if len(arrays) > 1:
                     found._state = _State.of(arrays, len(found._numbers))

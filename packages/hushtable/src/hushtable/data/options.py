@@ -15,7 +15,8 @@ from typing import Any, Literal
 from hushtable import plugins
 from hushtable.data.calendar import sources
 from hushtable.data.history import History
-from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
+from hushtable.data.labels import fold
+from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found_name
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
@@ -28,7 +29,7 @@ notes: list[str] = []
 
 def names_in(option: str) -> list[str]:
     """Split at commas; a name that holds one stands in double quotes, as in a CSV file."""
-    return [name.strip() for name in next(csv.reader([option], skipinitialspace=True), [])]
+    return [fold(name) for name in next(csv.reader([option], skipinitialspace=True), [])]
 
 
 def first_names(names: Sequence[str], most: int = 3) -> str:
@@ -49,7 +50,7 @@ def _recipe(omop: Any, concepts: Path | None, cdm: str | None, listed_units: boo
 
 def person_columns(person: str | None, schema: Schema) -> list[str]:
     """Return the columns to keep beside the features; a feature is refused where it is counted."""
-    return [] if person is None or person in schema.names else [person]
+    return [] if person is None or found_name(person, schema.names) in schema.names else [person]
 
 
 #: What columns are called that --join makes.
@@ -125,6 +126,7 @@ class RowOptions:
         """
         if id_ is None and self.recipe is not None:
             id_ = self.recipe.key
+        id_ = None if id_ is None else fold(id_)
         return id_, [*([] if id_ is None else [id_]), *names_in(keep or "")]
 
     @property

@@ -34,6 +34,7 @@ from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
 from hushtable.data.encoding import Codes
+from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers import BATCH_ROWS, Reader, Unasked
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
@@ -359,9 +360,7 @@ def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[s
         column = column.dictionary_decode()
     kind = column.type
     if is_text(kind):
-        # An accent is one character or two, by the system that exported the rows.
-        composed = pc.utf8_normalize(column.cast(pa.string()), form="NFC")
-        texts = pc.utf8_trim_whitespace(composed)
+        texts = fold_texts(column.cast(pa.string()))
         return "text", pc.if_else(pc.equal(texts, scalar("")), null(pa.string()), texts)
     if pa.types.is_null(kind):
         return "text", pa.nulls(len(column), pa.string())
@@ -399,6 +398,7 @@ def some_of_each(reader: Reader, person: str, most: int) -> tuple[Reader, Person
     DataError, UsageError
         If there is no such column, or it tells no persons.
     """
+    person = fold(person)
     ids = reader.select([person])
     with PersonRows(person, most, _PUBLIC, "") as rows:
         start = 0

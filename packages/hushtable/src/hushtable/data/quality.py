@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from hushtable.data.labels import near
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.sentinels import CODES, DAYS, apart
 from hushtable.data.table_seen import (
@@ -31,9 +32,6 @@ _LETTERS, _QUOTED = 80, 40
 _GROUPS = 5
 #: Rows below which equal columns are taken for chance.
 _FEW_ROWS = 10
-#: Small letters that look like Latin ones, or whose capitals do. The Greek mu is none of them:
-#: micrograms are no milligrams.
-_LOOK_ALIKE = str.maketrans("авекмнорстхуіѕјαβεζηικορτυχ", "abekmhopctxyisjabezhikoptyx")
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class ColumnQuality:
     n_missing : int
         Rows in which it is null, empty or blank, or holds what stands for a missing value.
     examples : tuple of str
-        The first different values, at most 3, as they are written; long ones are cut.
+        The first different values, at most 3, folded; long ones are cut.
     n_different : int or None
         Different values; None if they are more than 1,000, or too long to be counted.
     """
@@ -154,7 +152,7 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     >>> rows = read(pa.table({"ward": ["ICU", "icu ", "ICU", "b"], "pulse": [60, 71, 60, 80]}))
     >>> for one in table_quality(rows).findings:
     ...     print(one.kind, one.rows, one.examples, one.words)
-    labels 1 (1,) ward: "ICU" (2 rows) and "icu " (1 row) may be the same label.
+    labels 1 (1,) ward: "ICU" (2 rows) and "icu" (1 row) may be the same label.
     duplicates 1 (2,) 1 row is equal to an earlier row in all columns.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
@@ -216,26 +214,15 @@ def _n_rows(n: int) -> str:
 # --- labels ---------------------------------------------------------------------------------------
 
 
-def _plain_label(text: str) -> str:
-    """Return a label without case, blanks, accents, invisible marks and look-alike letters."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    parts = unicodedata.normalize("NFD", folded)
-    # The accents of Latin, Greek and Cyrillic; in other scripts, marks make other words.
-    kept = (c for c in parts if not "\u0300" <= c <= "\u036f" and unicodedata.category(c) != "Cf")
-    return " ".join("".join(kept).translate(_LOOK_ALIKE).split())
-
-
 def _near_labels(column: ColumnSeen, n_values: int) -> Iterator[QualityFinding]:
     """Yield groups of labels that may be the same, the largest first."""
     labels = column.labels or {}
+    read = column.understood and column.understood.reading
+    if read and read.kind in ("label", "answer"):  # they are one
+        return
     if len(labels) > FEW and 2 * len(labels) > n_values:
         return
-    groups: dict[str, list[str]] = {}
-    for text in labels:
-        groups.setdefault(_plain_label(text), []).append(text)
-    near = [sorted(g, key=lambda text: -labels[text].n) for g in groups.values() if len(g) > 1]
-    near.sort(key=lambda group: -sum(labels[text].n for text in group))
-    for group in near[:_GROUPS]:
+    for group in near({text: seen.n for text, seen in labels.items()})[:_GROUPS]:
         shown = [
             f"{_quoted(text)} ({_n_rows(labels[text].n)}{_script(text, group)})"
             for text in group[:_GROUPS]

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import entries, is_text
+from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.differences import FAR, Differences
 from hushtable.data.relations import Relations
 from hushtable.display import Displayed
@@ -133,16 +134,38 @@ class Feature:
     def numeric(
         cls, name: str, *, low: float, high: float, unit: str = "", neutral: bool = False
     ) -> "Feature":
-        """Make a numeric feature with values in [low, high], in ``unit``."""
-        return cls(name, "numeric", low=low, high=high, unit=unit, neutral=neutral)
+        """Make a numeric feature with values in [low, high], in ``unit``; its name is folded."""
+        return cls(_folded(name), "numeric", low=low, high=high, unit=unit, neutral=neutral)
 
     @classmethod
     def categorical(
         cls, name: str, categories: Iterable[str], *, cyclic: bool = False
     ) -> "Feature":
-        """Make a categorical feature with the given categories, in order if they are cyclic."""
+        """Make a categorical feature with the given categories, in order if they are cyclic.
+
+        Name and categories are folded: see `hushtable.data.labels.fold`.
+        """
         # Any iterable will do: __post_init__ makes a tuple of it.
-        return cls(name, "categorical", categories=categories, cyclic=cyclic)  # type: ignore[arg-type]
+        return cls(name, "categorical", categories=categories, cyclic=cyclic).folded()  # type: ignore[arg-type]
+
+    def folded(self) -> "Feature":
+        """Return the feature with its name and categories folded, as rows of new plans are.
+
+        Raises
+        ------
+        PlanError
+            If two categories are one then.
+        """
+        categories = tuple(map(fold, self.categories))
+        if len(set(categories)) < len(categories):
+            one = _twice(categories)
+            written = [text for text in self.categories if fold(text) == one]
+            raise PlanError(
+                f"feature {self.name!r}: the categories {' and '.join(map(ascii, written))} are "
+                "one, as they differ only in blanks around them, in marks that are not visible, "
+                "or in how accents are composed: list it once"
+            )
+        return replace(self, name=_folded(self.name), categories=categories)
 
     @property
     def constant(self) -> bool:
@@ -215,6 +238,9 @@ class Schema(Displayed):
     differences : Differences, optional
         What the context predicts of columns of numbers: the last features are the differences from
         that. They are read off rows, too. See `with_differences`.
+    labels : int, default=1
+        Version of the rules by which texts are compared with categories: see
+        `hushtable.data.labels.fold`. 0, as they are written, is that of plans without this entry.
 
     Examples
     --------
@@ -230,6 +256,7 @@ class Schema(Displayed):
     paid: tuple[Spent, ...] = ()
     relations: Relations | None = None
     differences: Differences | None = None
+    labels: int = LABELS_VERSION
 
     def __post_init__(self) -> None:
         features = tuple(self.features) if isinstance(self.features, Iterable) else ()
@@ -241,10 +268,27 @@ class Schema(Displayed):
         if len(set(self.names)) < len(features):
             twice = _twice(self.names)
             raise PlanError(f"feature {twice!r} is listed twice: rename one of the columns")
+        self._check_labels()
         if self.relations is not None:
             self._check_relations(self.relations)
         if self.differences is not None:
             self._check_differences(self.differences)
+
+    def _check_labels(self) -> None:
+        if type(self.labels) is not int or not 0 <= self.labels <= LABELS_VERSION:
+            raise PlanError(
+                f"labels {self.labels!r}: this version knows the rules 0 to "
+                f"{LABELS_VERSION} of how texts are compared: update hushtable"
+            )
+        if not self.categorical_names:  # there is nothing to compare
+            object.__setattr__(self, "labels", LABELS_VERSION)
+        for feature in self.features if self.labels else ():
+            for text in feature.categories:
+                if fold(text) != text:
+                    raise PlanError(
+                        f"feature {feature.name!r}: no row has the category {text!a}, as texts "
+                        "are folded: make the feature with Feature.categorical"
+                    )
 
     def _check_relations(self, relations: Relations) -> None:
         if self.public and not self.paid:
@@ -308,6 +352,8 @@ class Schema(Displayed):
                 return f"feature {a.name!r} has another kind, range or categories, read off rows"
             if a != b:
                 return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
+        if self.labels != other.labels:
+            return f"texts are compared by rules {self.labels} against {other.labels}"
         return "one schema is public, the other was read off data"
 
     def to_dict(self) -> dict[str, Any]:
@@ -317,6 +363,8 @@ class Schema(Displayed):
             "named": self.named,
             "features": [feature.to_dict() for feature in self.features],
         }
+        if self.labels and self.categorical_names:
+            content["labels"] = self.labels
         if self.relations is not None:
             content["relations"] = self.relations.to_dict()
         if self.differences is not None:
@@ -327,7 +375,7 @@ class Schema(Displayed):
     def from_dict(cls, content: dict[str, Any]) -> "Schema":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         needed = {"features": list, "public": bool, "named": bool}
-        optional = {"paid": list, "relations": dict, "differences": dict}
+        optional = {"paid": list, "relations": dict, "differences": dict, "labels": int}
         entries(content, "a schema", needed, optional)
         features = tuple(Feature.from_dict(feature) for feature in content["features"])
         paid = tuple(Spent.from_dict(spent) for spent in content.get("paid", ()))
@@ -335,8 +383,8 @@ class Schema(Displayed):
         relations = None if found is None else Relations.from_dict(found)
         found = content.get("differences")
         differences = None if found is None else Differences.from_dict(found)
-        public, named = content["public"], content["named"]
-        return cls(features, public, named, paid, relations, differences)
+        public, named, version = content["public"], content["named"], content.get("labels", 0)
+        return cls(features, public, named, paid, relations, differences, version)
 
     @classmethod
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":
@@ -358,7 +406,7 @@ class Schema(Displayed):
                     f"{path}: needs one [[feature]] table for each column and nothing else; "
                     f"got {sorted(content) or 'an empty file'}"
                 )
-            return cls(tuple(Feature.from_dict(feature) for feature in content["feature"]))
+            return cls(tuple(Feature.from_dict(one).folded() for one in content["feature"]))
         except PlanError:
             raise
         except ValueError as error:  # a number too long to be shown is one, too
@@ -371,6 +419,11 @@ def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[
     """Return the features of differences, in usual sizes of these: a missing one is as usual."""
     names = differences.names([feature.name for feature in columns])
     return tuple(Feature.numeric(n, low=-FAR, high=FAR, unit="sd", neutral=True) for n in names)
+
+
+def _folded(name: Any) -> Any:
+    """Return the name of a column, folded; anything else is refused later."""
+    return fold(name) if isinstance(name, str) else name
 
 
 def _twice(names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text, texts_column
+from hushtable.data.labels import fold_texts
 from hushtable.data.persons import among
 from hushtable.data.texts import numbers
 from hushtable.data.texts.reading import (
@@ -156,7 +157,7 @@ class ColumnSeen:
             values = values.dictionary_decode()
         if is_text(values.type):
             self.is_text = True
-            values = plain_texts(values)
+            values = fold_texts(plain_texts(values))
             words, blank = _text_words(values)
             if blank.any():
                 values = _without_blank(values, blank)
@@ -190,7 +191,7 @@ class ColumnSeen:
         if read is not None and self.is_date:
             self.sample.append(read.values(taken(texts, sampled)))
             return None
-        if read is not None and read.kind != "category":
+        if read is not None and not read.is_category:
             found: Floats | None = read.values(texts)
         else:
             found = numbers.plain(texts) if self.understood is None else None

@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.calendar import PARTS, by_clock, parts_of, says_zone, sources, zone_doubt
-from hushtable.data.columns import as_column, as_numbers, integer_too_large, is_text
+from hushtable.data.columns import (
+    as_column,
+    as_numbers,
+    integer_too_large,
+    is_text,
+    null,
+    scalar,
+)
 from hushtable.data.differences import with_differences
 from hushtable.data.history import (
     History,
@@ -27,17 +35,17 @@ from hushtable.data.readers import (
     Unasked,
     as_reader,
     few_rows,
+    found_name,
     near_names,
 )
 from hushtable.data.readers.reader import slices
-from hushtable.data.schema import DATE, Schema
+from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import (
     ColumnReading,
     Reading,
     joined_options,
     plain_texts,
-    without_blanks,
 )
 from hushtable.errors import DataError, UsageError
 
@@ -122,7 +130,8 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
                 "give the plan's columns in the plan's order"
             )
         needed = (*features, *keep)
-    if lacking := [name for name in needed if name not in (names or needed[: len(wanted)])]:
+    there = {*(names or needed[: len(wanted)])}
+    if lacking := [name for name in needed if found_name(name, there) not in there]:
         left = [name for name in names or () if name not in needed]
         raise DataError(
             f"{reader.source} has no column {lacking}; its other columns are {left[:10]}: columns "
@@ -150,21 +159,19 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         files = [typed(part, schema, reading) for part in parts]
         return replace(reader.with_parts(files), reading=None)
     names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
-    # Blanks around the texts of files are layout; texts in memory are taken as they are.
-    trimmed = reader.n_bytes is not None
     # By place: a matrix has no names of its own.
-    readings: list[ColumnReading | None] = []
-    for j, name in enumerate(names[: len(names) - len(reader.keep)]):
-        one = reading.columns.get(name)
-        if schema is not None:
-            feature = schema.features[j]
-            if feature.kind == "numeric":
-                one = reading.column(feature.name, feature.unit)
-            elif any(text != text.strip() or not text for text in feature.categories):
-                one = None
-        if one is not None and one.kind == "category" and not trimmed:
-            one = None
-        readings.append(one)
+    n_features, folds = len(names) - len(reader.keep), schema is None or schema.labels > 0
+    readings = [reading.columns.get(name) for name in names[:n_features]]
+    categories: list[Sequence[str]] = [()] * n_features
+    for j, feature in enumerate([] if schema is None else schema.features):
+        categories[j] = feature.categories
+        if feature.kind == "numeric":
+            readings[j] = reading.column(feature.name, feature.unit)
+        else:
+            readings[j] = _of_categories(reading, feature, reader, folds=folds)
+
+    def texts(column: Any, one: ColumnReading, j: int) -> Any:
+        return one.texts(column, categories[j]) if folds else _trimmed(column)
 
     if schema is not None and reader.unasked is not None:
         return replace(reader, read=partial(_each, reader, schema, reading), project=None)
@@ -178,10 +185,33 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         }
         for batch in reader.read():
             place = _place(reader, start)
-            yield _values(batch, names, settled, unsettled, reading, place)
+            yield _values(batch, names, settled, unsettled, reading, place, texts)
             start += len(batch)
 
     return replace(reader, read=read, project=None, reading=None)
+
+
+def _of_categories(
+    reading: Reading, feature: Feature, reader: Reader, *, folds: bool
+) -> ColumnReading | None:
+    """Return how texts of a column of categories are read; None if they are taken as they are.
+
+    That is so of plans that do not fold texts: for texts in memory, and where blanks belong to
+    categories.
+    """
+    if folds:
+        return reading.category(feature.name)
+    odd = any(text != text.strip() or not text for text in feature.categories)
+    one = None if odd else reading.columns.get(feature.name)
+    return None if one is not None and one.is_category and reader.n_bytes is None else one
+
+
+def _trimmed(column: Any) -> Any:
+    """Return texts without blanks around them, null where nothing else is, and not folded."""
+    if not is_text(column.type):
+        return column
+    texts = pc.utf8_trim_whitespace(plain_texts(column))
+    return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
 
 def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
@@ -201,8 +231,9 @@ def _values(
     unsettled: set[int],
     reading: Reading,
     place: Callable[[int], str],
+    texts_of: Callable[[Any, ColumnReading, int], Any],
 ) -> Batch:
-    """Return a batch in which texts of columns with a reading are numbers.
+    """Return a batch in which texts of columns with a reading are numbers, or categories.
 
     The first texts of an ``unsettled`` column settle how it is read: in ``readings``.
     """
@@ -212,11 +243,11 @@ def _values(
     for j, one in enumerate(readings):
         sign = one.decimal if one is not None and one.kind == "number" else None
         column = reading.without_missing(columns[j], sign)
+        if one is not None and one.is_category:
+            columns[j] = texts_of(column, one, j)
+            continue
         if one is not None and is_text(column.type):
             texts = plain_texts(column)
-            if one.kind == "category":
-                columns[j] = without_blanks(texts)
-                continue
             values = one.values(texts)
             if j in unsettled and texts.null_count < len(texts):
                 unsettled.remove(j)
@@ -466,7 +497,11 @@ def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
             if not isinstance(batch, np.ndarray):
                 one = reading.column(names[j], schema.features[j].unit)
                 sign = one.decimal if j in numeric and one.kind == "number" else None
-                found = columns[j] = reading.without_missing(column, sign)
+                found = reading.without_missing(column, sign)
+                if j not in numeric and schema.labels:
+                    listed = schema.features[j].categories
+                    found = reading.category(names[j]).texts(found, listed)
+                columns[j] = found
             if j in numeric:
                 values, odd = _alone(found, names[j], schema.features[j].unit, reading)
                 columns[j] = values if isinstance(batch, np.ndarray) else _column(values)

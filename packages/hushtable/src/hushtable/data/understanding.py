@@ -1,6 +1,7 @@
 """Reading tables as their owners mean them: what each column is, and how its texts are read."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -17,6 +18,7 @@ from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import as_numbers, as_texts, infinite, is_text
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
+from hushtable.data.labels import fold
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
@@ -41,8 +43,8 @@ from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 class _Found:
     """Ranges and texts seen in some of the batches."""
 
-    def __init__(self, names: list[str], reading: Reading, *, verbatim: bool) -> None:
-        self.names, self.reading, self.verbatim = names, reading, verbatim
+    def __init__(self, names: list[str], reading: Reading) -> None:
+        self.names, self.reading = names, reading
         self.absent = named_numbers(reading.missing, ".")
         self.n_rows = 0
         self.low = np.full(len(names), np.inf)
@@ -84,7 +86,7 @@ class _Found:
         """Return what was seen in the texts of a column."""
         if j not in self.texts:
             as_number = self.reading.kinds.get(self.names[j]) == "number"
-            self.texts[j] = TextsSeen(self.verbatim, self.absent, as_number)
+            self.texts[j] = TextsSeen(self.absent, as_number)
         return self.texts[j]
 
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
@@ -126,7 +128,7 @@ def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnd
 
 def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
     """Raise `DataError` for words in one file beside numbers in another."""
-    if found.mixed(j) and (one.reading is None or one.reading.kind == "category"):
+    if found.mixed(j) and (one.reading is None or one.reading.is_category):
         raise DataError(
             f"column {one.name!r} holds numbers in some rows and text in others: make it one or "
             "the other"
@@ -171,7 +173,7 @@ def understood(
     threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[_Found] = SimpleQueue()
     for _ in range(threads):
-        idle.put(_Found(names, reading, verbatim=reader.n_bytes is None))
+        idle.put(_Found(names, reading))
 
     def look(item: Numbered) -> None:
         found = idle.get()
@@ -342,8 +344,8 @@ def _feature(one: ColumnUnderstanding, j: int, found: _Found) -> Feature | None:
         return _numeric(one.name, found.low[j], found.high[j], unit)
     if one.reading is None or texts.n_plain not in (0, texts.n) or found.mixed(j):
         return None
-    if one.reading.kind == "category" and not texts.n_plain:
-        return Feature.categorical(one.name, sorted(texts.texts))
+    if one.reading.is_category and not texts.n_plain:
+        return Feature.categorical(one.name, one.reading.categories(texts.texts))
     if one.reading.kind == "number" and texts.n_plain and one.reading.decimal == ".":
         return _numeric(one.name, texts.low, texts.high, one.reading.unit)
     return None
@@ -368,22 +370,23 @@ def _second_look(
         reader = reader.select([reader.names[j] for j in places])
         places = range(len(places))
     low, high = np.full((2, reader.n_columns), np.inf) * [[1.0], [-1.0]]
-    texts: dict[int, set[str]] = {}
+    texts: dict[int, Counter[str]] = {}
     for source in numbered(typed(reader, None, reading), weights):
         for start, batch, _ in source:
             for j in places:
                 column: Any = batch.column(j) if isinstance(batch, pa.RecordBatch) else batch[:, j]
                 if is_text(column.type):
-                    found = pc.unique(as_texts(column, str(j))).drop_null()
-                    texts.setdefault(j, set()).update(found.to_pylist())
+                    rows = pc.value_counts(as_texts(column, str(j)).drop_null()).flatten()
+                    found = dict(zip(*(one.to_pylist() for one in rows), strict=True))
+                    texts.setdefault(j, Counter()).update(found)
                 else:
                     X = as_numbers(column, str(j), start)[:, np.newaxis]
                     kernels.column_ranges(X, low[j : j + 1], high[j : j + 1])
     for j, one in zip(places, columns, strict=True):
+        assert one.reading is not None
         if j in texts:
-            yield Feature.categorical(one.name, sorted(texts[j]))
+            yield Feature.categorical(one.name, one.reading.categories(texts[j]))
         else:
-            assert one.reading is not None
             unit = DATE if one.reading.kind == "date" else one.reading.unit
             yield _numeric(one.name, low[j], high[j], unit)
 
@@ -514,9 +517,10 @@ def read(
         Sign before the decimals.
     dates : {"dmy", "mdy", "ymd"}, optional
         Order of day, month and year.
-    kinds : dict of str to {"number", "date", "category", "id"}, optional
+    kinds : dict of str to {"number", "date", "category", "label", "id"}, optional
         Kinds of columns by name. As a number, ``<0.5`` is 0.5, and what is no number is missing;
-        an id is left out.
+        a label is a category of which spellings that differ only by case, accents or look-alike
+        letters are one; an id is left out.
     drop, columns : sequence of str, optional
         Columns to leave out; or those to use, in this order.
     time : str, optional
@@ -556,7 +560,8 @@ def read(
     >>> HushTable(random_state=0).fit(rows).plan_.schema.features[0].high
     1.2
     """
-    reading = Reading(tuple(missing), decimal, dates, dict(kinds or {}), tuple(drop))  # type: ignore[arg-type]
+    by_name = {fold(name): kind for name, kind in (kinds or {}).items()}
+    reading = Reading(tuple(missing), decimal, dates, by_name, tuple(drop))  # type: ignore[arg-type]
     given = FileLayout(**layout)
     reader = as_reader(data, layout=given)
     reading = replace(reading, layout=given.kept, time=time, zone=zone, entity=entity)
@@ -571,6 +576,8 @@ def chosen(
 ) -> Reader:
     """Return a reader of the columns that are used, to be read so, and of those to keep."""
     names = list(reader.names or ())
+    columns = None if columns is None else [*map(fold, columns)]
+    keep = [*map(fold, keep)]
     named = [*(columns or ()), *reading.dropped, *keep]
     if lacking := sorted({name for name in named if name not in names}):
         near = near_names(lacking, names)

@@ -18,6 +18,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
+from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
@@ -302,6 +303,7 @@ class TableDetector(FittedTables, ABC):
             return X
         if sample_weight is not None:
             raise UsageError("person= counts whole rows: drop sample_weight")
+        person = fold(person)
         rows = as_reader(X, text_columns=frozenset([person])).repeatable()
         some, self.persons_ = some_of_each(rows, person, most)
         return some

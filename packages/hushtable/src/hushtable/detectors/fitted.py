@@ -15,6 +15,7 @@ from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
 from hushtable.data.history import values_behind
+from hushtable.data.labels import fold
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -557,12 +558,13 @@ class FittedTables(OutlierMixin, BaseEstimator):
         reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
         reading = self.reading_.updated(reader.reading)
         features = self.plan_.schema.names
-        reader = with_history(reader, reading, values_behind(features), keep)
-        reader = with_calendar(reader, reading, keep, features)
+        kept = [*map(fold, keep)]  # as the reader's names are
+        reader = with_history(reader, reading, values_behind(features), kept)
+        reader = with_calendar(reader, reading, kept, features)
         names = reader.names or ()
-        if lacking := [name for name in keep if name not in names]:
+        if lacking := [name for name in keep if fold(name) not in names]:
             raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")
-        self._check_columns(reader, X, keep)
+        self._check_columns(reader, X, kept)
         return open_rows(reader, self.plan_.schema, self.reading_, keep)
 
     def _set_columns(self, schema: Schema) -> None:
@@ -583,10 +585,11 @@ class FittedTables(OutlierMixin, BaseEstimator):
             words = f"X {have} feature names, but {mine} was fitted {had} feature names"
             warnings.warn(words, stacklevel=4)
         elif fitted is not None:
-            seen, kept = {*fitted}, {*reader.keep, *keep}
+            fitted = [*map(fold, fitted)]  # those of an older model may not be
+            seen, kept = {*fitted}, {*map(fold, (*reader.keep, *keep))}
             names = [n for n in reader.names or () if n in seen or n not in kept]
             used = [name for name in names if name in seen]
-            if len(used) < len(seen) or (is_pandas(X) and used != list(fitted)):
+            if len(used) < len(seen) or (is_pandas(X) and used != fitted):
                 raise DataError(_names_message(seen, set(names)))
             known = seen | self.reading_.dropped
             if further := [name for name in names if name not in known]:

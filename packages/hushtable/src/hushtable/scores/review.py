@@ -14,6 +14,7 @@ from hushtable import kernels
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
+from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers import Reader, no_rows, taken
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
@@ -232,7 +233,7 @@ class Review:
         if column is None or isinstance(self._found.rows, np.ndarray):
             number = int(text) if text.isdecimal() and len(text) < 19 else -1
             return [] if self._found.place(number) is None else [(number, f"{number:,}")]
-        names = self._found.rows.column(column).cast(pa.string())
+        text, names = fold(text), fold_texts(self._found.rows.column(column).cast(pa.string()))
         there = pc.fill_null(pc.match_substring(names, text, ignore_case=True), False)
         places = np.flatnonzero(there.to_numpy(zero_copy_only=False))
         found = [(int(self._found.numbers[k]), str(names[k].as_py())) for k in places.tolist()]

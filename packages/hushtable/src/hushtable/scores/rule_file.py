@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from hushtable.arguments import is_text
-from hushtable.data.readers import near_names
+from hushtable.data.labels import fold
+from hushtable.data.readers import found_name, near_names
 from hushtable.data.schema import DATE, SINCE, Feature, Schema, value_words
 from hushtable.errors import UsageError
 from hushtable.scores.typical import MAJORITY, UsualValues
@@ -160,7 +161,7 @@ def _text(value: Any, where: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | date):
-        return str(value)
+        return fold(str(value))
     if type(value) in (int, float) and _is_finite(value):
         return str(int(value)) if value == int(value) else repr(value)
     raise UsageError(f"{where} {value!r:.80}: needs a text, number, date, true or false")
@@ -207,6 +208,7 @@ class RuleColumns:
         """Return the place of the feature that a rule names."""
         if not isinstance(name, str):
             raise UsageError(f'{where}: needs the name of its column: name = "..."')
+        name = found_name(name, self.places)
         if name not in self.places:
             raise self._unknown(name, where, [*self.places])
         return self.places[name]
@@ -220,7 +222,7 @@ class RuleColumns:
     def _match(self, name: str, value: Any, where: str) -> Match:
         if isinstance(value, dict):
             raise UsageError(f'{where}: {name}: write a name with dots in quotes: "{name}...." = 1')
-        here = f"{where}: {name} ="
+        here, name = f"{where}: {name} =", found_name(name, self.places)
         feature = self.features[self.places[name]] if name in self.places else None
         if feature is not None and feature.kind == "numeric":
             kind = "date" if feature.unit == DATE else "number"

@@ -7,7 +7,7 @@ one column, a ``[[known]]`` about rows, by some of their columns, all of which h
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable import far
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, texts_column
+from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.errors import DataError, UsageError
@@ -322,7 +323,7 @@ class _Impossible:
     @classmethod
     def of(cls, feature: Feature, said: Settings) -> "_Impossible":
         found = sorted(said.get("impossible", ()))
-        values = np.array(found, float) if feature.kind == "numeric" else texts_column(found)
+        values = np.array(found, float) if feature.kind == "numeric" else _texts_of(found)
         return cls(feature, values, *bounds(said))
 
     def of_column(self, column: Any) -> Bools:
@@ -410,8 +411,13 @@ def _text_places(column: Any, name: str, texts: pa.Array) -> Ints:
     """Return the place of each text (n,) of a column among some texts; -1 where it is none."""
     if isinstance(column, np.ndarray):
         column = as_column(column)
-    index = pc.index_in(as_texts(column, name), texts, skip_nulls=True)
+    index = pc.index_in(fold_texts(as_texts(column, name)), texts, skip_nulls=True)
     return filled(index, -1).astype(np.int64)
+
+
+def _texts_of(texts: Iterable[str]) -> pa.Array:
+    """Return texts that a rule names, as they are looked up."""
+    return texts_column([*map(fold, texts)])
 
 
 def _is_time(kind: pa.DataType) -> bool:
@@ -484,7 +490,7 @@ class _Lookup:
             if self._kind == "text" or place is None
             for text in _spellings(m)
         }
-        self._texts, self._text_codes = texts_column([*spelled]), np.array([*spelled.values()])
+        self._texts, self._text_codes = _texts_of(spelled), np.array([*spelled.values()])
 
     def of(self, batch: Batch) -> Ints:
         """Return the code of each row (n,); -1 where it has none of the values."""

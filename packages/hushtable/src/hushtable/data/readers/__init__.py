@@ -26,6 +26,7 @@ from hushtable.data.readers.reader import (
     Reader,
     Unasked,
     few_rows,
+    found_name,
     joined,
     near_names,
     no_rows,
@@ -57,6 +58,7 @@ __all__ = [
     "Unasked",
     "as_reader",
     "few_rows",
+    "found_name",
     "is_pandas",
     "joined",
     "near_names",
@@ -144,10 +146,10 @@ def as_reader(
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
     if layout.unasked is not None:
-        rows = _opened(memory.each_by_itself(data), text_columns, layout, kept)
+        rows = _opened(memory.each_by_itself(data), text_columns, layout, kept).folded()
         files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
         return replace(rows, files=files, unasked=layout.unasked)
-    return _opened(data, text_columns, layout, kept)
+    return _opened(data, text_columns, layout, kept).folded()
 
 
 def _opened(

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
 from hushtable.data.readers.encoding import Text, opened_lines, opened_text
 from hushtable.data.readers.reader import (
@@ -184,8 +185,9 @@ class _File:
         text = names[0].encode()
         ends, data = pa.py_buffer(struct.pack("=ii", 0, len(text))), pa.py_buffer(text)
         first = pa.StringArray.from_buffers(1, ends, data)[0]
-        row = pc.index(batch.column(0), first).as_py()
-        if row >= 0 and list(batch.slice(row, 1).to_pylist()[0].values()) == names:
+        row = pc.index(fold_texts(batch.column(0)), first).as_py()
+        fields = batch.slice(row, 1).to_pylist()[0].values() if row >= 0 else ()
+        if fields and [fold(field or "") for field in fields] == names:
             raise DataError(
                 f"{self.path}: {self.place(done + row)} repeats the names of columns: delete it, "
                 "or export into files of their own"

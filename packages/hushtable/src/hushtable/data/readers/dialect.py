@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import (
     COMPRESSIONS,
     codec,
@@ -298,7 +299,7 @@ class _Head:
         else:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below = self.rows[at], self.rows[at + 1 :]
-        names = [name.strip() for name in head.fields]
+        names = [fold(name) for name in head.fields]
         width = width_of(below)[0] if below else len(names)
         if len(names) == width + 1 and not names[-1]:
             names.pop()  # the line of names alone ends in a delimiter
@@ -384,7 +385,7 @@ class _Head:
         hits, misses = self._numbers(names, below)
         others = [row.fields for row in below if row.fields != self.rows[at].fields]
         again = any(
-            name and any(j < len(f) and f[j].strip() == name for f in others)
+            name and any(j < len(f) and fold(f[j]) == name for f in others)
             for j, name in enumerate(names)
         )
         if hits > misses / 3 or again:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts
+from hushtable.data.labels import fold, fold_names, key
 from hushtable.errors import DataError, UsageError
 from hushtable.threads import FEW_ROWS
 
@@ -44,7 +45,7 @@ class Unasked:
 
     def is_header(self, fields: Sequence[str]) -> bool:
         """Whether a line with these fields holds the names of the columns."""
-        return bool(fields) and set(self.names) <= {field.strip() for field in fields}
+        return bool(fields) and {*map(fold, self.names)} <= {*map(fold, fields)}
 
     def note(self, what: str, times: int, place: Callable[[], str]) -> None:
         """Note that something was found so many times, the first time in a place."""
@@ -106,28 +107,32 @@ _OPTIONS = {"header": "--no-header", "skip_lines": "--skip-lines"}
 
 
 def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
-    """Return words on names that differ from others in what nobody sees; empty if none do.
+    """Return words on names that differ from others in little; empty if none do.
 
-    What nobody sees: how accents are composed in Unicode, blanks, and marks of no width.
+    That is in blanks and marks of no width, or in case, accents and look-alike letters.
     """
     words = []
-    for name in lacking:
-        same = next((one for one in there if one != name and _plain(one) == _plain(name)), None)
-        if same is not None:
-            composed = unicodedata.normalize("NFC", same) == unicodedata.normalize("NFC", name)
-            how = (
-                "in how its accents are composed in Unicode (NFC or NFD)"
-                if composed
-                else "in blanks or marks that are not visible"
-            )
-            words.append(f"{same!a} differs from {name!a} only {how}: rename the column")
+    for how, sort in (
+        ("blanks or marks that are not visible", _seen),
+        ("case, accents or look-alike letters", lambda name: key(_seen(name))),
+    ):
+        known = {sort(one): one for one in reversed(there)}
+        for name in lacking:
+            same = known.get(sort(name), name)
+            if same != name and not any(f" {name!a} " in one for one in words):
+                words.append(f"{same!a} differs from {name!a} only in {how}: rename the column")
     return "".join(f"; {one}" for one in words)
 
 
-def _plain(name: str) -> str:
-    """Return a name without blanks and marks of no width, its letters composed."""
+def _seen(name: str) -> str:
+    """Return a name without blanks and marks of no width."""
     kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFC", "".join(kept))
+    return fold("".join(kept))
+
+
+def found_name(name: str, there: Collection[str]) -> str:
+    """Return the one of the names of columns that a name means: itself, or as it is folded."""
+    return name if name in there else fold(name)
 
 
 #: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
@@ -186,13 +191,16 @@ class Reader:
         return self.files or (self,)
 
     def select(self, names: Sequence[str]) -> "Reader":
-        """Return a reader of the named columns only, in that order."""
-        lacking = [name for name in names if name not in (self.names or ())]
-        if lacking:
+        """Return a reader of the named columns only, in that order, and by these names."""
+        there = set(self.names or ())
+        chosen = [found_name(name, there) for name in names]
+        if lacking := [name for name, one in zip(names, chosen, strict=True) if one not in there]:
             raise DataError(
                 f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
             )
-        chosen = list(names)
+        return self._selected(chosen).renamed(names)
+
+    def _selected(self, chosen: list[str]) -> "Reader":
         if self.files:
             files = [file.select(chosen) for file in self.files]
             return self.with_parts(files)
@@ -204,6 +212,36 @@ class Reader:
                 return (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read())
 
         return replace(self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None)
+
+    def renamed(self, names: Sequence[str]) -> "Reader":
+        """Return a reader of the same columns under other names."""
+        before, names = self.names, tuple(names)
+        if before is None or names == before:
+            return self
+        if self.files:
+            return self.with_parts([file.renamed(names) for file in self.files])
+
+        def named(read: Read, names: Sequence[str]) -> Read:
+            def batches() -> Iterator[Batch]:
+                for batch in read():
+                    if isinstance(batch, np.ndarray):
+                        yield batch
+                    else:
+                        yield pa.RecordBatch.from_arrays(batch.columns, list(names))
+
+            return OfFrame(batches, read.values) if isinstance(read, OfFrame) else batches
+
+        def project(columns: list[str]) -> Read:
+            assert self.project is not None
+            return named(self.project([was[name] for name in columns]), columns)
+
+        was = dict(zip(names, before, strict=True))
+        of_some = None if self.project is None else project
+        return replace(self, names=names, read=named(self.read, names), project=of_some)
+
+    def folded(self) -> "Reader":
+        """Return a reader whose names of columns are folded; raises `DataError` if two are one."""
+        return self if self.names is None else self.renamed(fold_names(self.names, self.source))
 
     def with_parts(self, parts: Sequence["Reader"]) -> "Reader":
         """Return this reader with others in place of its `parts`."""

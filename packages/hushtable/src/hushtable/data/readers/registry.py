@@ -300,7 +300,7 @@ def files(
         known = kept
         if "encoding" in known and "encoding" in found[2] and says_its_encoding(path):
             known = {name: value for name, value in kept.items() if name != "encoding"}
-        return _file(path, found, text_columns, layout.completed(known, found[2]))
+        return _file(path, found, text_columns, layout.completed(known, found[2])).folded()
 
     if pattern == "-":
         rows = standard_input(open_)

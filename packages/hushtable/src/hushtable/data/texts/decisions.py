@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hushtable.data import labels
 from hushtable.data.columns import texts_column
+from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
@@ -30,6 +32,8 @@ _LISTED = 8
 #: Equal pairs to be expected, of which none is there, from which numbers are identifiers.
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
+#: Groups of labels that may be one, and spellings of each, that are listed.
+_GROUPS, _SPELLINGS = 3, 4
 #: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
 #: Rows from which it is no chance that no number has more than 59 hundredths.
@@ -72,7 +76,7 @@ class Decider:
             return self._number(name, seen)
         if asked == "date" or (asked is None and seen.shapes["date"] >= _MOSTLY * seen.n):
             return self._date(name, seen)
-        if asked == "category":
+        if asked in ("category", "label"):
             return self._category(name, seen)
         if seen.shapes["code"] > _FEW_CODES * seen.n:
             why = "digits with leading zeros, or more than a number holds, are codes: kept as text"
@@ -80,6 +84,11 @@ class Decider:
         if seen.shapes["truth"] == seen.n:
             return ColumnUnderstanding(
                 name, "number", 1.0, "true and false, as 1 and 0", reading=ColumnReading("boolean")
+            )
+        if self._are_answers(seen):
+            evidence = f"yes and no in {len(seen.texts):,} spellings"
+            return ColumnUnderstanding(
+                name, "category", 1.0, evidence, reading=ColumnReading("answer")
             )
         if seen.n_dotted == seen.n == seen.n_plain > _SURE_CLOCK and asked is None:
             words = "times of day, with a point between hours and minutes"
@@ -99,6 +108,12 @@ class Decider:
         partly = n_numbers > 0 and not self._like_numbers(seen)
         doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if partly else ""
         return self._category(name, seen, doubt)
+
+    @staticmethod
+    def _are_answers(seen: TextsSeen) -> bool:
+        """Return whether all texts say yes or no; the numbers 1 and 0 may be among them."""
+        digits = not seen.n_plain or (0.0 <= seen.low and seen.high <= 1.0)
+        return digits and not seen.shapes["point"] and are_answers(seen.texts, seen.n_plain)
 
     @staticmethod
     def _n_lost(seen: TextsSeen, kind: str, order: Order | None = None) -> int:
@@ -482,9 +497,9 @@ class Decider:
         return words + (f", and {rest:,} rows with others" if rest else "")
 
     def _category(self, name: str, seen: TextsSeen, why: str = "") -> ColumnUnderstanding:
-        reading = ColumnReading("category")
-        n = len(seen.texts)
-        kept = self.reading.kinds.get(name) == "category"
+        asked = self.reading.kinds.get(name)
+        reading = ColumnReading("label" if asked == "label" else "category")
+        n, kept = len(reading.categories(seen.texts)), asked in ("category", "label")
         found = looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
@@ -507,7 +522,37 @@ class Decider:
         if n == 1:
             return ColumnUnderstanding(name, "constant", sure, "one text", why, reading=reading)
         evidence = f"{n:,} different texts"
-        return ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
+        if n < len(seen.texts):
+            evidence = f"{n:,} labels in {len(seen.texts):,} spellings"
+        one = ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
+        return one if kept else self._with_near_labels(one, seen)
+
+    @staticmethod
+    def _with_near_labels(one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return a column of categories; in doubt if some may be spellings of one."""
+        groups = [group for group in labels.near(seen.texts) if labels.is_asked(group)]
+        if not groups:
+            return one
+        words = [f"{_counted(group, seen.texts)} differ only by {labels.difference(group)}"
+                 for group in groups[:_GROUPS]]  # fmt: skip
+        if len(groups) > _GROUPS:
+            more = len(groups) - _GROUPS
+            words.append(f"so do labels of {more:,} more group{'s' * (more > 1)}")
+        label, apart = (quoted([f"{one.name}={kind}"]) for kind in ("label", "category"))
+        way = f"each is one label (--as {label}), or they stay apart (--as {apart})"
+        doubt = f"{'; '.join(words)}: {way}"
+        options = (("--as", f"{one.name}=label"),)
+        return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
+
+
+def _counted(group: Sequence[str], rows: Mapping[str, int]) -> str:
+    """Return labels in words, each with its rows: the first few."""
+    first, *others = group[:_SPELLINGS]
+    words = [f"{first[:40]!r} ({rows[first]:,} row{'s' * (rows[first] != 1)})"]
+    words += [f"{text[:40]!r} ({rows[text]:,})" for text in others]
+    if len(group) > _SPELLINGS:
+        words.append(f"{len(group) - _SPELLINGS:,} more")
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _separator(seen: TextsSeen) -> str:

@@ -5,7 +5,7 @@ import io
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal as Exact
 from functools import cache, lru_cache, reduce
@@ -21,14 +21,17 @@ from hushtable.arguments import entries
 from hushtable.data.columns import (
     as_column,
     as_numbers,
+    as_texts,
     filled,
     is_text,
     null,
     scalar,
     texts_column,
 )
+from hushtable.data.labels import fold, fold_texts, key, merged
 from hushtable.data.readers import KEPT
 from hushtable.data.texts import dates, numbers
+from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.numbers import DECIMALS, SPACES, Decimal
 from hushtable.data.texts.signs import ascii_signs
@@ -68,8 +71,8 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
     kind = column.type
     if is_text(kind):
         column = column if kind == pa.string() else pc.cast(column, pa.string())
-        trimmed = pc.utf8_trim_whitespace(column)
-        gone = pc.is_in(trimmed, value_set=texts_column([text.strip() for text in missing]))
+        trimmed = fold_texts(column)
+        gone = pc.is_in(trimmed, value_set=texts_column([*map(fold, missing)]))
         said = ascii_signs(trimmed)
         if writings := _writings(said, missing, decimal):
             gone = pc.or_(gone, pc.is_in(said, value_set=texts_column(writings)))
@@ -159,10 +162,14 @@ def _digits(value: float) -> str:
     return "".join(map(str, Exact(repr(value)).as_tuple().digits)).strip("0") or "0"
 
 
-#: Kinds of columns that a person may ask for; of "id", nothing is modelled.
-ASKED = ("number", "date", "category", "id")
-Form: TypeAlias = Literal["number", "date", "time", "angle", "boolean", "category"]
-_KINDS = ("number", "date", "time", "angle", "boolean", "category")
+#: Kinds of columns that a person may ask for; of "id", nothing is modelled. A "label" is a category
+#: of which spellings that differ by case, accents or look-alike letters are one.
+ASKED = ("number", "date", "category", "label", "id")
+Form: TypeAlias = Literal[
+    "number", "date", "time", "angle", "boolean", "category", "label", "answer"
+]
+_KINDS = ("number", "date", "time", "angle", "boolean", "category", "label", "answer")
+_CATEGORIES = ("category", "label", "answer")
 #: The largest power of ten that a unit stands for.
 _LARGEST = 24
 #: A day as Excel counts them, from 1954 to 2064, and the one that is 1970-01-01.
@@ -179,7 +186,8 @@ class ColumnReading:
     multiply them by ``powers`` of ten. Dates have an order of day, month and year, names of months
     a ``language``, and years of two digits a ``pivot``, from which on they are of the last century.
     Times of day may be ``dotted``: 9.05. With ``lenient``, what is no number is missing: somebody
-    asked for it.
+    asked for it. Of a "label", and of an "answer", which is yes or no, any spelling is the category
+    of the schema that has the same key, or says the same.
     """
 
     kind: Form
@@ -200,6 +208,42 @@ class ColumnReading:
         if any(type(power) is not int or abs(power) > _LARGEST for power in self.powers.values()):
             raise PlanError(f"powers of ten {dict(self.powers)}: needs whole numbers by unit")
 
+    @property
+    def is_category(self) -> bool:
+        """Whether texts stay texts."""
+        return self.kind in _CATEGORIES
+
+    def categories(self, texts: Mapping[str, int]) -> list[str]:
+        """Return the categories of folded texts, of which each is in so many rows, sorted."""
+        if self.kind == "label":
+            return merged(texts)
+        return answers(texts) if self.kind == "answer" else sorted(texts)
+
+    def texts(self, column: Any, categories: Sequence[str] = ()) -> Any:
+        """Return the texts (n,) of a column, folded, each as the category that it is.
+
+        Blank ones are null, unless they are a category. A column of another type stays as it is,
+        unless several spellings are a category.
+        """
+        if not is_text(column.type):
+            if self.kind == "category":
+                return column
+            column = as_texts(column, "")
+        if pa.types.is_dictionary(column.type):
+            values = plain_texts(column.dictionary)
+            found = self.texts(values, categories)
+            return column if found is values else found.take(column.indices)
+        texts = fold_texts(plain_texts(column)) if "" in categories else without_blanks(column)
+        if self.kind == "category" or not categories:
+            return texts
+        sort = key if self.kind == "label" else side
+        known = {sort(one): one for one in reversed(categories)} | {one: one for one in categories}
+        known.pop(None, None)
+        encoded = texts.dictionary_encode()
+        different = encoded.dictionary.to_pylist()
+        written = [known.get(text, known.get(sort(text), text)) for text in different]
+        return texts_column(written).take(encoded.indices) if written != different else texts
+
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the values (n,) of texts, in seconds for dates; NaN for null and for no value."""
         if self.kind == "number":
@@ -211,7 +255,7 @@ class ColumnReading:
             return of_day(texts, dotted=self.dotted)
         if self.kind == "angle":
             return numbers.angles(texts)
-        small = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+        small = pc.utf8_lower(fold_texts(texts))
         either = pc.is_in(small, value_set=texts_column([_TRUE, _FALSE]))
         known = pc.if_else(either, small, null(pa.string()))
         truth = pc.cast(pc.cast(known, pa.bool_()), pa.float64())
@@ -242,10 +286,13 @@ def plain_texts(column: Any) -> pa.Array:
     return column if column.type == pa.string() else pc.cast(column, pa.string())
 
 
-def without_blanks(texts: pa.Array) -> pa.Array:
-    """Return texts without blanks around them; null where nothing else is."""
-    texts = pc.utf8_trim_whitespace(texts)
-    return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
+def without_blanks(column: Any) -> pa.Array:
+    """Return texts, folded; null where they are blank."""
+    texts = fold_texts(plain_texts(column))
+    blank = pc.equal(texts, scalar(""))
+    if not pc.any(blank).as_py():
+        return texts
+    return pc.if_else(blank, null(texts.type), texts)
 
 
 @dataclass(frozen=True)
@@ -272,6 +319,9 @@ class Reading:
     entity: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("time", "entity"):
+            object.__setattr__(self, name, fold(getattr(self, name)))
+        object.__setattr__(self, "drop", tuple(map(fold, self.drop)))
         if self.decimal not in (None, *numbers.DECIMALS):
             raise UsageError(f"decimal={self.decimal!r}: needs ',' or '.'")
         if self.dates not in (None, *ORDERS):
@@ -310,6 +360,13 @@ class Reading:
             lenient=self.kinds.get(name) == "number",
         )
         return self.columns.get(name, default)
+
+    def category(self, name: str) -> ColumnReading:
+        """Return how texts of a column of categories are read."""
+        one = self.columns.get(name)
+        if one is None or not one.is_category or self.kinds.get(name) == "label":
+            return ColumnReading("label" if self.kinds.get(name) == "label" else "category")
+        return one
 
     def updated(self, said: "Reading | None") -> "Reading":
         """Return this reading, with what a person says of other rows in its stead."""
@@ -417,8 +474,8 @@ class ColumnUnderstanding:
     refused : bool
         Whether `fit` refuses the column until the doubt is resolved.
     asked : bool
-        Whether the command asks before it fits: about identifiers, free text, and values that may
-        stand for a missing one.
+        Whether the command asks before it fits: about identifiers, free text, values that may stand
+        for a missing one, and labels that may be one.
     reading : ColumnReading or None
         How its texts become values; None for columns that hold values.
 

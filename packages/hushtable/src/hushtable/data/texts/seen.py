@@ -97,8 +97,6 @@ class TextsSeen:
     for neither; "code" for digits with a leading zero; "date", "time", "truth", "limit", "other".
     """
 
-    #: Whether blanks around texts belong to them.
-    verbatim: bool = False
     #: Numbers that stand for a missing value in a column with decimal points.
     absent: tuple[float, ...] = ()
     #: Whether somebody asked for numbers.
@@ -127,8 +125,8 @@ class TextsSeen:
     unread: Counter[str] = field(default_factory=Counter)
     #: By shape, which rows break it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
-    #: Different texts, up to a few more than a plan takes; those of plain numbers left out.
-    texts: set[str] = field(default_factory=set)
+    #: Rows with each text, up to a few more than a plan takes; those of plain numbers left out.
+    texts: Counter[str] = field(default_factory=Counter)
     #: Of plain numbers: how many rows, their range, and how many of the first are whole
     #: and all different.
     n_plain: int = 0
@@ -215,8 +213,8 @@ class TextsSeen:
         if not len(trimmed):
             return
         if not self.crowded:
-            some = pc.unique(texts.drop_null()) if self.verbatim else trimmed
-            self.texts.update(some.slice(0, MAX_CATEGORIES + 1).to_pylist())
+            some = trimmed.slice(0, MAX_CATEGORIES + 1).to_pylist()
+            self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
         said = ascii_signs(trimmed)
         shapes, examples = self._shapes(said, rows)
         if start == 0:
@@ -360,7 +358,7 @@ class TextsSeen:
         self.unread.update(other.unread)
         for shape, noted in other.exceptions.items():
             self.exceptions.setdefault(shape, Exceptions()).merge(noted)
-        self.texts |= other.texts
+        self.texts.update(other.texts)
         self.n_plain += other.n_plain
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
+from hushtable.data.readers import found_name
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families.family import (
@@ -34,6 +35,7 @@ def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
     """Return which columns are the context (d,); raises `UsageError` if these cannot be."""
     if not names or isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"context={names!r}: needs a list of names of columns, such as ['ward']")
+    names = [found_name(name, schema.names) for name in names]
     if unknown := [name for name in names if name not in schema.names]:
         raise UsageError(
             f"context={unknown}: there is no such column; the columns are {list(schema.names)}"

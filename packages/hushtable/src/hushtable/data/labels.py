@@ -1,0 +1,220 @@
+"""Texts as labels: what of their writing means nothing, and which labels may be one.
+
+`fold` removes what nobody sees, and is applied wherever texts are compared: names of columns,
+categories, identifiers. `key` also removes case, accents and look-alike letters; labels of one key
+are asked about, and never taken for one by themselves. Tested by ``tests/test_labels.py``.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hushtable.errors import DataError
+
+#: Of the rules of `fold`. A plan notes it: 0 is that of plans without a note, whose texts are
+#: compared as they are. To change the rules, raise it, and keep those of the versions before.
+LABELS_VERSION = 1
+
+#: White space of Unicode, and what separates fields and records in ASCII.
+BLANKS = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+#: Marks without a width: spaces and joiners, marks of direction, byte order marks.
+MARKS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+#: They say whether a sign is drawn as text or as a picture.
+SELECTORS = "\ufe0e\ufe0f"
+_OUTER = BLANKS + MARKS
+_NO_SELECTORS = dict.fromkeys(map(ord, SELECTORS))
+#: UTF-8's first byte of U+0300, the first character that may combine with the one before it.
+_FIRST_COMBINING = 0xCC
+#: Small letters that look like Latin ones, or whose capitals do; and letters with a stroke, which
+#: have no accent by Unicode. The Greek mu is none of them: micrograms are no milligrams.
+_LOOK_ALIKE = str.maketrans("авекмнорстхуіѕјαβεζηικορτυχıłøđ", "abekmhopctxyisjabezhikoptyxilod")
+#: From so many letters side by side, a label is a word.
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def fold(text: str) -> str:
+    """Return a text in Unicode's form NFC, without what nobody sees around it.
+
+    That is white space, marks without a width at both ends, and variation selectors anywhere.
+
+    Parameters
+    ----------
+    text : str
+        Of a cell, or the name of a column.
+
+    Returns
+    -------
+    str
+        Folding it again changes nothing.
+
+    Examples
+    --------
+    >>> from hushtable.data.labels import fold
+    >>> fold(" Zu\u0308rich\u00a0") == "Z\u00fcrich"
+    True
+    """
+    if text.isascii():
+        return text.strip()
+    return unicodedata.normalize("NFC", text.translate(_NO_SELECTORS)).strip(_OUTER)
+
+
+def fold_texts(column: pa.Array) -> pa.Array:
+    """Return a column of texts, each as `fold` returns it.
+
+    Parameters
+    ----------
+    column : pyarrow.Array of strings
+        Null stays null.
+
+    Returns
+    -------
+    pyarrow.Array of strings
+        The same object if there is nothing to fold.
+    """
+    if _has_nothing_to_fold(column):
+        return column
+    encoded = column.dictionary_encode()
+    different = folded = encoded.dictionary
+    for selector in SELECTORS:
+        folded = pc.replace_substring(folded, selector, "")
+    folded = pc.utf8_trim(pc.utf8_normalize(folded, form="NFC"), characters=_OUTER)
+    return column if folded.equals(different) else folded.take(encoded.indices)
+
+
+def _has_nothing_to_fold(column: pa.Array) -> bool:
+    """Return whether the bytes of a column show that no text changes: True is certain."""
+    _, ends, letters = column.buffers()
+    if letters is None or not len(column):
+        return True
+    at = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1]
+    data = np.frombuffer(letters, np.uint8)[at[0] : at[-1]]
+    if not len(data):
+        return True
+    last = data.max()
+    if last >= _FIRST_COMBINING:
+        return False
+    if last < 0x80 and data.min() > 0x20:
+        return True
+    there = at[1:] > at[:-1]
+    first, last = data[at[:-1][there] - at[0]], data[at[1:][there] - at[0] - 1]
+    # 0xC2 begins U+0085 and U+00A0, and 0x85 and 0xA0 end them.
+    some = (first <= 0x20) | (first == 0xC2) | (last <= 0x20) | (last == 0x85) | (last == 0xA0)
+    return not some.any()
+
+
+def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...]:
+    """Return names of columns, folded.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns.
+    source : str, optional
+        Of the columns, for the message.
+
+    Raises
+    ------
+    DataError
+        If two names are one then.
+    """
+    folded = tuple(map(fold, names))
+    if len(set(folded)) < len(folded):
+        seen: dict[str, str] = {}
+        for name, one in zip(names, folded, strict=True):
+            if one in seen:
+                raise DataError(
+                    f"{source}: columns {seen[one]!a} and {name!a} have one name, {one!r}: they "
+                    "differ only in blanks around them, in marks that are not visible, or in how "
+                    "accents are composed: rename one of the two"
+                )
+            seen[one] = name
+    return folded
+
+
+# --- labels that may be one -----------------------------------------------------------------------
+
+
+def key(text: str) -> str:
+    """Return a label without case, accents, look-alike letters and double blanks.
+
+    Parameters
+    ----------
+    text : str
+        A label.
+
+    Returns
+    -------
+    str
+        Equal for labels that may be one.
+
+    Examples
+    --------
+    >>> from hushtable.data.labels import key
+    >>> key("K\u00f6ln") == key("KOLN ")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", fold(text)).casefold()
+    parts = unicodedata.normalize("NFD", folded)
+    # The accents of Latin, Greek and Cyrillic; in other scripts, marks make other words.
+    kept = (c for c in parts if not _is_accent(c) and unicodedata.category(c) != "Cf")
+    return " ".join("".join(kept).translate(_LOOK_ALIKE).split())
+
+
+def _is_accent(letter: str) -> bool:
+    return "\u0300" <= letter <= "\u036f"
+
+
+def near(labels: Mapping[str, int]) -> list[list[str]]:
+    """Return groups of different labels that have one key.
+
+    Parameters
+    ----------
+    labels : mapping of str to int
+        Rows with each label.
+
+    Returns
+    -------
+    list of list of str
+        The largest group first, and of each the most frequent label.
+    """
+    groups: dict[str, list[str]] = {}
+    for text in labels:
+        groups.setdefault(key(text), []).append(text)
+    found = [sorted(g, key=lambda t: (-labels[t], t)) for g in groups.values() if len(g) > 1]
+    return sorted(found, key=lambda g: (-sum(labels[t] for t in g), g))
+
+
+def is_asked(group: Iterable[str]) -> bool:
+    """Return whether a person should say if the labels of a group are one.
+
+    Not of codes, in which no three letters stand side by side: their case and accents often mean
+    something, as in ``a`` and ``A`` of a gene. Labels that look the same are asked about anyway.
+    """
+    group = [*group]
+    return any(map(_WORD.search, group)) or len({*map(_bare, group)}) > 1
+
+
+def difference(group: Iterable[str]) -> str:
+    """Return in words how the labels of a group differ: by case, by accents, or otherwise."""
+    group = [*group]
+    if len({text.casefold() for text in group}) == 1:
+        return "case"
+    return "case or accents" if len({*map(_bare, group)}) == 1 else "look-alike signs"
+
+
+def _bare(text: str) -> str:
+    """Return a label without case and accents."""
+    parts = unicodedata.normalize("NFD", text.casefold())
+    return "".join(c for c in parts if not _is_accent(c))
+
+
+def merged(labels: Mapping[str, int]) -> list[str]:
+    """Return one label for each key, the most frequent, sorted."""
+    return sorted({*labels} - {text for group in near(labels) for text in group[1:]})
