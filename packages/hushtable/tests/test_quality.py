@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.data import read, table_quality, understand
-from hushtable.data.options import RowOptions
 from hushtable.data.labels import key
+from hushtable.data.options import RowOptions
 from hushtable.data.quality import _factor
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError

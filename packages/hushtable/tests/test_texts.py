@@ -232,8 +232,8 @@ def test_units_may_multiply_by_powers_of_ten():
 @pytest.mark.parametrize(
     ("years", "pivot"),
     [
-        ([], 69), ([24, 25, 26], 69), ([40, 57, 94], 40), ([69, 80], 69), ([*range(30, 100), *range(26)], 30),
-        ([10, 40], 69), (range(100), None),
+        ([], 69), ([24, 25, 26], 69), ([40, 57, 94], 40), ([69, 80], 69), ([10, 40], 69),
+        ([*range(30, 100), *range(26)], 30), (range(100), None),
     ],
 )  # fmt: skip
 def test_years_of_two_digits_follow_one_another(years, pivot):

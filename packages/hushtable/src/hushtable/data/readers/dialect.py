@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from hushtable.data.labels import fold, fold_names
+from hushtable.data.labels import fold
 from hushtable.data.readers.encoding import (
     COMPRESSIONS,
     codec,

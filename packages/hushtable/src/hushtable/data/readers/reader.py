@@ -111,7 +111,7 @@ def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
 
     That is in blanks and marks of no width, or in case, accents and look-alike letters.
     """
-    words = []
+    words: list[str] = []
     for how, sort in (
         ("blanks or marks that are not visible", _seen),
         ("case, accents or look-alike letters", lambda name: key(_seen(name))),
