@@ -17,24 +17,25 @@ from hushtable.data.readers.encoding import (
     COMPRESSIONS,
     codec,
     find_encoding,
+    footer_at,
     marked_encoding,
     on_errors,
+    opened_text,
 )
 from hushtable.data.readers.reader import FileLayout, Unasked
+from hushtable.data.readers.totals import (
+    FirstRows,
+    is_number,
+    left_out_words,
+    shape,
+    starts_with_total,
+)
 from hushtable.errors import DataError, UsageError
 
 #: What may stand between fields; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
 #: Lines of these hold no row; the last ended files once.
 _RULE = frozenset(" \t-=_+|\x1a")
-#: Numbers, dates and times of any country, roughly: names of columns are none of these.
-_NUMBER = re.compile(
-    r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
-    (?:\d[\d.,'\s\u00a0\u202f]*(?:[eE][+-]?\d+)?\s*(?:[%€$£)-]|[A-Z]{3})?
-    |[.,]\d+|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?(?:[T\s,]+\d{1,2}[:.]\d\d.*)?
-    |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True)
@@ -138,16 +139,6 @@ def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
     return min(found, key=found.__getitem__, default=",")
 
 
-def is_number(field: str) -> bool:
-    """Return whether a field looks like a number, a date or a time of whatever country."""
-    return _NUMBER.fullmatch(field) is not None
-
-
-def shape(field: str) -> str:
-    """Return a field with one letter for letters, and one digit for digits."""
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
-
-
 T = TypeVar("T", bound=Sequence[str])
 
 #: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
@@ -173,8 +164,9 @@ class Dialect:
     size: int
     #: Whether the names are the file's.
     named: bool
-    #: Columns that the first rows never leave empty.
-    always: tuple[int, ...]
+    first: FirstRows
+    #: Lines to leave out at the end, blank ones not counted.
+    footer: int
     found: tuple[str, ...]
 
 
@@ -194,8 +186,10 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
     if layout.skip_lines is not None and layout.skip_lines < 0:
         raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
-    asked = layout.unasked is None
-    encoding, lines = _first_lines(path, layout.encoding and codec(layout.encoding), asked=asked)
+    footer, asked = layout.footer, layout.unasked is None
+    encoding, lines = _first_lines(
+        path, layout.encoding and codec(layout.encoding), asked=asked, footer=footer
+    )
     start = layout.skip_lines or 0
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
         given, start = given or excel[1], max(1, start)
@@ -205,8 +199,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
             "file by its format"
         )
     if not any(line.strip() for line in lines[start:]):
+        above = f" above the last {footer:,} (--skip-footer)" * bool(footer)
         raise DataError(
-            f"{source}: the file holds no lines" + (f" after line {start}" * bool(start))
+            f"{source}: the file holds no lines" + (f" after line {start}" * bool(start)) + above
         )
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
@@ -214,7 +209,8 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
     if delimiter not in ",;\t" and not layout.delimiter:
         words.append(f"delimiter {delimiter!r}")
-    rows = found.after(body)
+    if footer:
+        words.append(_left_out(path, encoding, footer))
     return Dialect(
         encoding,
         delimiter,
@@ -223,7 +219,8 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         body,
         len("".join(lines[:body]).encode()),
         layout.header is not False,
-        tuple(j for j in range(len(names)) if len(rows) > 2 and all(filled_in(r, j) for r in rows)),
+        found.first_rows(body, len(names)),
+        footer,
         (*words, *found.words),
     )
 
@@ -239,7 +236,20 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     return delimiter_of_names(lines, layout.unasked)
 
 
-def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str, list[str]]:
+def _left_out(path: Path, encoding: str, footer: int) -> str:
+    """Return words on the lines that are left out at the end, and how they begin."""
+    if path.suffix.lower() in COMPRESSIONS or encoding.startswith(("utf-16", "utf-32")):
+        return left_out_words(footer, "")
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _SAMPLE))
+        lines = file.read().splitlines()
+    at = footer_at(lines, footer)
+    return left_out_words(footer, lines[at].decode(encoding, errors="replace") if at else "")
+
+
+def _first_lines(
+    path: Path, encoding: str | None, *, asked: bool, footer: int
+) -> tuple[str, list[str]]:
     size = _SAMPLE
     while True:
         with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
@@ -257,7 +267,13 @@ def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str,
                 f"{path}: its bytes are not {used}: give another encoding, such as "
                 "--encoding cp1252"
             ) from None
-        lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+        text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
+        lines = list(io.StringIO(text, newline=""))
+        if footer:
+            with opened_text(path, used, asked=asked, footer=footer) as (_, above):
+                start = io.BufferedReader(above).read(size)
+            whole = len(start) < size
+            lines = list(io.StringIO(start.decode(errors="ignore"), newline=""))
         if whole or size >= _LARGEST:
             return used, lines[:_MOST]
         if len(lines) > _FEW:
@@ -281,9 +297,14 @@ class _Head:
         self.width = width_of(rows)[0]
         self.words: list[str] = []
 
-    def after(self, line: int) -> list[Record]:
+    def first_rows(self, line: int, width: int) -> FirstRows:
         """Return the rows from a line on, but for the last, which may be a total or cut off."""
-        return [row for row in self.rows if row.first >= line and row.filled][:-1]
+        rows = [row for row in self.rows if row.first >= line and row.filled][:-1]
+        whole = [row for row in rows if len(row.fields) == width]
+        plain = [row for row in whole if not starts_with_total(row.fields)]
+        every = range(width) if len(plain) > 2 else ()
+        always = [j for j in every if all(filled_in(row, j) for row in plain)]
+        return FirstRows([row.fields for row in plain], always)
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
         """Return names of all columns, those left out, and the number of the first row's line."""

@@ -1,0 +1,338 @@
+"""Totals and other summaries among the rows of a table, and what stands below it.
+
+A reader passes the texts of the rows that it has in doubt; columns are read again only if these
+rows could be a summary by what the first rows hold. Tested by ``tests/test_totals.py``.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.errors import DataError
+
+#: Words for the sum of the rows above, in small letters, as a cell alone.
+TOTAL_WORDS = (
+    *("total", "totals", "grand total", "subtotal", "subtotals", "sub-total", "sum", "sums"),
+    *("summe", "summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
+    *("endsumme", "saldo", "total general", "total général", "sous-total", "totaux", "somme"),
+    *("totale", "totali", "totale generale", "subtotale", "suma", "suma total", "suma końcowa"),
+    *("soma", "total geral", "razem", "łącznie", "ogółem", "celkem", "součet", "mezisoučet"),
+    *("totaal", "subtotaal", "eindtotaal", "summa", "totalt", "delsumma", "yhteensä", "i alt"),
+    *("összesen", "végösszeg", "részösszeg", "toplam", "genel toplam", "ara toplam", "σύνολο"),
+    *("γενικό σύνολο", "μερικό σύνολο", "итого", "всего", "общий итог", "сумма", "المجموع"),
+    *("الإجمالي", 'סה"כ', "合計", "小計", "総計", "總計", "合计", "总计", "小计", "합계", "총계", "소계"),
+)
+#: Words for other summaries; some of them are also names and categories.
+_OTHER_WORDS = (
+    *("average", "averages", "avg", "mean", "means", "median", "max", "maximum", "min", "minimum"),
+    *("count", "std", "stdev", "mittelwert", "durchschnitt", "anzahl", "moyenne", "médiane"),
+    *("media", "mediana", "promedio", "média", "máximo", "mínimo", "conteo", "massimo", "minimo"),
+    *("średnia", "maksimum", "liczba", "průměr", "počet", "gemiddelde", "aantal", "medelvärde"),
+    *("medel", "antal", "átlag", "ortalama", "en çok", "en az", "среднее", "максимум", "минимум"),
+    *("количество", "μέσος όρος", "平均", "最大", "最小", "平均值", "最大值", "最小值", "평균", "المتوسط"),
+)
+_N_ROWS = (
+    r"\d[\d.,]* ?(?:rows?|records?|zeilen|datens[äa]tze|filas?|registros?|lignes?|righe|"
+    r"linhas?|wierszy|rijen|rader|řádků|sor|satır|строк[аи]?|записей|γραμμές|行|件|행)"
+)
+
+
+def _begins(words: Collection[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+
+#: First words of a line that adds up the rows above it.
+TOTAL = re.compile(rf"\W*(?:{_begins(TOTAL_WORDS)}|{_N_ROWS})(?!\w)|\*+\s*$", re.IGNORECASE)
+_OTHER = re.compile(rf"\W*(?:{_begins(_OTHER_WORDS)})(?!\w)", re.IGNORECASE)
+#: First words of a line below a table.
+_FOOTER = re.compile(
+    rf"\W*(?:{_N_ROWS}|(?:end|ende|fin|fine|fim|koniec|konec|einde|slut|slutt|son|vége|τέλος|конец|"
+    r"printed|exported|generated|created|source|notes?|page|report|gedruckt|erstellt|quelle|"
+    r"hinweis|seite|impreso|generado|fuente|nota|página|impresso|gerado|fonte|imprimé|généré|"
+    r"stampato|generato|pagina|wydrukowano|wygenerowano|źródło|strona|afgedrukt|bron|utskriven|"
+    r"vytištěno|zdroj|nyomtatva|forrás|yazdırma|kaynak|rapor|πηγή|распечатано|источник|отчет|"
+    r"query|abfrage)(?!\w)|完|以上|終わり|结束|끝|نهاية)",
+    re.IGNORECASE,
+)
+#: Numbers, dates and times of any country, roughly: names of columns are none of these.
+_NUMBER = re.compile(
+    r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
+    (?:\d[\d.,'\s\u00a0\u202f]*(?:[eE][+-]?\d+)?\s*(?:[%€$£)-]|[A-Z]{3})?
+    |[.,]\d+|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?(?:[T\s,]+\d{1,2}[:.]\d\d.*)?
+    |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
+    re.VERBOSE,
+)
+#: Chance from which on a row's numbers are no coincidence, and with empty fields.
+_NO_CHANCE, _WITH_GAPS = 1e-6, 1e-4
+#: Rows at the end that may be summaries; first rows and columns that are compared with them.
+MOST_SUMMARIES, _FEW_FIRST, _FEW_COLUMNS = 8, 100, 200
+
+#: Returns the texts of a column, by its number, in so many first rows.
+Above = Callable[[int, int], pa.Array]
+
+
+def is_number(field: str) -> bool:
+    """Return whether a field looks like a number, a date or a time of whatever country."""
+    return _NUMBER.fullmatch(field) is not None
+
+
+def shape(field: str) -> str:
+    """Return a field with one letter for letters, and one digit for digits."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The texts of the first rows of a table, and the columns that none of them leaves empty."""
+
+    rows: Sequence[Sequence[str]]
+    always: Sequence[int]
+
+    @cached_property
+    def numeric(self) -> tuple[int, ...]:
+        """The columns whose first values are numbers, dates or times."""
+        some = self.rows[:_FEW_FIRST]
+        found = []
+        for j in range(len(some[0]) if some else 0):
+            values = [row[j] for row in some if row[j].strip()]
+            if values and sum(map(is_number, values)) >= 0.8 * len(values):
+                found.append(j)
+        return tuple(found)
+
+    def gaps(self, fields: Sequence[str]) -> list[int]:
+        """Return the columns that a row leaves empty, and no other row does."""
+        return [j for j in self.always if not fields[j].strip()]
+
+    def first_texts(self, j: int) -> pa.Array:
+        """Return the texts of a column in the first rows."""
+        return _texts([row[j] for row in self.rows[:_FEW_FIRST]])
+
+    def is_cut_off(self, text: str) -> bool:
+        """Whether a text begins as the first fields do: a line that was cut off in the first."""
+        mine = shape(text.strip())
+        return any(shape(row[0].strip()).startswith(mine) for row in self.rows)
+
+    def is_names(self, fields: Sequence[str]) -> bool:
+        """Whether a row looks like names: texts above numbers, and no number among them."""
+        filled = [j for j, field in enumerate(fields) if field.strip()]
+        words = not any(is_number(fields[j]) for j in filled)
+        of_numbers = any(j in self.numeric and fields[j].strip() for j in filled)
+        return len(filled) > 1 and words and of_numbers
+
+    def is_footer(self, fields: Sequence[str]) -> bool:
+        """Whether a row is a line below the table, filled up with empty fields."""
+        filled = [j for j, field in enumerate(fields) if field.strip()]
+        if len(filled) != 1 or len(self.gaps(fields)) < 2:
+            return False
+        [j] = filled
+        odd = j in self.numeric and not is_number(fields[j])
+        return has_letters(fields[j]) and (odd or is_footer_text(fields[j]))
+
+
+def is_footer_text(text: str) -> bool:
+    """Return whether a text begins as lines below a table do."""
+    return _FOOTER.match(text) is not None or TOTAL.match(text) is not None
+
+
+def has_letters(text: str) -> bool:
+    """Return whether a text has a letter of any script."""
+    return any(c.isalpha() for c in text)
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    return pa.array([value if value.strip() else None for value in values], pa.string())
+
+
+# --- at the end -----------------------------------------------------------------------------------
+
+
+def n_summaries(last: Sequence[Sequence[str]], table: FirstRows, n_rows: int, above: Above) -> int:
+    """Return how many of the last rows sum up those above them, or stand below the table.
+
+    ``last`` are the texts of the last rows, of ``n_rows`` in all.
+    """
+    most = 0
+    for fields in reversed(last[-MOST_SUMMARIES:]):
+        empty = not any(field.strip() for field in fields)
+        if not (empty or table.is_footer(fields) or _may_be_summary(fields, table, n_rows)):
+            break
+        most += 1
+    for k in range(most, 0, -1):
+        rows = last[-k:]
+        if n_rows - k < 3 or not any(field.strip() for field in rows[0]):
+            continue
+        if all(
+            not any(field.strip() for field in fields)
+            or table.is_footer(fields)
+            or is_summary(fields, table, lambda j, k=k: above(j, n_rows - k))
+            for fields in rows
+        ):
+            return k
+    return 0
+
+
+def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> bool:
+    """Whether a row may be a summary, by what the first rows hold."""
+    filled = [j for j, field in enumerate(fields) if field.strip()]
+    if not filled:
+        return False
+    label = fields[filled[0]]
+    if table.gaps(fields) or TOTAL.match(label) or _OTHER.match(label):
+        return True
+    numeric = [j for j in table.numeric[:_FEW_COLUMNS] if is_number(fields[j])]
+    likely = sum(_may_sum_up(fields[j], table.first_texts(j), n_rows) for j in numeric)
+    return likely > 0 and 2 * likely >= len(numeric)
+
+
+def _may_sum_up(text: str, first: pa.Array, n_rows: int) -> bool:
+    """Whether a text may be the sum or the mean of a column that begins so."""
+    for total, values, decimals, more in _readings(text, first):
+        size, total_first = np.abs(values).max(), values.sum()
+        if abs(total) > size:
+            one_sign = (values >= 0).all() or (values <= 0).all()
+            least = max(abs(total_first), abs(total_first) / len(values) * n_rows / 30)
+            if not one_sign or abs(total) >= 0.999 * least:
+                return True
+        elif values.min() < total < values.max() and (more or decimals):
+            error = 4 * values.std() / np.sqrt(len(values)) + 0.5 * 10.0**-decimals
+            if more or (abs(total - values.mean()) <= error and not (values == total).any()):
+                return True
+    return False
+
+
+def is_summary(
+    fields: Sequence[str], table: FirstRows, above: Callable[[int], pa.Array]
+) -> bool:
+    """Return whether a row sums up those above it; ``above`` returns a column of these."""
+    filled = [j for j, field in enumerate(fields) if field.strip()]
+    if not filled:
+        return False
+    label, gaps = fields[filled[0]], table.gaps(fields)
+    named = TOTAL.match(label) is not None
+    if gaps and named:
+        return True
+    numeric = [j for j in filled if is_number(fields[j])]
+    if named or gaps:
+        if any("sum" in dict(_statistics(fields[j], above(j))) for j in numeric):
+            return True
+    if _OTHER.match(label):
+        return any(list(_statistics(fields[j], above(j))) for j in numeric)
+    numeric = [j for j in numeric if j in table.numeric][:_FEW_COLUMNS]
+    chance, hits = 1.0, 0
+    for j in numeric:
+        chances = [p for name, p in _statistics(fields[j], above(j)) if name in ("sum", "mean")]
+        chance, hits = chance * min(chances, default=1.0), hits + bool(chances)
+    return 2 * hits >= len(numeric) and chance <= (_WITH_GAPS if gaps else _NO_CHANCE)
+
+
+def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, "np.ndarray", int, bool]]:
+    """Yield number, numbers of the column, decimals of the text and whether the column has fewer.
+
+    For each of the signs that may be before the decimals.
+    """
+    from hushtable.data.texts import numbers  # it needs the readers
+
+    for decimal in numbers.DECIMALS:
+        values = numbers.values(column, decimal)
+        [total] = numbers.values(pa.array([text], pa.string()), decimal)
+        values = values[~np.isnan(values)]
+        if len(values) < 2 or len(values) < len(column) - column.null_count or np.isnan(total):
+            continue
+        decimals = _decimals(text, decimal)
+        some = column.slice(0, _FEW_FIRST).drop_null().to_pylist()
+        more = decimals > max((_decimals(one, decimal) for one in some), default=0)
+        yield float(total), values, decimals, more
+
+
+def _decimals(text: str, decimal: str) -> int:
+    """Return the number of digits behind the decimal sign of a number."""
+    return len(re.match(r"\d*", text.rpartition(decimal)[2])[0]) if decimal in text else 0
+
+
+def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
+    """Yield what of a column a text is, and the chance that another row's value is it, too."""
+    for total, values, decimals, more in _readings(text, above):
+        half, spread = 0.501 * 10.0**-decimals, float(np.ptp(values))
+        if abs(total) > np.abs(values).max() and np.isclose(total, values.sum()):
+            yield "sum", 10.0 ** -min(6, np.count_nonzero(values))
+        if spread == 0.0:
+            continue
+        if abs(total - values.mean()) <= half and not (values == total).any():
+            yield "mean", min(1.0, 2 * half / spread) * (1e-3 if more else 1.0)
+        if total in (values.min(), values.max(), len(values)):
+            yield "bound or count", 1.0
+        for other in (np.median(values), values.std(), values.std(ddof=1)):
+            if abs(total - other) <= half:
+                yield "median or deviation", 1.0
+
+
+# --- in the middle --------------------------------------------------------------------------------
+
+
+def subtotals(
+    rows: Sequence[tuple[int, Sequence[str]]], table: FirstRows, above: Callable[[int], pa.Array]
+) -> list[int]:
+    """Return the numbers of the rows that add up those since the last such row, or all above.
+
+    ``rows`` are numbers and texts of rows that leave empty what others do not.
+    """
+    from hushtable.data.texts import numbers  # it needs the readers
+
+    likely = [(row, fields) for row, fields in rows if starts_with_total(fields)]
+    at = np.array([row for row, _ in likely], np.int64)
+    columns = {j for _, fields in likely for j in table.numeric if is_number(fields[j])}
+    found = np.zeros(len(at), bool)
+    for j in sorted(columns)[:_FEW_COLUMNS]:
+        texts = above(j)
+        for decimal in numbers.DECIMALS:
+            values = np.nan_to_num(numbers.values(texts, decimal))
+            own, values[at] = values[at], 0.0
+            so_far = np.cumsum(values)[at]
+            since = np.diff(so_far, prepend=0.0)
+            found |= (own != 0.0) & (np.isclose(own, since) | np.isclose(own, so_far))
+    return [int(row) for row in at[found]]
+
+
+def starts_with_total(fields: Sequence[str]) -> bool:
+    """Whether the first text of a row is a word for a total."""
+    label = next((field for field in fields if field.strip()), "")
+    return TOTAL.match(label) is not None
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def left_out_words(n: int, begins: str) -> str:
+    """Return words on the last lines, which are left out, and how they begin, if that is known."""
+    begins = begins[:40].rstrip()
+    which = "the last is left out" if n == 1 else f"the last {n:,} are left out"
+    return f"of its lines, {which}" + (f", from {begins!r} on" if begins else "")
+
+
+def skipping(n: int) -> str:
+    """Return the line that names the option by which the last lines are left out."""
+    return f"\nAdd: --skip-footer {n}"
+
+
+def total_refused(where: str, begins: str, n: int, *, several: bool) -> DataError:
+    """Return the error for last rows that look like totals."""
+    looks = "look like totals, not like rows: the first" if several else (
+        "looks like a total, not like a row: it"
+    )
+    them = "them" if several else "it"
+    return DataError(
+        f"{where}, the last, {looks} begins {begins!r}. Delete {them}, or export without totals"
+        f"{skipping(n)}"
+    )
+
+
+def subtotals_refused(source: str, where: str, begins: str) -> DataError:
+    """Return the error for rows in the middle that add up others."""
+    return DataError(
+        f"{source}: {where} add up rows above, and are no rows: the first begins {begins!r}. "
+        "Delete these lines, or export without subtotals"
+    )
