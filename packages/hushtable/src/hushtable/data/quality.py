@@ -310,9 +310,11 @@ def _apart(values: Floats, usual: Floats) -> list[float]:
             rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
             if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
                 continue
-            low, high = np.quantile(rest, [0.005, 0.995])
-            known = np.isin(sign * heavy[:k], usual).all()
-            if low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low):
+            with np.errstate(over="ignore", invalid="ignore"):
+                low, high = np.quantile(rest, [0.005, 0.995])
+                known = np.isin(sign * heavy[:k], usual).all()
+                apart = low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low)
+            if apart:
                 found += (sign * heavy[:k] + 0.0).tolist()
                 break
     return found

@@ -171,7 +171,8 @@ class _File:
             f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
             f"{delimiter!r}): it begins {row.text[:40]!r}. "
         )
-        if below := self._below(line):
+        swallowed = _BREAK.search(row.text) and delimiter in row.text
+        if not swallowed and (below := self._below(line)):
             return words + below
         if TOTAL.match(row.text):
             return words + "If it is a total: delete it, or export without totals"

@@ -4,6 +4,7 @@ A reader passes the texts of the rows that it has in doubt; columns are read aga
 rows could be a summary by what the first rows hold. Tested by ``tests/test_totals.py``.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.errors import DataError
 
@@ -66,6 +68,8 @@ _NUMBER = re.compile(
     |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
     re.VERBOSE,
 )
+#: What is no part of a number.
+_SIGNS = re.compile(r"[^\d.,eE+-]|[A-Za-z]{2,}")
 #: Chance from which on a row's numbers are no coincidence, and with empty fields.
 _NO_CHANCE, _WITH_GAPS = 1e-6, 1e-4
 #: Rows at the end that may be summaries; first rows and columns that are compared with them.
@@ -107,9 +111,9 @@ class FirstRows:
         """Return the columns that a row leaves empty, and no other row does."""
         return [j for j in self.always if not fields[j].strip()]
 
-    def first_texts(self, j: int) -> pa.Array:
-        """Return the texts of a column in the first rows."""
-        return _texts([row[j] for row in self.rows[:_FEW_FIRST]])
+    def first_texts(self, j: int) -> list[str]:
+        """Return the texts of a column in the first rows, without empty ones."""
+        return [row[j] for row in self.rows if row[j].strip()]
 
     def is_cut_off(self, text: str) -> bool:
         """Whether a text begins as the first fields do: a line that was cut off in the first."""
@@ -141,10 +145,6 @@ def is_footer_text(text: str) -> bool:
 def has_letters(text: str) -> bool:
     """Return whether a text has a letter of any script."""
     return any(c.isalpha() for c in text)
-
-
-def _texts(values: Sequence[str]) -> pa.Array:
-    return pa.array([value if value.strip() else None for value in values], pa.string())
 
 
 # --- at the end -----------------------------------------------------------------------------------
@@ -184,24 +184,58 @@ def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> boo
     if table.gaps(fields) or TOTAL.match(label) or _OTHER.match(label):
         return True
     numeric = [j for j in table.numeric[:_FEW_COLUMNS] if is_number(fields[j])]
-    likely = sum(_may_sum_up(fields[j], table.first_texts(j), n_rows) for j in numeric)
-    return likely > 0 and 2 * likely >= len(numeric)
+    sums = means = roughly = 0
+    for j in numeric:
+        likely = _likely(fields[j], table.first_texts(j), n_rows)
+        sums, means, roughly = (
+            sums + ("sum" in likely), means + ("mean" in likely), roughly + bool(likely)
+        )
+    return 0 < len(numeric) <= 2 * (sums + means) or (1 < len(numeric) == roughly)
 
 
-def _may_sum_up(text: str, first: pa.Array, n_rows: int) -> bool:
-    """Whether a text may be the sum or the mean of a column that begins so."""
-    for total, values, decimals, more in _readings(text, first):
-        size, total_first = np.abs(values).max(), values.sum()
-        if abs(total) > size:
+def _likely(text: str, first: Sequence[str], n_rows: int) -> str:
+    """Return what a text may be of a column that begins so; empty if nothing.
+
+    A "mean" has more decimals than they have, a "rounded" one has not. In plain Python, as this is
+    asked of each file: the patterns for what people write are slow.
+    """
+    for decimal in (".",) if _plain([text, *first]) is not None else (".", ","):
+        [total], values = _roughly([text], decimal), _roughly(first, decimal)
+        if np.isnan(total) or len(values) < 2 or np.isnan(values).any():
+            continue
+        if abs(total) > np.abs(values).max():
             one_sign = (values >= 0).all() or (values <= 0).all()
-            least = max(abs(total_first), abs(total_first) / len(values) * n_rows / 30)
+            least = abs(values.sum()) * max(1.0, n_rows / len(values) / 30)
             if not one_sign or abs(total) >= 0.999 * least:
-                return True
-        elif values.min() < total < values.max() and (more or decimals):
-            error = 4 * values.std() / np.sqrt(len(values)) + 0.5 * 10.0**-decimals
-            if more or (abs(total - values.mean()) <= error and not (values == total).any()):
-                return True
-    return False
+                return "sum"
+        elif values.min() < total < values.max() and not (values == total).any():
+            decimals = _decimals(text, decimal)
+            if decimals > max(_decimals(one, decimal) for one in first):
+                return "mean"
+            error = 3 * values.std() / np.sqrt(len(values))
+            if abs(total - values.mean()) <= error + 10.0**-decimals:
+                return "rounded"
+    return ""
+
+
+def _plain(texts: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return numbers as computers write them; None if one text is not one."""
+    try:
+        return np.array([float(text) for text in texts])
+    except ValueError:
+        return None
+
+
+def _roughly(texts: Sequence[str], decimal: str) -> NDArray[np.float64]:
+    """Return the numbers in texts with this decimal sign, whatever stands around them."""
+    if decimal == "." and (plain := _plain(texts)) is not None:
+        return plain
+    other = "." if decimal == "," else ","
+    found = np.full(len(texts), np.nan)
+    for i, text in enumerate(texts):
+        with contextlib.suppress(ValueError):
+            found[i] = float(_SIGNS.sub("", text.replace(other, "")).replace(decimal, "."))
+    return found
 
 
 def is_summary(
@@ -229,16 +263,20 @@ def is_summary(
     return 2 * hits >= len(numeric) and chance <= (_WITH_GAPS if gaps else _NO_CHANCE)
 
 
-def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, "np.ndarray", int, bool]]:
+def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.float64], int, bool]]:
     """Yield number, numbers of the column, decimals of the text and whether the column has fewer.
 
     For each of the signs that may be before the decimals.
     """
     from hushtable.data.texts import numbers  # it needs the readers
 
-    for decimal in numbers.DECIMALS:
-        values = numbers.values(column, decimal)
-        [total] = numbers.values(pa.array([text], pa.string()), decimal)
+    one = pa.array([text], pa.string())
+    plain = numbers.plain(column), numbers.plain(one)
+    as_people_write = any(found is None for found in plain)
+    for decimal in numbers.DECIMALS if as_people_write else numbers.DECIMALS[:1]:
+        values, [total] = (
+            [numbers.values(texts, decimal) for texts in (column, one)] if as_people_write else plain
+        )
         values = values[~np.isnan(values)]
         if len(values) < 2 or len(values) < len(column) - column.null_count or np.isnan(total):
             continue
