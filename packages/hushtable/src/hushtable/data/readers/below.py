@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from hushtable.data.readers.dialect import Dialect, Record, records
 from hushtable.data.readers.totals import (
-    FirstRows,
     TOTAL,
+    FirstRows,
     has_letters,
     is_footer_text,
     is_number,

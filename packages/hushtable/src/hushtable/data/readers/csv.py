@@ -87,10 +87,8 @@ class _File:
                 for part in split(iter([batch.select(columns)])):
                     yield raw.tell(), part
                 rows += len(batch)
-        if middle is not None:
-            self._check_middle(middle)
         if asked and rows:
-            self._check_end(text, rows)
+            self._check_end(text, rows, middle)
         if counting:
             lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
             self.row_by_line = lines == rows
@@ -108,6 +106,12 @@ class _File:
             asked=self.unasked is None,
             footer=self.dialect.footer,
         )
+
+    @contextlib.contextmanager
+    def _opened_lines(self) -> Iterator[Iterator[str]]:
+        """Open the file's lines without those that are left out at the end."""
+        with self._opened() as (_, text):
+            yield io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
 
     def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
         names = self.dialect.names
@@ -252,21 +256,18 @@ class _File:
             return trial.needed if trial.needed > n else 0
         return n
 
-    def _check_middle(self, middle: MiddleRows) -> None:
-        """Raise `DataError` if rows in the middle add up others, or names of another table."""
-        if (row := middle.second_table()) is not None:
-            self._refuse_second_table(self._lines(row)[0])
+    def _check_subtotals(self, middle: MiddleRows, end: int) -> None:
+        """Raise `DataError` if rows before ``end`` add up others."""
         rows = subtotals(middle.rows, self.dialect.first, lambda j: self._above(j, None))
-        # One, and it may be the last: a total.
-        if rows and rows[0] + len(rows) <= rows[-1]:
-            begins = self.dialect.delimiter.join(dict(middle.rows)[rows[0]])[:40]
-            more = f" and {len(rows) - 10:,} more" if len(rows) > 10 else ""
-            where = ", ".join(str(self._lines(row)[0]) for row in rows[:10])
-            raise subtotals_refused(str(self.path), f"lines {where}{more}", begins)
+        if rows and rows[0] < end:
+            begins = self.dialect.delimiter.join(dict(middle.rows)[rows[0]])
+            lines = [self._lines(row)[0] for row in rows[:100]]
+            lines += [0] * (len(rows) - len(lines))  # which are counted only
+            raise subtotals_refused(str(self.path), "lines", lines, begins)
 
     def _check_second_table(self) -> None:
         """Raise `DataError` if names of another table stand below a blank line."""
-        with opened_lines(self.path, self.dialect.encoding) as lines:
+        with self._opened_lines() as lines:
             line = second_table(lines, self.dialect)
         if line:
             self._refuse_second_table(line)
@@ -278,8 +279,10 @@ class _File:
             f"are numbers above. {words}"
         )
 
-    def _check_end(self, text: Text, rows: int) -> None:
-        """Raise `DataError` if the last lines add up those above them."""
+    def _check_end(self, text: Text, rows: int, middle: MiddleRows | None) -> None:
+        """Raise `DataError` if lines, the last or others, add up those above them."""
+        if middle is not None and (row := middle.second_table()) is not None:
+            self._refuse_second_table(self._lines(row)[0])
         lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-4 * MOST_SUMMARIES :]
         last = []
         with contextlib.suppress(ValueError, csv.Error):
@@ -289,6 +292,8 @@ class _File:
         last = last[odd[-1] + 1 :] if odd else last
         fields = [one.fields for one in last][-rows:]
         n = n_summaries(fields, self.dialect.first, rows, self._above)
+        if middle is not None:
+            self._check_subtotals(middle, rows - n)
         if n:
             first = last[-n].first
             self.needed = self.dialect.footer + sum(bool(one.strip()) for one in lines[first:])
@@ -328,8 +333,7 @@ class _File:
 
         By its form alone: a text that was quoted may hold anything, line breaks among it.
         """
-        with self._opened() as (_, text):
-            lines = io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
+        with self._opened_lines() as lines:
             for _ in range(self.dialect.lines):
                 next(lines)
             rows = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True)

@@ -403,12 +403,7 @@ class _Head:
             return  # a matrix's numbers of columns
         below = self.rows[at + 1 :]
         hits, misses = self._numbers(names, below)
-        others = [row.fields for row in below if row.fields != self.rows[at].fields]
-        again = any(
-            name and any(j < len(f) and f[j].strip() == name for f in others)
-            for j, name in enumerate(names)
-        )
-        if hits > misses / 3 or again:
+        if hits > misses / 3 or self._come_again(names, at):
             first = self.rows[at].first
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like names of columns: say "
@@ -417,6 +412,20 @@ class _Head:
                 * (at > 0)
                 + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
             )
+
+    def _come_again(self, names: Sequence[str], at: int) -> bool:
+        """Whether a row below holds one of the names in its column, and is no line of names."""
+        whole = [row.fields for row in self.rows[at + 1 :] if len(row.fields) == len(names)]
+        found = [
+            fields
+            for fields in whole
+            if fields != self.rows[at].fields
+            and any(
+                name and name == field.strip() for name, field in zip(names, fields, strict=True)
+            )
+        ]
+        table = FirstRows(whole, ())
+        return any(not table.is_names(fields) for fields in found)
 
     def _named(
         self, names: list[str], head: Record, below: Sequence[Record]

@@ -5,10 +5,10 @@ import re
 import shlex
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -59,7 +59,7 @@ def cells_of(
             for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
         gone = hidden(path, sheet.name)
-    except DataError:
+    except (DataError, UsageError):
         raise
     except calamine.PasswordError:
         raise _password(path) from None

@@ -88,14 +88,14 @@ def check_rows(
             )
         if places[k] - places[k - 1] > 1:
             _check_table_below(rows, k, where, layout.footer)
+    n = rows.summaries(len(rows))
     found = subtotals(
         [(k, rows[k]) for k in rows.labelled], rows.first, lambda j: rows.above(j, len(rows))
     )
-    if found:
-        more = f" and {len(found) - 10:,} more" if len(found) > 10 else ""
-        listed = ", ".join(str(places[k] + 1) for k in found[:10])
-        raise subtotals_refused(where, f"rows {listed}{more}", row_words(rows[found[0]])[:40])
-    if n := rows.summaries(len(rows)):
+    if found and found[0] < len(rows) - n:
+        lines = [places[k] + 1 for k in found]
+        raise subtotals_refused(where, "rows", lines, row_words(rows[found[0]]))
+    if n:
         first, last = places[-n] + 1, places[-1] + 1
         line = f"row {last}" if n == 1 else f"rows {first} to {last}"
         begins = row_words(rows[len(rows) - n])[:40].rstrip()

@@ -26,7 +26,20 @@ TOTAL_WORDS = (
     *("totaal", "subtotaal", "eindtotaal", "summa", "totalt", "delsumma", "yhteensä", "i alt"),
     *("összesen", "végösszeg", "részösszeg", "toplam", "genel toplam", "ara toplam", "σύνολο"),
     *("γενικό σύνολο", "μερικό σύνολο", "итого", "всего", "общий итог", "сумма", "المجموع"),
-    *("الإجمالي", 'סה"כ', "合計", "小計", "総計", "總計", "合计", "总计", "小计", "합계", "총계", "소계"),
+    *(
+        "الإجمالي",
+        'סה"כ',
+        "合計",
+        "小計",
+        "総計",
+        "總計",
+        "合计",
+        "总计",
+        "小计",
+        "합계",
+        "총계",
+        "소계",
+    ),
 )
 #: Words for other summaries; some of them are also names and categories.
 _OTHER_WORDS = (
@@ -35,7 +48,18 @@ _OTHER_WORDS = (
     *("media", "mediana", "promedio", "média", "máximo", "mínimo", "conteo", "massimo", "minimo"),
     *("średnia", "maksimum", "liczba", "průměr", "počet", "gemiddelde", "aantal", "medelvärde"),
     *("medel", "antal", "átlag", "ortalama", "en çok", "en az", "среднее", "максимум", "минимум"),
-    *("количество", "μέσος όρος", "平均", "最大", "最小", "平均值", "最大值", "最小值", "평균", "المتوسط"),
+    *(
+        "количество",
+        "μέσος όρος",
+        "平均",
+        "最大",
+        "最小",
+        "平均值",
+        "最大值",
+        "最小值",
+        "평균",
+        "المتوسط",
+    ),
 )
 _N_ROWS = (
     r"\d[\d.,]* ?(?:rows?|records?|zeilen|datens[äa]tze|filas?|registros?|lignes?|righe|"
@@ -74,6 +98,9 @@ _SIGNS = re.compile(r"[^\d.,eE+-]|[A-Za-z]{2,}")
 _NO_CHANCE, _WITH_GAPS = 1e-6, 1e-4
 #: Rows at the end that may be summaries; first rows and columns that are compared with them.
 MOST_SUMMARIES, _FEW_FIRST, _FEW_COLUMNS = 8, 100, 200
+
+#: Lines that a message lists.
+_MOST_LISTED = 20
 
 #: Returns the texts of a column, by its number, in so many first rows.
 Above = Callable[[int, int], pa.Array]
@@ -188,7 +215,9 @@ def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> boo
     for j in numeric:
         likely = _likely(fields[j], table.first_texts(j), n_rows)
         sums, means, roughly = (
-            sums + ("sum" in likely), means + ("mean" in likely), roughly + bool(likely)
+            sums + ("sum" in likely),
+            means + ("mean" in likely),
+            roughly + bool(likely),
         )
     return 0 < len(numeric) <= 2 * (sums + means) or (1 < len(numeric) == roughly)
 
@@ -238,9 +267,7 @@ def _roughly(texts: Sequence[str], decimal: str) -> NDArray[np.float64]:
     return found
 
 
-def is_summary(
-    fields: Sequence[str], table: FirstRows, above: Callable[[int], pa.Array]
-) -> bool:
+def is_summary(fields: Sequence[str], table: FirstRows, above: Callable[[int], pa.Array]) -> bool:
     """Return whether a row sums up those above it; ``above`` returns a column of these."""
     filled = [j for j, field in enumerate(fields) if field.strip()]
     if not filled:
@@ -263,7 +290,9 @@ def is_summary(
     return 2 * hits >= len(numeric) and chance <= (_WITH_GAPS if gaps else _NO_CHANCE)
 
 
-def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.float64], int, bool]]:
+def _readings(
+    text: str, column: pa.Array
+) -> Iterator[tuple[float, NDArray[np.float64], int, bool]]:
     """Yield number, numbers of the column, decimals of the text and whether the column has fewer.
 
     For each of the signs that may be before the decimals.
@@ -275,7 +304,9 @@ def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.f
     as_people_write = any(found is None for found in plain)
     for decimal in numbers.DECIMALS if as_people_write else numbers.DECIMALS[:1]:
         values, [total] = (
-            [numbers.values(texts, decimal) for texts in (column, one)] if as_people_write else plain
+            [numbers.values(texts, decimal) for texts in (column, one)]
+            if as_people_write
+            else plain
         )
         values = values[~np.isnan(values)]
         if len(values) < 2 or len(values) < len(column) - column.null_count or np.isnan(total):
@@ -358,8 +389,10 @@ def skipping(n: int) -> str:
 
 def total_refused(where: str, begins: str, n: int, *, several: bool) -> DataError:
     """Return the error for last rows that look like totals."""
-    looks = "look like totals, not like rows: the first" if several else (
-        "looks like a total, not like a row: it"
+    looks = (
+        "look like totals, not like rows: the first"
+        if several
+        else ("looks like a total, not like a row: it")
     )
     them = "them" if several else "it"
     return DataError(
@@ -368,9 +401,13 @@ def total_refused(where: str, begins: str, n: int, *, several: bool) -> DataErro
     )
 
 
-def subtotals_refused(source: str, where: str, begins: str) -> DataError:
+def subtotals_refused(source: str, kind: str, lines: Sequence[int], begins: str) -> DataError:
     """Return the error for rows in the middle that add up others."""
+    more = f" and {len(lines) - _MOST_LISTED:,} more" if len(lines) > _MOST_LISTED else ""
+    listed = ", ".join(map(str, lines[:_MOST_LISTED]))
+    where = f"{kind} {listed}{more} add" if len(lines) > 1 else f"{kind[:-1]} {listed} adds"
+    these = f"these {kind}" if len(lines) > 1 else f"this {kind[:-1]}"
     return DataError(
-        f"{source}: {where} add up rows above, and are no rows: the first begins {begins!r}. "
-        "Delete these lines, or export without subtotals"
+        f"{source}: {where} up rows above: the first begins {begins[:40]!r}. Delete {these}, or "
+        "export without subtotals"
     )
