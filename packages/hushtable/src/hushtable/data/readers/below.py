@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -111,7 +112,7 @@ class _Lines:
 
 
 def second_table(lines: Iterable[str], dialect: Dialect) -> int:
-    """Return the number, from 1, of a line of other names below a blank line; 0 if there is none."""
+    """Return the number, from 1, of a line of other names below a blank line; 0 if none."""
     every, width = iter(lines), len(dialect.names)
     for _ in range(dialect.lines):
         next(every)
@@ -175,7 +176,7 @@ class MiddleRows:
 
     def second_table(self) -> int | None:
         """Return the number of a row of other names below an empty row."""
-        for (before, empty), (row, fields) in zip(self.rows, self.rows[1:]):
+        for (before, empty), (row, fields) in itertools.pairwise(self.rows):
             if row == before + 1 and not any(empty) and self.first.is_names(fields):
                 return row
         return None

@@ -51,7 +51,7 @@ class _File:
     row_by_line: bool = False
     #: What Arrow gave up at.
     odd: arrow_csv.InvalidRow | None = None
-    #: Whether this reading only tries how many lines to leave out at the end, and how many it needs.
+    #: Whether this only tries how many lines to leave out at the end; and how many it needs.
     trial: bool = False
     needed: int = 0
 
@@ -243,7 +243,7 @@ class _File:
         return ""
 
     def _tried(self, n: int) -> int:
-        """Return how many lines to leave out where n are not enough, n if they are, 0 if unknown."""
+        """Return how many lines to leave out: n, more where these are too few, 0 if unknown."""
         layout = replace(self.layout, skip_footer=n)
         try:
             trial = _File(self.path, find_dialect(self.path, layout), layout, trial=True)

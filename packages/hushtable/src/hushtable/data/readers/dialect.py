@@ -28,7 +28,7 @@ from hushtable.data.readers.totals import (
     is_number,
     left_out_words,
     shape,
-    starts_with_total,
+    starts_with_summary,
 )
 from hushtable.errors import DataError, UsageError
 
@@ -301,7 +301,7 @@ class _Head:
         """Return the rows from a line on, but for the last, which may be a total or cut off."""
         rows = [row for row in self.rows if row.first >= line and row.filled][:-1]
         whole = [row for row in rows if len(row.fields) == width]
-        plain = [row for row in whole if not starts_with_total(row.fields)]
+        plain = [row for row in whole if not starts_with_summary(row.fields)]
         every = range(width) if len(plain) > 2 else ()
         always = [j for j in every if all(filled_in(row, j) for row in plain)]
         return FirstRows([row.fields for row in plain], always)

@@ -43,7 +43,8 @@ def cells_of(
 ) -> tuple[str, Cells, list[Any], Hidden]:
     """Return the name of a sheet, its cells, which of them are merged, and what is hidden.
 
-    ``wanted`` may end in columns, as in ``Sheet1!A:F``: then those of others are empty. A formula without a value is refused where a person is ``asked``, and else missing.
+    ``wanted`` may end in columns, as in ``Sheet1!A:F``: then those of others are empty. A formula
+    without a value is refused where a person is ``asked``, and else missing.
     """
     import python_calamine as calamine
 
@@ -204,7 +205,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     columns = [made([cells[i][j] for i in places]) for j in order]
     table = pa.Table.from_arrays(columns, [names[j] for j in order])
     column_names(table.schema)
-    found = (f"{header} rows above the names left out",) if header else ()
+    found: tuple[str, ...] = (f"{header} rows above the names left out",) if header else ()
     if len(every) > len(places):
         begins = row_words(cells[every[len(places)]])
         found += (left_out_words(len(every) - len(places), begins),)

@@ -93,7 +93,9 @@ def hidden(path: Path, sheet: str) -> Hidden:
 
 
 def _hidden_of_excel(file: IO[bytes]) -> Hidden:
-    rows, columns, row = set(), set(), -1
+    rows: set[int] = set()
+    columns: set[int] = set()
+    row = -1
     for _, element in ElementTree.iterparse(file):
         tag, gone = element.tag.rpartition("}")[2], element.get("hidden") in ("1", "true")
         if tag == "row":

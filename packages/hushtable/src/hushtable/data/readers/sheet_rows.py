@@ -14,7 +14,7 @@ from hushtable.data.readers.totals import (
     has_letters,
     n_summaries,
     skipping,
-    starts_with_total,
+    starts_with_summary,
     subtotals,
     subtotals_refused,
     total_refused,
@@ -44,7 +44,7 @@ class _Rows:
         #: Numbers of the rows, but for the last, that leave a column empty.
         empty = {j: [k for k, i in enumerate(places[:-1]) if cells[i][j] == ""] for j in self.used}
         few = {j: rows for j, rows in empty.items() if 3 * len(rows) <= len(places)}
-        labelled = {k: starts_with_total(self[k]) for k in {k for r in few.values() for k in r}}
+        labelled = {k: starts_with_summary(self[k]) for k in {k for r in few.values() for k in r}}
         enough = len(places) > 3  # as in text files: too few to say what no row leaves empty
         always = [
             self.used.index(j) for j, r in few.items() if enough and all(labelled[k] for k in r)

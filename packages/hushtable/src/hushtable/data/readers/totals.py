@@ -6,9 +6,9 @@ rows could be a summary by what the first rows hold. Tested by ``tests/test_tota
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -43,44 +43,31 @@ TOTAL_WORDS = (
 )
 #: Words for other summaries; some of them are also names and categories.
 _OTHER_WORDS = (
-    *("average", "averages", "avg", "mean", "means", "median", "max", "maximum", "min", "minimum"),
-    *("count", "std", "stdev", "mittelwert", "durchschnitt", "anzahl", "moyenne", "médiane"),
-    *("media", "mediana", "promedio", "média", "máximo", "mínimo", "conteo", "massimo", "minimo"),
-    *("średnia", "maksimum", "liczba", "průměr", "počet", "gemiddelde", "aantal", "medelvärde"),
-    *("medel", "antal", "átlag", "ortalama", "en çok", "en az", "среднее", "максимум", "минимум"),
-    *(
-        "количество",
-        "μέσος όρος",
-        "平均",
-        "最大",
-        "最小",
-        "平均值",
-        "最大值",
-        "最小值",
-        "평균",
-        "المتوسط",
-    ),
+    "averages?|avg|means?|median|max|maximum|min|minimum|count|std|stdev|mittelwert|durchschnitt|"
+    "anzahl|moyenne|médiane|media|mediana|promedio|média|máximo|mínimo|conteo|massimo|minimo|"
+    "średnia|maksimum|liczba|průměr|počet|gemiddelde|aantal|medelvärde|medel|antal|átlag|ortalama|"
+    "среднее|максимум|минимум|количество|μέσος όρος|平均|最大|最小|평균|المتوسط"
 )
 _N_ROWS = (
     r"\d[\d.,]* ?(?:rows?|records?|zeilen|datens[äa]tze|filas?|registros?|lignes?|righe|"
-    r"linhas?|wierszy|rijen|rader|řádků|sor|satır|строк[аи]?|записей|γραμμές|行|件|행)"
+    r"linhas?|wierszy|rijen|rader|řádků|sor|sat\u0131r|строк[аи]?|записей|γραμμές|行|件|행)"
 )
 
 
-def _begins(words: Collection[str]) -> str:
+def _begins(words: Sequence[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
 #: First words of a line that adds up the rows above it.
 TOTAL = re.compile(rf"\W*(?:{_begins(TOTAL_WORDS)}|{_N_ROWS})(?!\w)|\*+\s*$", re.IGNORECASE)
-_OTHER = re.compile(rf"\W*(?:{_begins(_OTHER_WORDS)})(?!\w)", re.IGNORECASE)
+_OTHER = re.compile(rf"\W*(?:{_OTHER_WORDS})(?!\w)", re.IGNORECASE)
 #: First words of a line below a table.
 _FOOTER = re.compile(
     rf"\W*(?:{_N_ROWS}|(?:end|ende|fin|fine|fim|koniec|konec|einde|slut|slutt|son|vége|τέλος|конец|"
     r"printed|exported|generated|created|source|notes?|page|report|gedruckt|erstellt|quelle|"
     r"hinweis|seite|impreso|generado|fuente|nota|página|impresso|gerado|fonte|imprimé|généré|"
     r"stampato|generato|pagina|wydrukowano|wygenerowano|źródło|strona|afgedrukt|bron|utskriven|"
-    r"vytištěno|zdroj|nyomtatva|forrás|yazdırma|kaynak|rapor|πηγή|распечатано|источник|отчет|"
+    r"vytištěno|zdroj|nyomtatva|forrás|yazd\u0131rma|kaynak|rapor|πηγή|распечатано|источник|отчет|"
     r"query|abfrage)(?!\w)|完|以上|終わり|结束|끝|نهاية)",
     re.IGNORECASE,
 )
@@ -97,7 +84,7 @@ _SIGNS = re.compile(r"[^\d.,eE+-]|[A-Za-z]{2,}")
 #: Chance from which on a row's numbers are no coincidence, and with empty fields.
 _NO_CHANCE, _WITH_GAPS = 1e-6, 1e-4
 #: Rows at the end that may be summaries; first rows and columns that are compared with them.
-MOST_SUMMARIES, _FEW_FIRST, _FEW_COLUMNS = 8, 100, 200
+MOST_SUMMARIES, _FEW_FIRST, _FEW_COLUMNS = 8, 100, 24
 
 #: Lines that a message lists.
 _MOST_LISTED = 20
@@ -188,18 +175,21 @@ def n_summaries(last: Sequence[Sequence[str]], table: FirstRows, n_rows: int, ab
         if not (empty or table.is_footer(fields) or _may_be_summary(fields, table, n_rows)):
             break
         most += 1
-    for k in range(most, 0, -1):
+    for k in range(min(most, n_rows - 3), 0, -1):
         rows = last[-k:]
-        if n_rows - k < 3 or not any(field.strip() for field in rows[0]):
-            continue
-        if all(
+        first = partial(_first, above, n_rows - k)
+        if any(field.strip() for field in rows[0]) and all(
             not any(field.strip() for field in fields)
             or table.is_footer(fields)
-            or is_summary(fields, table, lambda j, k=k: above(j, n_rows - k))
+            or is_summary(fields, table, first)
             for fields in rows
         ):
             return k
     return 0
+
+
+def _first(above: Above, n_rows: int, j: int) -> pa.Array:
+    return above(j, n_rows)
 
 
 def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> bool:
@@ -222,11 +212,12 @@ def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> boo
     return 0 < len(numeric) <= 2 * (sums + means) or (1 < len(numeric) == roughly)
 
 
-def _likely(text: str, first: Sequence[str], n_rows: int) -> str:
+def _likely(text: str, first: Sequence[str], n_rows: int = 0) -> str:
     """Return what a text may be of a column that begins so; empty if nothing.
 
-    A "mean" has more decimals than they have, a "rounded" one has not. In plain Python, as this is
-    asked of each file: the patterns for what people write are slow.
+    A "mean" has more decimals than the column, a "rounded" one has not. With ``n_rows`` in the
+    table, the first ones have to be a fair share. In plain Python, as this is asked of each file:
+    the patterns for what people write are slow.
     """
     for decimal in (".",) if _plain([text, *first]) is not None else (".", ","):
         [total], values = _roughly([text], decimal), _roughly(first, decimal)
@@ -235,7 +226,7 @@ def _likely(text: str, first: Sequence[str], n_rows: int) -> str:
         if abs(total) > np.abs(values).max():
             one_sign = (values >= 0).all() or (values <= 0).all()
             least = abs(values.sum()) * max(1.0, n_rows / len(values) / 30)
-            if not one_sign or abs(total) >= 0.999 * least:
+            if not one_sign or abs(total) >= 0.5 * least:
                 return "sum"
         elif values.min() < total < values.max() and not (values == total).any():
             decimals = _decimals(text, decimal)
@@ -276,16 +267,20 @@ def is_summary(fields: Sequence[str], table: FirstRows, above: Callable[[int], p
     named = TOTAL.match(label) is not None
     if gaps and named:
         return True
-    numeric = [j for j in filled if is_number(fields[j])]
-    if named or gaps:
-        if any("sum" in dict(_statistics(fields[j], above(j))) for j in numeric):
-            return True
-    if _OTHER.match(label):
-        return any(list(_statistics(fields[j], above(j))) for j in numeric)
-    numeric = [j for j in numeric if j in table.numeric][:_FEW_COLUMNS]
+    numeric = [j for j in filled if j in table.numeric and is_number(fields[j])][:_FEW_COLUMNS]
+    other = _OTHER.match(label) is not None
+    found = {
+        j: dict(_statistics(fields[j], above(j)))
+        for j in numeric
+        if other or _likely(fields[j], table.first_texts(j))
+    }
+    if other and any(found.values()):
+        return True
+    if (named or gaps) and any("sum" in one for one in found.values()):
+        return True
     chance, hits = 1.0, 0
-    for j in numeric:
-        chances = [p for name, p in _statistics(fields[j], above(j)) if name in ("sum", "mean")]
+    for one in found.values():
+        chances = [one[name] for name in ("sum", "mean") if name in one]
         chance, hits = chance * min(chances, default=1.0), hits + bool(chances)
     return 2 * hits >= len(numeric) and chance <= (_WITH_GAPS if gaps else _NO_CHANCE)
 
@@ -300,26 +295,23 @@ def _readings(
     from hushtable.data.texts import numbers  # it needs the readers
 
     one = pa.array([text], pa.string())
-    plain = numbers.plain(column), numbers.plain(one)
-    as_people_write = any(found is None for found in plain)
-    for decimal in numbers.DECIMALS if as_people_write else numbers.DECIMALS[:1]:
-        values, [total] = (
-            [numbers.values(texts, decimal) for texts in (column, one)]
-            if as_people_write
-            else plain
-        )
+    plain = None if numbers.plain(one) is None else numbers.plain(column)
+    for decimal in numbers.DECIMALS if plain is None else numbers.DECIMALS[:1]:
+        values = numbers.values(column, decimal) if plain is None else plain
+        [total] = numbers.values(one, decimal)
         values = values[~np.isnan(values)]
         if len(values) < 2 or len(values) < len(column) - column.null_count or np.isnan(total):
             continue
         decimals = _decimals(text, decimal)
         some = column.slice(0, _FEW_FIRST).drop_null().to_pylist()
-        more = decimals > max((_decimals(one, decimal) for one in some), default=0)
+        more = decimals > max((_decimals(other, decimal) for other in some), default=0)
         yield float(total), values, decimals, more
 
 
 def _decimals(text: str, decimal: str) -> int:
     """Return the number of digits behind the decimal sign of a number."""
-    return len(re.match(r"\d*", text.rpartition(decimal)[2])[0]) if decimal in text else 0
+    behind = text.rpartition(decimal)[2] if decimal in text else ""
+    return len(behind) - len(behind.lstrip("0123456789"))
 
 
 def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
@@ -327,7 +319,7 @@ def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
     for total, values, decimals, more in _readings(text, above):
         half, spread = 0.501 * 10.0**-decimals, float(np.ptp(values))
         if abs(total) > np.abs(values).max() and np.isclose(total, values.sum()):
-            yield "sum", 10.0 ** -min(6, np.count_nonzero(values))
+            yield "sum", 10.0 ** -min(6, int(np.count_nonzero(values)))
         if spread == 0.0:
             continue
         if abs(total - values.mean()) <= half and not (values == total).any():
@@ -364,6 +356,12 @@ def subtotals(
             since = np.diff(so_far, prepend=0.0)
             found |= (own != 0.0) & (np.isclose(own, since) | np.isclose(own, so_far))
     return [int(row) for row in at[found]]
+
+
+def starts_with_summary(fields: Sequence[str]) -> bool:
+    """Whether the first text of a row is a word for a total, or for another summary."""
+    label = next((field for field in fields if field.strip()), "")
+    return (TOTAL.match(label) or _OTHER.match(label)) is not None
 
 
 def starts_with_total(fields: Sequence[str]) -> bool:
