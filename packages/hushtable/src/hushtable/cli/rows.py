@@ -99,7 +99,7 @@ def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
         option = f" ({one.option})" if one.option else ""
         notes.append(f"{one.name}: {one.doubt}{option}")
     if len(doubtful) > MOST_LINES:
-        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (--table lists all)")
+        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
 
 
 def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
