@@ -148,6 +148,9 @@ def test_what_fit_notes_is_a_doubt_and_what_it_refuses_is_refused_with_the_same_
     assert words in checked.out
     assert checked.code == 3
     assert run("check", "codes.csv", "--as", "zip=category").code == 0
+    decimals = rows["pulse"].map("{:.2f}".format).str.replace(".", ",")
+    rows.assign(pulse=decimals).fillna("").to_csv("comma.csv", index=False, sep=";")
+    assert run("check", "comma.csv").code == 0
     total = (here / "clean.csv").read_text() + f"Total,{rows['pulse'].sum():.4f}\n"
     (here / "total.csv").write_text(total)
     refused, checked = run("fit", "total.csv", "-o", "m.hush"), run("check", "total.csv")
@@ -158,9 +161,10 @@ def test_what_fit_notes_is_a_doubt_and_what_it_refuses_is_refused_with_the_same_
     # The model reads later files in the same way, and says so.
     result = run("score", "total.csv", "--model", "m.hush", "-o", "s.csv", "--json")
     assert result.json["rows"] == 300
-    assert "the last is left out, from 'Total," in run(
-        "score", "total.csv", "--model", "m.hush", "-o", "s.csv"
-    ).err
+    assert (
+        "the last is left out, from 'Total,"
+        in run("score", "total.csv", "--model", "m.hush", "-o", "s.csv").err
+    )
 
 
 def test_the_option_of_earlier_versions_is_accepted_and_not_in_the_help(run, here):

@@ -72,8 +72,8 @@ def check(
 
 
 def _doubted(one: ColumnUnderstanding) -> bool:
-    """Whether `fit` refuses a column, or notes something about it."""
-    return one.refused or bool(one.options or one.doubt)
+    """Whether `fit` refuses a column, or notes of it what it does not just show to be so."""
+    return one.refused or bool(one.options) or one.doubt not in one.evidence
 
 
 def _options(

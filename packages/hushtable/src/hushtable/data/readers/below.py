@@ -1,4 +1,4 @@
-"""What is no row of a CSV file: lines below its table, and rows between the others."""
+"""Lines below the table of a CSV file, and rows among the others that are none."""
 
 import contextlib
 import csv

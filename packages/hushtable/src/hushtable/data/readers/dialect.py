@@ -181,12 +181,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         If what is given of the layout cannot be.
     """
     source = str(path)
-    given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
-    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
-        raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
+    given, footer, asked = _given_delimiter(layout), layout.footer, layout.unasked is None
     if layout.skip_lines is not None and layout.skip_lines < 0:
         raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
-    footer, asked = layout.footer, layout.unasked is None
     encoding, lines = _first_lines(
         path, layout.encoding and codec(layout.encoding), asked=asked, footer=footer
     )
@@ -199,10 +196,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
             "file by its format"
         )
     if not any(line.strip() for line in lines[start:]):
-        above = f" above the last {footer:,} (--skip-footer)" * bool(footer)
-        raise DataError(
-            f"{source}: the file holds no lines" + (f" after line {start}" * bool(start)) + above
-        )
+        below = f" above the last {footer:,} (--skip-footer)" * bool(footer)
+        after = f" after line {start}" * bool(start)
+        raise DataError(f"{source}: the file holds no lines{after}{below}")
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
@@ -223,6 +219,14 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         footer,
         (*words, *found.words),
     )
+
+
+def _given_delimiter(layout: FileLayout) -> str | None:
+    """Return the delimiter that was given; raises `UsageError` if it cannot be."""
+    given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
+    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
+        raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
+    return given
 
 
 def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:

@@ -179,14 +179,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     else:
         header = skipped if layout.skip_lines is not None else _header(cells, where, unasked)
         first = header + 1
-    # A row without any value is none, as a blank line of a CSV file is none.
-    every = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
-    places = every[: max(0, len(every) - layout.footer)]
-    if every and not places:
-        raise DataError(
-            f"{where} has {len(every):,} rows below the names, and --skip-footer {layout.footer} "
-            "leaves out all of them: lower it"
-        )
+    every, places = _rows(cells, first, layout, where)
     width = max(map(len, cells), default=0)
     used = [j for j in range(width) if any(cells[i][j] != "" for i in places)]
     if header is None:
@@ -205,19 +198,32 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     columns = [made([cells[i][j] for i in places]) for j in order]
     table = pa.Table.from_arrays(columns, [names[j] for j in order])
     column_names(table.schema)
-    found: tuple[str, ...] = (f"{header} rows above the names left out",) if header else ()
-    if len(every) > len(places):
-        begins = row_words(cells[every[len(places)]])
-        found += (left_out_words(len(every) - len(places), begins),)
-    found += hidden_words(gone, places, order)
+    found = [f"{header} rows above the names left out"] if header else []
+    if below := every[len(places) :]:
+        found.append(left_out_words(len(below), row_words(cells[below[0]])))
     return replace(
         arrow(table),
         source=str(path),
         n_bytes=path.stat().st_size,
         bytes_read=lambda: path.stat().st_size,
         place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
-        found=found,
+        found=(*found, *hidden_words(gone, places, order)),
     )
+
+
+def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[list[int], list[int]]:
+    """Return the numbers of all rows from one on, and of those that are not left out.
+
+    A row without any value is none, as a blank line of a CSV file is none.
+    """
+    every = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
+    places = every[: max(0, len(every) - layout.footer)]
+    if every and not places:
+        raise DataError(
+            f"{where} has {len(every):,} rows below the names, and --skip-footer {layout.footer} "
+            "leaves out all of them: lower it"
+        )
+    return every, places
 
 
 def _no_name(cells: Cells, i: int, j: int, header: int, where: str) -> DataError:

@@ -1,4 +1,4 @@
-"""What the files within a workbook say beside its values: errors, formulas, what is hidden."""
+"""Files within a workbook: errors, formulas without values, hidden rows and columns."""
 
 import zipfile
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What in a sheet is no row of its table: totals, footers, and further tables."""
+"""Rows of a sheet that are none of its table: totals, footers, further tables."""
 
 import shlex
 from collections.abc import Mapping, Sequence
