@@ -41,6 +41,7 @@ class TableSettings:
     delimiter: str | None = None
     no_header: bool = False
     skip_lines: int | None = None
+    skip_footer: int | None = None
     sheet: str | None = None
     time: str | None = None
     entity: str | None = None
@@ -61,6 +62,7 @@ class TableSettings:
             delimiter=self.delimiter,
             no_header=self.no_header,
             skip_lines=self.skip_lines,
+            skip_footer=self.skip_footer,
             sheet=self.sheet,
             time=self.time,
             entity=self.entity,
@@ -296,8 +298,8 @@ class Table:
             before = list(getattr(said, name))
             after = [one for one in before if one != value] if value in before else [*before, value]
             self.say(**{name: tuple(map(str, after))})
-        elif name == "skip_lines":
-            self.say(skip_lines=int(value) if str(value).isdecimal() else None)
+        elif name in ("skip_lines", "skip_footer"):
+            self.say(**{name: int(value) if str(value).isdecimal() else None})
         elif name == "no_header":
             self.say(no_header=value is True)
         elif name == "id_":

@@ -29,7 +29,8 @@ _TEXTS = (
     "cdm",
     "concepts",
 )
-_READS = {*_SWITCHES, *_LISTS, *_TEXTS, "as", "skip_lines"}
+_LINES = ("skip_lines", "skip_footer")
+_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as"}
 #: Entries that contradict each other, and what to do.
 _APART = {
     ("columns", "drop"): "give one of the two",
@@ -197,7 +198,8 @@ def _kinds() -> dict[str, Kind]:
         lambda value: isinstance(value, dict) and is_texts(list(value.values())),
         'a table of columns and kinds, as { tsh = "number" }',
     )
-    kinds["skip_lines"] = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
+    from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
+    kinds |= dict.fromkeys(_LINES, from_0)
     kinds["threads"] = (
         lambda value: type(value) is int and (value == -1 or value > 0),
         "1 or more, or -1 for every core",

@@ -72,12 +72,12 @@ __all__ = [
 ]  # fmt: skip
 
 built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
-         ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
+         ("encoding", "delimiter", "header", "skip_lines", "skip_footer"))  # fmt: skip
 built_in("Parquet", (".parquet", ".pq"), parquet_file)
 built_in("JSON lines", (".jsonl", ".ndjson"), json_file)
 built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
 built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
-         ("sheet", "header", "skip_lines"))  # fmt: skip
+         ("sheet", "header", "skip_lines", "skip_footer"))  # fmt: skip
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
 register_source(lambda data: not isinstance(data, str), memory.matrix)
