@@ -131,6 +131,10 @@ _NoHeader = Annotated[
 ]
 _SkipLines = Annotated[int | None, option("N", "Lines above the names of a file's columns.", min=0)]
 _Sheet = Annotated[str | None, option("NAME", "Sheet of a workbook.")]
+_Member = Annotated[
+    str | None,
+    option("NAME", "Part of a file: a file in an archive, a table of a database or a page."),
+]
 _Query = Annotated[
     str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
 ]
@@ -171,6 +175,7 @@ Reads: TypeAlias = Annotated[
         "skip_lines": _SkipLines,
         "sheet": _Sheet,
         "query": _Query,
+        "member": _Member,
         "time": _Time,
         "zone": _Zone,
         "entity": _Entity,

@@ -71,6 +71,7 @@ class RowOptions:
     skip_lines: int | None = None
     sheet: str | None = None
     query: str | None = None
+    member: str | None = None
     time: str | None = None
     zone: str | None = None
     entity: str | None = None
@@ -129,7 +130,9 @@ class RowOptions:
         """How files are laid out, as far as options say."""
         header = False if self.no_header else None
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
-        return FileLayout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
+        return FileLayout(
+            self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query, self.member
+        )
 
     def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
         """Open all columns as they are.

@@ -15,8 +15,7 @@ import numpy as np
 from hushtable import far, plugins
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
-from hushtable.data.readers.csv import csv_file
-from hushtable.data.readers.json_lines import json_file
+from hushtable.data.readers.json_lists import json_file
 from hushtable.data.readers.memory import is_pandas
 from hushtable.data.readers.reader import (
     BATCH_ROWS,
@@ -45,6 +44,7 @@ from hushtable.data.readers.registry import (
     why_none,
 )
 from hushtable.data.readers.registry import files as read_files
+from hushtable.data.readers.rewritten import text_file, xml_file
 from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
@@ -69,10 +69,11 @@ __all__ = [
     "taken",
 ]  # fmt: skip
 
-built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
-         ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
+built_in("CSV", (".csv", ".tsv", ".txt"), text_file,
+         ("encoding", "delimiter", "header", "skip_lines"), streams=True)  # fmt: skip
 built_in("Parquet", (".parquet", ".pq"), parquet_file)
-built_in("JSON lines", (".jsonl", ".ndjson"), json_file)
+built_in("JSON", (".jsonl", ".ndjson", ".json", ".geojson"), json_file, ("member",), streams=True)
+built_in("XML", (".xml",), xml_file, ("member",), streams=True)
 built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
 built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
          ("sheet", "header", "skip_lines"))  # fmt: skip

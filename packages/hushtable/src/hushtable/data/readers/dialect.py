@@ -14,8 +14,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from hushtable.data.readers.encoding import (
-    COMPRESSIONS,
     codec,
+    decompressed,
     find_encoding,
     marked_encoding,
     on_errors,
@@ -108,9 +108,13 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
                 )
         blanks = {len(line.split()) for line in lines if line.strip()}
         if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
+            split = [row.fields for row in rows_of(lines, " ", 0)]
+            one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
             raise DataError(
                 f"{source}: blanks seem to be the delimiter: export with another one, or add "
                 "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
+                + "\nAdd: --delimiter ' '"
+                * one_each
             )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
@@ -242,7 +246,7 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
 def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str, list[str]]:
     size = _SAMPLE
     while True:
-        with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
             sample = plain.read(size + 1)
         whole = len(sample) <= size
         if asked:
