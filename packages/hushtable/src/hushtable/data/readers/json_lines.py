@@ -152,8 +152,9 @@ class _Lines:
                 unexpected_field_behavior="infer" if types is None else "ignore",
             )
             with contextlib.suppress(pa.ArrowInvalid):
-                table = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
-                table.validate(full=True)  # texts may be no UTF-8
+                parsed = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
+                parsed.validate(full=True)  # texts may be no UTF-8
+                table = parsed
         if table is not None:
             found = dict(_leaves(table.schema))
             while any(pa.types.is_struct(field.type) for field in table.schema):
@@ -224,7 +225,7 @@ class _Lines:
             for keys in nested:
                 value = row.get(keys)
                 if isinstance(value, list) or (value is not None and keys in torn):
-                    held = "a list" if isinstance(value, list) else "a value, elsewhere an object"
+                    held = "a list" if isinstance(value, list) else "a value, and an object elsewhere"
                     names = _joined([_name(one) for one in nested])
                     raise DataTypeError(
                         f"{self.path}: {self.word} {number}: {_name(keys)!r} holds {held}: needs a "

@@ -28,9 +28,9 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 def _opened(path: Path) -> Iterator[TextIO]:
     """Open a text in one of Unicode's encodings, decompressed."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-        mark = marked_encoding(plain.read(4)) or "utf-8"
+        mark = marked_encoding(plain.read(4))
+    encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-        encoding = "utf-8-sig" if mark == "utf-8" else mark
         try:
             # Who reads the copy says which line is not UTF-8.
             yield io.TextIOWrapper(io.BufferedReader(plain), encoding, "surrogateescape")
@@ -68,16 +68,19 @@ class _Lists:
                 self._list(window, "")
                 window.end()
                 return self
-            only, kind = window.first()
-            if kind == "lines" and file.encoding.removesuffix("-sig") == "utf-8":
+            only, kind = window.first() if window.peek() == "{" else ("", "lines")
+            if kind == "lines" and file.encoding == "utf-8":
                 return None
             if kind:
                 self._write("", window.objects())
                 return self
             self._object(window, "", 0)
             window.end()
-        if not self.found and self.has_values and only:
-            self._write("", iter((only,)))
+        if not self.found and only:
+            if "\n" not in only and file.encoding == "utf-8":
+                return None
+            if self.has_values:
+                self._write("", iter((only,)))
         return self
 
     def chosen(self) -> tuple[str, Copy]:
@@ -213,9 +216,17 @@ class _Window:
         if self.peek() == "]":
             self.take("]")
             return
+        parse = self._parse
         while True:
-            yield self.value()
-            if self.take(",]") == "]":
+            # Most elements are whole, and begin and end without blanks: the short way for these.
+            try:
+                _, end = parse(self._text, self._at)
+                text, sign = self._text[self._at : end], self._text[end]
+                self._at = end + 1 if sign in ",]" else end
+            except (ValueError, IndexError, RecursionError):
+                text, sign = self.value(), ""
+            yield text
+            if sign != "," and (sign == "]" or self.take(",]") == "]"):
                 return
 
     def members(self) -> Iterator[str]:
@@ -227,8 +238,9 @@ class _Window:
         while True:
             if self.peek() != '"':
                 self.take('"')
-            yield str(json.loads(self.value()))
+            name = str(json.loads(self.value()))
             self.take(":")
+            yield name
             if self.take(",}") == "}":
                 return
 
