@@ -334,7 +334,10 @@ def test_keys_that_come_late(tmp_path):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_nested_values_are_refused_where_they_are_used(tmp_path):
-    for nested, kind in (('{"x": 1}', "1: 'a' holds a value, and an"), ("[1]", "10: 'a' holds a list")):
+    for nested, kind in (
+        ('{"x": 1}', "1: 'a' holds a value, and an"),
+        ("[1]", "10: 'a' holds a list"),
+    ):
         path = saved(
             tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n' * 9 + f'{{"a": {nested}, "b": 3}}\n'
         )
@@ -508,7 +511,9 @@ def test_far_files_that_cannot_be_read(far, monkeypatch):
         with pytest.raises(DataError, match=message):
             as_reader(url)
     far.pipe("/bad.jsonl", b'{"a":')
-    with pytest.raises(DataError, match=r"^memory:///?bad\.jsonl: line 1: the file ends in the mid"):
+    with pytest.raises(
+        DataError, match=r"^memory:///?bad\.jsonl: line 1: the file ends in the mid"
+    ):
         as_reader("memory://bad.jsonl")
     for missing in ("fsspec.core", "fsspec.registry"):
         monkeypatch.setitem(sys.modules, missing, None)

@@ -82,7 +82,8 @@ class Content:
 
     #: The codec that compressed it.
     codec: str | None
-    #: Ending that a name of its kind has; ``.csv`` for other text, None if the kind is not known.
+    #: Ending that a name of its kind has; ``.csv`` for other text, ``.gz`` for what is compressed
+    #: once more, None if the kind is not known.
     ending: str | None
 
 
@@ -96,6 +97,8 @@ def content_of(path: Path) -> Content:
     ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
     if ending == ".zip" and codec is None:
         ending = _of_zip(path)
+    elif codec is not None and compression(start) is not None:
+        ending = ".gz"
     elif ending is None:
         ending = ".tar" if _is_tar(start) else _of_text(start)
     return Content(codec, ending)

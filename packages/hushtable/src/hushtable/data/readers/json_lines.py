@@ -225,7 +225,9 @@ class _Lines:
             for keys in nested:
                 value = row.get(keys)
                 if isinstance(value, list) or (value is not None and keys in torn):
-                    held = "a list" if isinstance(value, list) else "a value, and an object elsewhere"
+                    held = (
+                        "a list" if isinstance(value, list) else "a value, and an object elsewhere"
+                    )
                     names = _joined([_name(one) for one in nested])
                     raise DataTypeError(
                         f"{self.path}: {self.word} {number}: {_name(keys)!r} holds {held}: needs a "

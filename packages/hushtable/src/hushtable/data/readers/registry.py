@@ -400,7 +400,8 @@ class _Opening:
             return self._table(path, named)
         content = content_of(path)
         is_archive = content.ending in (".zip", ".tar")
-        found, words = (None, ()) if is_archive else self._found(path, name, named, content)
+        again = is_archive or content.ending in PACKED
+        found, words = (None, ()) if again else self._found(path, name, named, content)
         packed = content.codec is not None and not (found is not None and found.streams)
         if (is_archive or packed or content.codec == "xz") and depth >= DEEPEST:
             raise DataError(
@@ -428,7 +429,7 @@ class _Opening:
             raise DataError(f"{path}: is {REFUSED[ending]}")
         shown = None if ending is None else _format(ending)
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
-        if shown is None and named is None and elsewhere is not None:
+        if shown is None and elsewhere is not None and (named is None or ending is not None):
             raise MissingExtraError(f"{path}: {elsewhere}", "hushtable-connect", "files")
         if named is not None and (
             shown in (None, named)

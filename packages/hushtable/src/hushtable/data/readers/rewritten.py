@@ -189,7 +189,9 @@ def _local(name: str) -> str:
 #: Lines by which columns are found.
 _FIRST = 500
 _GAP = re.compile(r"(\S*)( +)(\S*)")
-_PADDED, _DELIMITED = re.compile(r"\S {2,}\S"), re.compile(r"[,;|\t]")
+_PADDED = re.compile(r"\S {2,}\S")
+#: Signs between fields; a comma between digits is one of decimals.
+_DELIMITED = re.compile(r"(?<!\d),|,(?!\d)|[;|\t]")
 
 
 def text_file(path: Path, layout: FileLayout) -> Reader:
