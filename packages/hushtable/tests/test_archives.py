@@ -166,7 +166,7 @@ def test_an_encrypted_file(tmp_path):
     content[6] |= 1  # of the file's own header, and of the list at the end
     content[content.index(b"PK\1\2") + 8] |= 1
     path.write_bytes(content)
-    with pytest.raises(DataError, match="export.csv is encrypted: unpack it with its password"):
+    with pytest.raises(DataError, match=r"export.csv is encrypted: unpack it with its password"):
         as_reader(path)
 
 
@@ -185,7 +185,7 @@ def test_a_file_that_becomes_huge(tmp_path, temporary, declared):
             at = content.index(mark) + place
             content[at : at + 4] = (1000).to_bytes(4, "little")
         path.write_bytes(content)
-    with pytest.raises(DataError, match="would come out of it, over 200 times|cannot be unpacked"):
+    with pytest.raises(DataError, match=r"would come out of it, over 200 times|cannot be unpacked"):
         as_reader(path)
     gc.collect()
     assert sum(one.stat().st_size for one in temporary.iterdir()) <= 1 << 21

@@ -118,7 +118,7 @@ def test_formats_that_are_not_read_compressed_are_unpacked(tmp_path):
         ("a.xls", "MIME-Version: 1.0\nX-Document-Type: Workbook\n", r"MHTML\): open it in Excel"),
         (
             "a.xls",
-            '<?xml version="1.0"?>\n<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
+            '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
             "XML spreadsheet of Excel 2003: open it in Excel",
         ),
         (

@@ -1,10 +1,8 @@
 """CSV files as systems export them: found out, or refused with the option that says it."""
 
-import bz2
 import csv
 import gzip
 import io
-import lzma
 import random
 import re
 from pathlib import Path

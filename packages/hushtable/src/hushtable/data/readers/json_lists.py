@@ -17,8 +17,8 @@ from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
 from hushtable.errors import DataError
 
-#: Characters that are parsed at a time, and those of the longest object.
-_WINDOW, _LONGEST = 1 << 20, 1 << 26
+#: Characters that are parsed at a time, of a short object, and of the longest.
+_WINDOW, _SHORT, _LONGEST = 1 << 20, 1 << 20, 1 << 26
 #: Objects within objects.
 _DEEPEST = 64
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -218,8 +218,8 @@ class _Window:
             return
         parse = self._parse
         while True:
-            # Most elements are whole, and begin and end without blanks: the short way for these.
-            try:
+            self.peek()
+            try:  # the short way, for an element that is whole
                 _, end = parse(self._text, self._at)
                 text, sign = self._text[self._at : end], self._text[end]
                 self._at = end + 1 if sign in ",]" else end
@@ -262,8 +262,12 @@ class _Window:
         while True:
             try:
                 _, end = self._parse(self._text, self._at)
-            except (json.JSONDecodeError, RecursionError):
+            except json.JSONDecodeError:
+                if len(self._text) < _SHORT and self._more():
+                    continue
                 return "", ""  # whoever reads all says what is wrong
+            except RecursionError:
+                return "", ""
             next_ = _BLANKS.match(self._text, end).end()  # type: ignore[union-attr] # it does
             if next_ < len(self._text) or not self._more():
                 break
