@@ -77,8 +77,8 @@ _EXCEL_2003 = re.compile(r"urn:schemas-microsoft-com:office:spreadsheet")
 
 
 @dataclass(frozen=True)
-class Content:
-    """What the first bytes of a file show."""
+class FirstBytes:
+    """Kind of a file, as far as its first bytes show it."""
 
     #: The codec that compressed it.
     codec: str | None
@@ -87,7 +87,7 @@ class Content:
     ending: str | None
 
 
-def content_of(path: Path) -> Content:
+def content_of(path: Path) -> FirstBytes:
     """Return what a file holds, by its first bytes; those that are compressed are decompressed."""
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
@@ -101,7 +101,7 @@ def content_of(path: Path) -> Content:
         ending = ".gz"
     elif ending is None:
         ending = ".tar" if _is_tar(start) else _of_text(start)
-    return Content(codec, ending)
+    return FirstBytes(codec, ending)
 
 
 def _beginning(path: Path, start: bytes, codec: str) -> bytes:

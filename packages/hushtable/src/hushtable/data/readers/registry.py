@@ -33,7 +33,7 @@ from hushtable.data.readers.content import (
     ELSEWHERE,
     PACKED,
     REFUSED,
-    Content,
+    FirstBytes,
     content_of,
 )
 from hushtable.data.readers.encoding import says_its_encoding
@@ -419,7 +419,7 @@ class _Opening:
         return replace(rows, found=(*_packed_words(name, content), *words, *rows.found))
 
     def _found(
-        self, path: Path, name: PurePath, named: FileFormat | None, content: Content
+        self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
     ) -> tuple[FileFormat, tuple[str, ...]]:
         """Return the format of a file, and words on it if its name does not say it."""
         ending = content.ending
@@ -502,7 +502,7 @@ class _Opening:
         )
 
 
-def _packed_words(name: PurePath, content: Content) -> tuple[str, ...]:
+def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
     """Return words on a compression that a file's name does not say."""
     said = name.suffix.lower() in PACKED or _suffix(name) in (ELSEWHERE.keys() | ARCHIVES)
     return (
