@@ -27,7 +27,7 @@ from hushtable.data.readers.reader import (
 from hushtable.errors import DataError, MissingExtraError
 
 #: Values read at a time: each costs some 50 bytes, and each time the rows before are skipped.
-_VALUES = 1 << 22
+_VALUES = 3 << 20
 #: Seconds from the first day of a program's calendar to 1970, by the function that reads its files.
 _SPSS, _SAS = 12_219_379_200, 315_619_200
 #: By the function: how formats of dates, points in time and durations begin.

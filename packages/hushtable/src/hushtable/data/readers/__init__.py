@@ -116,10 +116,10 @@ def as_reader(
         NumPy array (masked or structured, too) or nested list of shape (n, d); sparse matrix or
         array of SciPy; list of dicts; pandas or polars frame (eager or lazy); pyarrow Table,
         RecordBatch, RecordBatchReader or Dataset; anything with ``__arrow_c_stream__`` (such as
-        a duckdb relation); the path of a CSV, Parquet, JSON lines or Feather file or of a
-        workbook, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL of a
-        database, with a query in the layout; ``"-"`` for
-        standard input; whatever else is registered.
+        a duckdb relation); the path of a file, such as CSV, Parquet, JSON, XML, a workbook or an
+        archive of one, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL
+        of a database, with a query in the layout; ``"-"`` for standard input; whatever else is
+        registered.
     text_columns : frozenset of str
         Columns of a file that should stay text even where they look like numbers: for formats
         that others registered. The shipped ones read text as text.
