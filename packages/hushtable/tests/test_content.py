@@ -158,6 +158,12 @@ def test_an_option_for_the_named_kind_is_refused_where_the_file_is_of_another(tm
         as_reader(saved(tmp_path / "a.xls", CSV), layout=FileLayout(sheet="S1"))
 
 
+@pytest.mark.parametrize("name", ["<b>age</b>", "<br/>", "<p>", "[1]", "{x}", ":20:"])
+def test_names_that_only_look_like_another_kind(tmp_path, name):
+    path = saved(tmp_path / "a.csv", f"{name},ward\n1,<b>x</b>\n2,<b>y</b>\n")
+    assert as_reader(path).names[-1] == "ward"
+
+
 def test_rows_decide_no_format_where_nobody_is_asked(tmp_path):
     """The first row of a file without a mark of its own would show in whether a site answers."""
     layout = FileLayout(unasked=Unasked(["age", "ward"]))

@@ -15,7 +15,8 @@ from hushtable.files import replacing
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feather", ".arrow",
           ".ipc", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".geojson", ".xml", ".zip", ".tar",
           ".tgz", ".gz", ".bz2", ".zst", ".xz", ".sav", ".zsav", ".por", ".dta", ".sas7bdat",
-          ".xpt", ".rds", ".rda", ".rdata", ".arff", ".db", ".sqlite", ".sqlite3", ".duckdb")  # fmt: skip
+          ".xpt", ".rds", ".rda", ".rdata", ".arff", ".db", ".sqlite", ".sqlite3",
+          ".duckdb")  # fmt: skip
 MODEL, LOG = ".hush", ".verdicts.csv"
 #: Where a desk keeps what it remembers of a folder.
 STATE = ".hushtable-desk.json"

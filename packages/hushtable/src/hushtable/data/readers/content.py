@@ -35,7 +35,8 @@ _MATCHES_TEXT = tuple(
         (r"(<\?xml[^>]*>|<!--.*?-->|\s)*<(!doctype\s+html|html|head|body|table|div|meta|style)\b",
          ".html"),
         (r"(<!--.*?-->\s*)*<\?xml\b", ".xml"),
-        (r"(<!--.*?-->\s*)*<[a-z_][\w.:-]*[^<>]*>.*?(</|/>)", ".xml"),
+        # Without a declaration: an element that begins with another one.
+        (r"(<!--.*?-->\s*)*<[a-z_][\w.:-]*(\s[^<>]*)?(?<!/)>\s*<[a-z_!]", ".xml"),
         (r"(%[^\n]*\n|\s)*@relation\s", ".arff"),
         (r"(\{1:[^\n]*\n|\s)*:20:.*?\n:(25|28C|60[FM]):", ".mt940"),
         (r"(from:[^\n]*\n|subject:[^\n]*\n)*mime-version:", ".mht"),
