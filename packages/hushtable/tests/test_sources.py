@@ -7,6 +7,7 @@ import gzip
 import http.server
 import io
 import json
+import lzma
 import os
 import sys
 import threading
@@ -436,6 +437,7 @@ def test_standard_input(monkeypatch, temporary, content):
         (b"PAR1" + bytes(9), "holds Parquet: save it to a file"),
         (b"PK\3\4", "holds a workbook"),
         (b"ARROW1\0\0", "holds Feather"),
+        (lzma.compress(CSV), "holds what xz compressed: save it to a file"),
         (b'{"a": 1}\n{"a":\n', "^standard input: line 2 is not one object"),
     ],
 )

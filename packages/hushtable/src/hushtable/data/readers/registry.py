@@ -83,7 +83,8 @@ NAME = "standard input"
 _FILES = {
     b"PAR1": "Parquet", b"ARROW1": "Feather", b"PK\3\4": "a workbook or an archive",
     b"\xd0\xcf\x11\xe0": "a workbook", b"SQLite format": "a database",
-    b"(\xb5/\xfd": "compressed by Zstandard", b"BZh": "compressed by bzip2",
+    b"(\xb5/\xfd": "what Zstandard compressed", b"BZh": "what bzip2 compressed",
+    b"\xfd7zXZ": "what xz compressed",
 }  # fmt: skip
 #: What is read already: it cannot be read a second time.
 _COPIES: WeakKeyDictionary[Any, Copy] = WeakKeyDictionary()
