@@ -23,6 +23,8 @@ from hushtable_desk.language import N_
 KINDS = ("number", "date", "category", "label", "id")
 #: Kinds that are left out of a model unless somebody says otherwise.
 _LEFT_OUT = ("id", "text", "empty")
+#: Settings that are one text.
+_TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class TableSettings:
     skip_lines: int | None = None
     skip_footer: int | None = None
     sheet: str | None = None
+    member: str | None = None
     time: str | None = None
     entity: str | None = None
     context: tuple[str, ...] = ()
@@ -64,6 +67,7 @@ class TableSettings:
             skip_lines=self.skip_lines,
             skip_footer=self.skip_footer,
             sheet=self.sheet,
+            member=self.member,
             time=self.time,
             entity=self.entity,
         )
@@ -304,7 +308,7 @@ class Table:
             self.say(no_header=value is True)
         elif name == "id_":
             self.say(id_=str(value or ""))
-        elif name in ("decimal", "dates", "encoding", "delimiter", "sheet", "time", "entity"):
+        elif name in _TEXTS:
             self.say(**{name: str(value) if value else None})
         else:
             raise UsageError(f"{name!r} is no setting of a table")

@@ -22,6 +22,7 @@ _TEXTS = (
     "encoding",
     "delimiter",
     "sheet",
+    "member",
     "query",
     "time",
     "zone",
@@ -36,6 +37,7 @@ _APART = {
     ("columns", "drop"): "give one of the two",
     ("rows", "database"): "rows are a file or a URL, a database is one of the carrier's",
     ("omop", "sheet"): "OMOP tables are in a database: leave out the sheet",
+    ("omop", "member"): "OMOP names its tables itself: leave out the member",
     ("omop", "query"): "omop asks its own question: leave out the query",
 }
 #: Entries that mean nothing without another one.

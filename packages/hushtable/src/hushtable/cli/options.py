@@ -49,8 +49,8 @@ Data: TypeAlias = Annotated[
     str,
     argument(
         "DATA",
-        "Rows in CSV, Parquet, JSON lines, Feather or a sheet: a file, a folder, a glob pattern in "
-        "quotes, a URL, or - for standard input.",
+        "Rows: a file (CSV, Parquet, JSON, a workbook, an archive and others), a folder, a glob "
+        "pattern in quotes, a URL, or - for standard input.",
     ),
 ]
 ModelFile: TypeAlias = Annotated[

@@ -151,6 +151,10 @@ _SkipFooter = Annotated[
 _Sheet = Annotated[
     str | None, option("NAME", "Sheet of a workbook; 'NAME!A:F' for some of its columns.")
 ]
+_Member = Annotated[
+    str | None,
+    option("NAME", "Part of a file: a file in an archive, a table of a database or a page."),
+]
 _Query = Annotated[
     str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
 ]
@@ -192,6 +196,7 @@ Reads: TypeAlias = Annotated[
         "skip_footer": _SkipFooter,
         "sheet": _Sheet,
         "query": _Query,
+        "member": _Member,
         "time": _Time,
         "zone": _Zone,
         "entity": _Entity,

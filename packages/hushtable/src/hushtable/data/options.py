@@ -78,6 +78,7 @@ class RowOptions:
     skip_footer: int | None = None
     sheet: str | None = None
     query: str | None = None
+    member: str | None = None
     time: str | None = None
     zone: str | None = None
     entity: str | None = None
@@ -157,6 +158,7 @@ class RowOptions:
             self.skip_footer,
             self.sheet,
             self.query,
+            self.member,
         )
 
     def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:

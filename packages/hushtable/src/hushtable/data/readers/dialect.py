@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from hushtable.data.labels import fold
 from hushtable.data.readers.encoding import (
-    COMPRESSIONS,
     codec,
+    compression,
+    decompressed,
     find_encoding,
     footer_at,
     marked_encoding,
@@ -110,9 +111,13 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
                 )
         blanks = {len(line.split()) for line in lines if line.strip()}
         if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
+            split = [row.fields for row in rows_of(lines, " ", 0)]
+            one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
             raise DataError(
                 f"{source}: blanks seem to be the delimiter: export with another one, or add "
                 "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
+                + "\nAdd: --delimiter ' '"
+                * one_each
             )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
@@ -243,9 +248,9 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
 
 def _left_out(path: Path, encoding: str, footer: int) -> str:
     """Return words on the lines that are left out at the end, and how they begin."""
-    if path.suffix.lower() in COMPRESSIONS or encoding.startswith(("utf-16", "utf-32")):
-        return left_out_words(footer, "")
     with path.open("rb") as file:
+        if compression(file.read(_SAMPLE)) or encoding.startswith(("utf-16", "utf-32")):
+            return left_out_words(footer, "")
         file.seek(max(0, path.stat().st_size - _SAMPLE))
         lines = file.read().splitlines()
     at = footer_at(lines, footer)
@@ -257,7 +262,7 @@ def _first_lines(
 ) -> tuple[str, list[str]]:
     size = _SAMPLE
     while True:
-        with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
             sample = plain.read(size + 1)
         whole = len(sample) <= size
         if asked:
@@ -425,9 +430,7 @@ class _Head:
             fields
             for fields in whole
             if fields != self.rows[at].fields
-            and any(
-                name and name == fold(field) for name, field in zip(names, fields, strict=True)
-            )
+            and any(name and name == fold(field) for name, field in zip(names, fields, strict=True))
         ]
         table = FirstRows(whole, ())
         return any(not table.is_names(fields) for fields in found)

@@ -12,15 +12,13 @@ import pyarrow as pa
 
 from hushtable.errors import DataError, UsageError
 
-#: By the last ending of a file's name.
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-#: By the first bytes: what compressed a file, and what to do if its name does not say so.
-_ARCHIVES = {
-    b"\x1f\x8b\x08": ("gzip", "let its name end in .gz, such as .csv.gz"),
-    b"BZh": ("bzip2", "let its name end in .bz2, such as .csv.bz2"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "let its name end in .zst, such as .csv.zst"),
-    b"\xfd7zXZ\0": ("xz", "decompress it, such as by xz --decompress"),
-}
+#: How a compressed file begins, and its codec, as Arrow names it.
+_COMPRESSIONS = (
+    (re.compile(rb"\x1f\x8b\x08"), "gzip"),
+    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
+    (re.compile(rb"\xfd7zXZ\0"), "xz"),
+)
 #: UTF-32 begins as UTF-16 does, and is asked first.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -84,10 +82,22 @@ def codec(name: str) -> str:
     return found.name
 
 
+def compression(start: bytes) -> str | None:
+    """Return the codec that compressed a file, by its first bytes; None if it is not compressed."""
+    return next((name for begins, name in _COMPRESSIONS if begins.match(start)), None)
+
+
+def decompressed(raw: pa.NativeFile) -> pa.NativeFile:
+    """Return a stream of what a file holds: decompressed, where gzip, bzip2 or zstd packed it."""
+    found = compression(raw.read(16))
+    raw.seek(0)
+    return pa.input_stream(raw, compression=None if found == "xz" else found)
+
+
 def says_its_encoding(path: Path) -> bool:
     """Return whether a file begins with a mark, or is UTF-8 from its first byte to its last."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         block = plain.read(_BLOCK)
         if any(block.startswith(mark) for mark in _MARKS):
             return True
@@ -107,14 +117,6 @@ def find_encoding(sample: bytes, source: str) -> str:
     """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
     if marked := marked_encoding(sample):
         return marked
-    for begin, (archive, way) in _ARCHIVES.items():
-        if sample.startswith(begin):
-            raise DataError(f"{source}: is a file that {archive} compressed, not text: {way}")
-    if sample.startswith(b"PK\3\4"):
-        raise DataError(
-            f"{source}: an archive such as an Excel workbook, not text: name it .xlsx, or export "
-            "it as CSV"
-        )
     if b"\0" in sample:
         # Latin letters leave every second byte empty.
         second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
@@ -301,16 +303,13 @@ def opened_text(
     path: Path, encoding: str, *, counting: bool = False, asked: bool = True, footer: int = 0
 ) -> Iterator[tuple[pa.OSFile, Text]]:
     """Open a file of text; the first of the two tells how far it has been read."""
-    with (
-        pa.OSFile(str(path)) as raw,
-        pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
-    ):
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         yield raw, Text(plain, encoding, str(path), counting, asked=asked, footer=footer)
 
 
 @contextmanager
 def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
     """Open a file's lines, with their ends; bytes that cannot be read become U+FFFD."""
-    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         name = "utf-8-sig" if encoding == "utf-8" else encoding
         yield io.TextIOWrapper(io.BufferedReader(plain), name, errors="replace", newline="")

@@ -78,6 +78,8 @@ class FileLayout:
     sheet: str | None = None
     #: Question to a database, in SQL.
     query: str | None = None
+    #: Name of the part of a file that holds the rows: a file in an archive, a table of a database.
+    member: str | None = None
     #: Where nobody is here to be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
@@ -112,7 +114,7 @@ class FileLayout:
 #: What a model keeps, and its kinds.
 KEPT = {
     "encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "skip_footer": int,
-    "sheet": str,
+    "sheet": str, "member": str,
 }  # fmt: skip
 #: Where it is not the name with two hyphens, the option of the command line.
 _OPTIONS = {
@@ -373,14 +375,9 @@ def of_file(
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
         def read() -> Iterator[Batch]:
-            changed = DataError(f"{path}: changed while it was read: try again when it is complete")
-            try:
+            with unchanged(path, then):
                 for position[0], batch in named_errors(batches(columns), str(path)):
                     yield batch
-            except DataError as error:
-                raise (error if _state(path) == then else changed) from None
-            if _state(path) != then:
-                raise changed
 
         return read
 
@@ -394,6 +391,19 @@ def of_file(
         n_bytes=path.stat().st_size,
         bytes_read=lambda: position[0],
     )
+
+
+@contextlib.contextmanager
+def unchanged(path: Path, then: tuple[int, int] | None = None) -> Iterator[None]:
+    """Refuse a file that changes while it is read in here, or since the state ``then``."""
+    then = then or _state(path)
+    changed = DataError(f"{path}: changed while it was read: try again when it is complete")
+    try:
+        yield
+    except DataError as error:
+        raise (error if _state(path) == then else changed) from None
+    if _state(path) != then:
+        raise changed
 
 
 def _state(path: Path) -> tuple[int, int]:
