@@ -41,6 +41,7 @@ USES: dict[str, str] = {
     "databases": "import duckdb, adbc_driver_postgresql",
     "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
     "federation": KEYS,
+    "files": "import arff, duckdb, lxml, pandas, pyreadstat, rdata, hushtable_connect.files.frames",
     "flower": "import hushtable_federation.flower",
     "mlflow": ROWS
     + "from hushtable_connect.serving import mlflow\nmlflow.save_model(detector, 'model')\n"

@@ -31,6 +31,7 @@ WRONG = {
     "threads = 0": (2, "threads is 0: needs 1 or more, or -1"),
     "\nthreads = true": (3, "threads is True"),
     "skip_lines = -1": (2, "needs a number from 0 on"),
+    "skip_footer = -1": (2, "needs a number from 0 on"),
     "drop = [1]": (2, "needs a list"),
     'as = ["tsh"]': (2, 'as { tsh = "number" }'),
     "[as]\ntsh = 7": (2, 'as { tsh = "number" }'),

@@ -127,7 +127,7 @@ def test_one_that_does_not_load_is_named_and_the_others_go_on(install, tmp_path,
     assert "'broken' of broken (toy:COMMANDS) does not load: ZeroDivisionError" in said.err
     (tmp_path / "a.csv").write_text("a\n1\n")
     assert as_reader(tmp_path / "a.csv").names == ("a",)
-    (tmp_path / "a.odd").write_text("a\n1\n")
+    (tmp_path / "a.odd").write_bytes(b"\0\1")
     with pytest.raises(DataError, match=r"ends in .*'broken' of broken .* does not"):
         as_reader(tmp_path / "a.odd")
 

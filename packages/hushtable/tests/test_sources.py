@@ -7,6 +7,7 @@ import gzip
 import http.server
 import io
 import json
+import lzma
 import os
 import sys
 import threading
@@ -229,8 +230,7 @@ def test_a_formula_that_was_never_worked_out(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xls", b"<html><table>", "is a web page or XML"),
-        ("a.xls", b"a\tb\n1\t2\n", "is no workbook.*call it .csv"),
+        ("a.xls", b"a\tb", "is no workbook.*call it .csv"),
         ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "damaged"),
         (
             "a.xlsx",
@@ -335,11 +335,14 @@ def test_keys_that_come_late(tmp_path):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_nested_values_are_refused_where_they_are_used(tmp_path):
-    for nested, kind in (('{"x": 1}', "an object"), ("[1]", "a list")):
+    for nested, kind in (
+        ('{"x": 1}', "1: 'a' holds a value, and an"),
+        ("[1]", "10: 'a' holds a list"),
+    ):
         path = saved(
             tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n' * 9 + f'{{"a": {nested}, "b": 3}}\n'
         )
-        with pytest.raises(DataTypeError, match=f"line 10: 'a' holds {kind}.*flatten"):
+        with pytest.raises(DataTypeError, match=rf"(?s)line {kind}.*flatten.*\nAdd: --drop a$"):
             rows_of(path)
         assert len(rows_of(path, ["b"])) == 10
 
@@ -348,13 +351,9 @@ def test_nested_values_are_refused_where_they_are_used(tmp_path):
     ("text", "message"),
     [
         ('{"a": 1}\n{"a":', "line 2 is not one object in JSON.*cut off"),
-        ('[{"a": 1}]\n', "line 1 holds no object"),
         ('{"a": 1}\n[1]\n', "line 2 holds no object"),
-        ('{\n"a": 1\n}\n', "line 1 is not one object"),
-        ('{"a": 1}{"a": 2}\n', "line 1 is not one object"),
         ('{"a": 1, "a": 2}\n', "line 1 has the key 'a' twice"),
         (b'{"a": "\xff"}\n', "line 1 is not UTF-8"),
-        ('{"a": 1}\n'.encode("utf-16"), "not UTF-8"),
         ("\n\n", "no columns"),
         ("{}\n", "no columns"),
     ],
@@ -438,6 +437,7 @@ def test_standard_input(monkeypatch, temporary, content):
         (b"PAR1" + bytes(9), "holds Parquet: save it to a file"),
         (b"PK\3\4", "holds a workbook"),
         (b"ARROW1\0\0", "holds Feather"),
+        (lzma.compress(CSV), "holds what xz compressed: save it to a file"),
         (b'{"a": 1}\n{"a":\n', "^standard input: line 2 is not one object"),
     ],
 )
@@ -513,7 +513,9 @@ def test_far_files_that_cannot_be_read(far, monkeypatch):
         with pytest.raises(DataError, match=message):
             as_reader(url)
     far.pipe("/bad.jsonl", b'{"a":')
-    with pytest.raises(DataError, match=r"^memory:///?bad\.jsonl: line 1 is not one object"):
+    with pytest.raises(
+        DataError, match=r"^memory:///?bad\.jsonl: line 1: the file ends in the mid"
+    ):
         as_reader("memory://bad.jsonl")
     for missing in ("fsspec.core", "fsspec.registry"):
         monkeypatch.setitem(sys.modules, missing, None)
@@ -572,7 +574,7 @@ def test_a_folder_of_several_formats(tmp_path):
     assert [row["a"] for row in rows_of(str(tmp_path))] == [1.5, 2.5] * 3
     assert len(rows_of(str(tmp_path / "*[0-9]*"))) == 6
     (tmp_path / "none").mkdir()
-    with pytest.raises(DataError, match=r"no CSV or Parquet or JSON lines or .* file in it"):
+    with pytest.raises(DataError, match=r"no CSV or Parquet or JSON or XML or .* file in it"):
         as_reader(tmp_path / "none")
 
 

@@ -51,6 +51,23 @@ def said(text, decimal=".", **options):
         ("NHS123", None, None),
         ("E11.9", None, None),
         ("<0.5", None, None),
+        ("1 234,50 руб.", None, 1234.5),
+        ("\uffe51,200", 1200, 1.2),
+        ("\u06f1\u06f2\u06f3\u06f4\u066b\u06f5", 1234.5, None),
+        ("\uff11\uff12\uff13", 123, 123),
+        ("\u20b912,34,567.50", 1234567.5, None),
+        ("R$ -1.234,50", None, -1234.5),
+        ("-1 234,5 Kč", None, -1234.5),
+        ("1.2\u00d710^3", 1200, None),
+        ("1,5\u00b710\u207b\u00b2", None, 0.015),
+        ("kg 12.5", 12.5, None),
+        ("%12", 12, 12),
+        ("INR 12", 12, 12),
+        ("5K", 5, 5),
+        ("3B", None, None),
+        ("17h30", None, None),
+        ("12.3 ± 0.4", None, None),
+        ("12\u201315", None, None),
         ("", None, None),
         ("-", None, None),
     ],
@@ -102,6 +119,34 @@ def test_a_number_comes_back_however_it_is_written(units, places, group):
         ("May 12, 2026", "dmy", "2026-05-12T00:00:00"),
         ("20260515", "dmy", "2026-05-15T00:00:00"),
         ("2026-05-15T10:00:00+02:00", "dmy", "2026-05-15T08:00:00"),
+        ("15/mai/2026", "dmy", "2026-05-15T00:00:00"),
+        ("15 Mayıs 2026", "mdy", "2026-05-15T00:00:00"),
+        ("15 мая 2026 г.", "dmy", "2026-05-15T00:00:00"),
+        ("15 maja 2026 r.", "dmy", "2026-05-15T00:00:00"),
+        ("15 de mayo de 2026", "dmy", "2026-05-15T00:00:00"),
+        ("15. toukokuuta 2026", "dmy", "2026-05-15T00:00:00"),
+        ("2026. május 15.", "dmy", "2026-05-15T00:00:00"),
+        ("May 15th, 2026", "dmy", "2026-05-15T00:00:00"),
+        ("Fr, 15.05.2026", "dmy", "2026-05-15T00:00:00"),
+        ("mar 12/05/2026", "dmy", "2026-05-12T00:00:00"),
+        ("2026年5月15日", "dmy", "2026-05-15T00:00:00"),
+        ("2026年5月15日(金) 14時30分", "dmy", "2026-05-15T14:30:00"),
+        ("2026년 5월 15일", "dmy", "2026-05-15T00:00:00"),
+        ("令和8年5月15日", "dmy", "2026-05-15T00:00:00"),
+        ("令和元年5月1日", "dmy", "2019-05-01T00:00:00"),
+        ("R8.5.15", "mdy", "2026-05-15T00:00:00"),
+        ("15/05/2026 5:30 p. m.", "dmy", "2026-05-15T17:30:00"),
+        ("15/05/2026 오후 5:30", "dmy", "2026-05-15T17:30:00"),
+        ("15.05.2026 17.30 Uhr", "dmy", "2026-05-15T17:30:00"),
+        ("2026-W21", "dmy", "2026-05-18T00:00:00"),
+        ("2026-W21-3", "dmy", "2026-05-20T00:00:00"),
+        ("2026-W54", "dmy", None),
+        ("2026Q2", "dmy", "2026-04-01T00:00:00"),
+        ("05/2026", "dmy", "2026-05-01T00:00:00"),
+        ("10 3/4", "ymd", None),
+        ("31.12.9999", "dmy", "9999-12-31T00:00:00"),
+        ("01.01.0001", "dmy", "0001-01-01T00:00:00"),
+        ("15.05.2026 13:30 PM", "dmy", None),
         ("31.02.2026", "dmy", None),
         ("2026-06-31 10:35+02:00", "dmy", None),
         ("2026-13-01T10:35Z", "dmy", None),
@@ -143,6 +188,67 @@ def test_times_of_day_are_seconds():
     texts = ["00:00", "10:35", "7:05:10", "12:10 AM", "1:05 p.m.", "24:61", "x", None]
     found = dates.of_day(pa.array(texts))
     np.testing.assert_array_equal(found, [0, 38100, 25510, 600, 47100, np.nan, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("17h30", 63000), ("5:30 p. m.", 63000), ("午後5:30", 63000), ("下午5:30", 63000),
+        ("17.30 Uhr", 63000), ("klo 17.30", 63000), ("101:05:00", 363900), ("1:15:30.5", 4530.5),
+        ("2h 15m", 8100), ("1 Stunden 5 Minuten", 3900), ("1 j 3 h", 97200), ("1d 3h", 97200),
+        ("2 часа 15 минут", 8100), ("1時間30分", 5400), ("90 min", 5400), ("PT2H15M", 8100),
+        ("P1DT2H", 93600), ("-PT5M", -300), ("P1M", None), ("3h 2d", None), ("3A", None),
+        ("120/80", None), ("17.30", None),
+    ],
+)  # fmt: skip
+def test_clocks_and_durations_as_people_write_them(text, seconds):
+    [found] = dates.of_day(pa.array([text]))
+    assert np.isnan(found) if seconds is None else found == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "degrees"),
+    [
+        ("52°31'12\"N", 52.52), ("48° 51' 24\" S", -(48 + 51 / 60 + 24 / 3600)),
+        ("48\u00b051\u203224\u2033 N", 48 + 51 / 60 + 24 / 3600), ("48°30.5' W", -(48 + 30.5 / 60)),
+        ("12.5 E", 12.5), ("12.5", None), ("52°61'12\"N", None),
+    ],
+)  # fmt: skip
+def test_angles_are_degrees(text, degrees):
+    [found] = numbers.angles(pa.array([text]))
+    assert np.isnan(found) if degrees is None else found == pytest.approx(degrees, abs=1e-12)
+
+
+def test_units_may_multiply_by_powers_of_ten():
+    texts = pa.array(["1.609K", "2.5M", "900", "3 kg"])
+    found = numbers.values(texts, ".", powers={"": 0, "K": 3, "M": 6})
+    np.testing.assert_array_equal(found, [1609, 2500000, 900, np.nan])
+    assert numbers.values(pa.array(["0.123", "45%"]), ".", powers={"": 2, "%": 0}).tolist() == [
+        12.3,  # and not 12.299999999999999
+        45.0,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("years", "pivot"),
+    [
+        ([], 69), ([24, 25, 26], 69), ([40, 57, 94], 40), ([69, 80], 69), ([10, 40], 69),
+        ([*range(30, 100), *range(26)], 30), (range(100), None),
+    ],
+)  # fmt: skip
+def test_years_of_two_digits_follow_one_another(years, pivot):
+    assert dates.pivot_of(years) == pivot
+
+
+def test_names_of_months_are_read_in_the_language_of_their_column():
+    polish, croatian = (pa.array([f"1 {word} 2026" for word in words]) for words in (
+        ["lip", "sty"], ["lip", "sij"]
+    ))  # fmt: skip
+    month = [
+        str(np.datetime64(int(dates.seconds(texts, "dmy", language)[0]), "s"))[5:7]
+        for texts, language in ((polish, "pl"), (croatian, "hr"))
+    ]
+    assert month == ["07", "06"]
 
 
 def test_a_reading_comes_back_from_json():

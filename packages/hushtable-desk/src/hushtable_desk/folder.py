@@ -13,7 +13,10 @@ from hushtable.files import replacing
 
 #: Endings of files that hold tables, of models, and of logs of verdicts.
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feather", ".arrow",
-          ".ipc", ".xlsx", ".xlsm", ".xls", ".ods")  # fmt: skip
+          ".ipc", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".geojson", ".xml", ".zip", ".tar",
+          ".tgz", ".gz", ".bz2", ".zst", ".xz", ".sav", ".zsav", ".por", ".dta", ".sas7bdat",
+          ".xpt", ".rds", ".rda", ".rdata", ".arff", ".db", ".sqlite", ".sqlite3",
+          ".duckdb")  # fmt: skip
 MODEL, LOG = ".hush", ".verdicts.csv"
 #: Where a desk keeps what it remembers of a folder.
 STATE = ".hushtable-desk.json"

@@ -23,6 +23,8 @@ from hushtable_desk.language import N_
 KINDS = ("number", "date", "category", "label", "id")
 #: Kinds that are left out of a model unless somebody says otherwise.
 _LEFT_OUT = ("id", "text", "empty")
+#: Settings that are one text.
+_TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class TableSettings:
     delimiter: str | None = None
     no_header: bool = False
     skip_lines: int | None = None
+    skip_footer: int | None = None
     sheet: str | None = None
+    member: str | None = None
     time: str | None = None
     entity: str | None = None
     context: tuple[str, ...] = ()
@@ -61,7 +65,9 @@ class TableSettings:
             delimiter=self.delimiter,
             no_header=self.no_header,
             skip_lines=self.skip_lines,
+            skip_footer=self.skip_footer,
             sheet=self.sheet,
+            member=self.member,
             time=self.time,
             entity=self.entity,
         )
@@ -296,13 +302,13 @@ class Table:
             before = list(getattr(said, name))
             after = [one for one in before if one != value] if value in before else [*before, value]
             self.say(**{name: tuple(map(str, after))})
-        elif name == "skip_lines":
-            self.say(skip_lines=int(value) if str(value).isdecimal() else None)
+        elif name in ("skip_lines", "skip_footer"):
+            self.say(**{name: int(value) if str(value).isdecimal() else None})
         elif name == "no_header":
             self.say(no_header=value is True)
         elif name == "id_":
             self.say(id_=str(value or ""))
-        elif name in ("decimal", "dates", "encoding", "delimiter", "sheet", "time", "entity"):
+        elif name in _TEXTS:
             self.say(**{name: str(value) if value else None})
         else:
             raise UsageError(f"{name!r} is no setting of a table")

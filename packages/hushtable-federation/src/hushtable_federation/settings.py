@@ -22,6 +22,7 @@ _TEXTS = (
     "encoding",
     "delimiter",
     "sheet",
+    "member",
     "query",
     "time",
     "zone",
@@ -29,12 +30,14 @@ _TEXTS = (
     "cdm",
     "concepts",
 )
-_READS = {*_SWITCHES, *_LISTS, *_TEXTS, "as", "skip_lines"}
+_LINES = ("skip_lines", "skip_footer")
+_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as"}
 #: Entries that contradict each other, and what to do.
 _APART = {
     ("columns", "drop"): "give one of the two",
     ("rows", "database"): "rows are a file or a URL, a database is one of the carrier's",
     ("omop", "sheet"): "OMOP tables are in a database: leave out the sheet",
+    ("omop", "member"): "OMOP names its tables itself: leave out the member",
     ("omop", "query"): "omop asks its own question: leave out the query",
 }
 #: Entries that mean nothing without another one.
@@ -197,7 +200,8 @@ def _kinds() -> dict[str, Kind]:
         lambda value: isinstance(value, dict) and is_texts(list(value.values())),
         'a table of columns and kinds, as { tsh = "number" }',
     )
-    kinds["skip_lines"] = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
+    from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
+    kinds |= dict.fromkeys(_LINES, from_0)
     kinds["threads"] = (
         lambda value: type(value) is int and (value == -1 or value > 0),
         "1 or more, or -1 for every core",

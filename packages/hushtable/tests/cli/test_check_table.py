@@ -76,6 +76,105 @@ def test_columns_in_doubt_are_no_failure_and_files_that_cannot_be_read_are(run, 
     assert run("check", "nothing.csv").code == 1
 
 
+def test_few_rows_and_tables_that_do_not_vary(run, here):
+    rows = pd.read_csv("clean.csv")
+    rows.head(5).to_csv("five.csv", index=False)
+    says = "5 rows are too few to say what is unusual"
+    result = run("check", "five.csv")
+    assert (result.code, says in result.out) == (3, True)
+    assert f"five.csv: {says}" in run("fit", "five.csv", "-o", "m.hush").err
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 60)).round(3))
+    wide.add_prefix("gene ").to_csv("wide.csv", index=False)
+    says = "50 rows are few for 60 columns"
+    assert says in run("check", "wide.csv").out
+    assert says in run("fit", "wide.csv", "-o", "m.hush").err
+    pd.DataFrame({"a": [1] * 30, "b": ["x"] * 30}).to_csv("same.csv", index=False)
+    result = run("check", "same.csv")
+    assert "No column varies: no row can be unusual." in result.out
+    assert result.code == 3
+    assert "no column varies" in run("fit", "same.csv", "-o", "m.hush").err
+    assert run("fit", "clean.csv", "-o", "m.hush").err == ""
+
+
+def test_one_row_a_value(run, here):
+    rng = np.random.default_rng(0)
+    tests = {"Na": 140.0, "K": 4.1, "Hb": 13.5}
+    long = pd.DataFrame(
+        [(f"P{i:03}", test, round(mean * rng.normal(1, 0.05), 2))
+         for i in range(200) for test, mean in tests.items()],
+        columns=["patient", "test", "value"],
+    )  # fmt: skip
+    long.to_csv("long.csv", index=False)
+    result = run("check", "long.csv")
+    assert result.code == 3
+    assert "where test is 'K', 139" in " ".join(result.out.split())
+    assert "(hushtable fit --context)" in result.out
+    do("fit", "long.csv", "--context", "test", "-o", "m.hush")
+    # Of each patient one row, or alike numbers: no hint.
+    wide = long.drop_duplicates("patient")
+    wide.to_csv("wide.csv", index=False)
+    assert "--context" not in run("check", "wide.csv").out
+    long.assign(value=rng.normal(5, 1, len(long)).round(2)).to_csv("alike.csv", index=False)
+    assert "--context" not in run("check", "alike.csv").out
+
+
+def test_ranges_and_what_was_found_of_the_file(run, here):
+    rows = pd.read_csv("clean.csv").assign(
+        seen=pd.date_range("2026-01-01 08:30", periods=300, freq="h").strftime("%Y-%m-%d %H:%M")
+    )
+    rows.to_csv("rows.csv", index=False)
+    (here / "titled.csv").write_text("Report\n\n" + (here / "rows.csv").read_text())
+    result = run("check", "titled.csv", "-o", "c.html")
+    low, high = rows["pulse"].min(), rows["pulse"].max()
+    assert f"{low:.6g} to {high:.6g}" in result.out
+    assert "2026-01-01 08:30:00 to 2026-01-13 19:30:00" in " ".join(result.out.split())
+    assert "The file: 2 lines above the header." in result.out
+    assert "above the header" not in result.err
+    page = (here / "c.html").read_text()
+    assert f"{low:.6g} to {high:.6g}" in page
+    assert "The file: 2 lines above the header." in page
+    found = run("check", "titled.csv", "--json").json
+    assert found["found"] == ["2 lines above the header"]
+    assert found["columns"][1]["range"] == [low, high]
+    assert found["columns"][0]["range"] is None
+
+
+def test_what_fit_notes_is_a_doubt_and_what_it_refuses_is_refused_with_the_same_options(run, here):
+    rows = pd.read_csv("clean.csv")
+    rows.assign(zip="0" + (1000 + rows.index % 7).astype(str)).to_csv("codes.csv", index=False)
+    noted, checked = run("fit", "codes.csv", "-o", "m.hush"), run("check", "codes.csv")
+    words = "digits with leading zeros"
+    assert words in noted.err
+    assert words in checked.out
+    assert checked.code == 3
+    assert run("check", "codes.csv", "--as", "zip=category").code == 0
+    decimals = rows["pulse"].map("{:.2f}".format).str.replace(".", ",")
+    rows.assign(pulse=decimals).fillna("").to_csv("comma.csv", index=False, sep=";")
+    assert run("check", "comma.csv").code == 0
+    total = (here / "clean.csv").read_text() + f"Total,{rows['pulse'].sum():.4f}\n"
+    (here / "total.csv").write_text(total)
+    refused, checked = run("fit", "total.csv", "-o", "m.hush"), run("check", "total.csv")
+    assert refused.err == checked.err
+    assert checked.err.endswith("Add: --skip-footer 1\n")
+    assert run("check", "total.csv", "--skip-footer", "1").code == 0
+    do("fit", "total.csv", "--skip-footer", "1", "-o", "m.hush")
+    # The model reads later files in the same way, and says so.
+    result = run("score", "total.csv", "--model", "m.hush", "-o", "s.csv", "--json")
+    assert result.json["rows"] == 300
+    assert (
+        "the last is left out, from 'Total,"
+        in run("score", "total.csv", "--model", "m.hush", "-o", "s.csv").err
+    )
+
+
+def test_the_option_of_earlier_versions_is_accepted_and_not_in_the_help(run, here):
+    result = run("fit", "clean.csv", "--table", "-o", "m.hush")
+    assert result.code == 0
+    assert "what it is" in result.out
+    assert "--table " not in run("fit", "--help").out
+    assert "--skip-footer" in run("fit", "--help").out
+
+
 def test_many_columns_are_cut_short_on_a_terminal(run, here):
     pd.DataFrame(np.arange(200).reshape(2, 100) % 7).to_csv("wide.csv", index=False)
     assert "... and 40 more columns" in run("check", "wide.csv").out

@@ -68,7 +68,7 @@ def test_files_that_are_no_table(refused, readers, csv, command):
     refused(*arguments, csv("1\n", "bad.xlsx"), says="bad.xlsx: is no workbook")
     refused(*arguments, csv("no", "bad.parquet"), says="not a Parquet file that can be read")
     refused(*arguments, csv("age,income,ward\n1,2,north\n3\n"), says="line 3 has 1 field, 3 are")
-    refused(*arguments, csv("no", "bad.csv.gz"), says=["bad.csv.gz", "not a CSV"])
+    refused(*arguments, csv("no", "bad.json.gz"), says=["bad.json.gz", "not one object"])
     message = refused(*arguments, csv("age,income,ward\n1,2,north\n\x1b[2J\n"))
     assert "\x1b" not in message
 

@@ -9,7 +9,7 @@ from typing import Any
 
 #: Options that add up, and those that say how a file is laid out, which no model keeps.
 LISTS = {"--missing": "missing", "--as": "kinds", "--drop": "drop", "--columns": "columns"}
-LAYOUT = ("--encoding", "--delimiter", "--no-header", "--skip-lines", "--sheet")
+LAYOUT = ("--encoding", "--delimiter", "--no-header", "--skip-lines", "--skip-footer", "--sheet")
 
 
 class Options(dict[str, list[str]]):
@@ -85,8 +85,8 @@ class Options(dict[str, list[str]]):
                 keywords["kinds"] = dict(text.rsplit("=", 1) for text in values)
             elif name in LISTS:
                 keywords[LISTS[name]] = values
-            elif name == "--skip-lines":
-                keywords["skip_lines"] = int(values[0])
+            elif name in ("--skip-lines", "--skip-footer"):
+                keywords[name.removeprefix("--").replace("-", "_")] = int(values[0])
             else:
                 keywords[name.removeprefix("--").replace("-", "_")] = values[0]
         return keywords

@@ -1,7 +1,5 @@
 """Dates, times, durations and places as languages and programs write them."""
 
-# ruff: noqa: RUF001 (signs of other scripts are what this is about)
-
 import re
 from datetime import date, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels in several spellings, words for yes and no, totals, notes and footers."""
 
-# ruff: noqa: RUF001 (signs of other scripts are what this is about)
-
 import unicodedata
 from pathlib import Path
 

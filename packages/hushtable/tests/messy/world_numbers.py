@@ -1,7 +1,5 @@
 """Numbers and money as countries and programs write them."""
 
-# ruff: noqa: RUF001 (signs of other scripts are what this is about)
-
 import re
 from pathlib import Path
 

@@ -199,13 +199,16 @@ def commands(begin: str) -> list[tuple[str, str]]:
     return [(command.strip(), comment.strip()) for command, _, comment in found]
 
 
-def write_rows(path: Path, seed: int = 0) -> None:
-    """Write 2,000 rows, of which the last is odd."""
+def write_rows(path: Path, seed: int = 0, *, named: bool = False) -> None:
+    """Write 2,000 rows, of which the last is odd; where ``named``, with a column of patients."""
     rng = random.Random(seed)
     rows = [
         f"{rng.uniform(18, 95):.1f},{rng.gauss(75, 9):.0f},{rng.choice('ab')}" for _ in range(1999)
     ]
-    path.write_text("\n".join(["age,pulse,ward", *rows, "37.0,210,a"]) + "\n")
+    lines = ["age,pulse,ward", *rows, "37.0,210,a"]
+    if named:
+        lines = [f"{f'P{i:04}' if i else 'patient'},{line}" for i, line in enumerate(lines)]
+    path.write_text("\n".join(lines) + "\n")
 
 
 def as_at(site: str, command: str) -> str:
@@ -231,7 +234,7 @@ class Newcomer:
     def list_of_one(self, data: Path | None) -> None:
         """Go from the clone to a ranked list of one's own rows."""
         if data is None:
-            write_rows(self.clone / OWN_FILE)
+            write_rows(self.clone / OWN_FILE, named=True)
         else:
             shutil.copy(data, self.clone / OWN_FILE)
         path = commands("make demo")

@@ -262,13 +262,15 @@ def _session(dbapi: Any, url: str, state: str = "") -> Iterator[Any]:
 class DuckDB:
     """DuckDB's own Arrow reader, over a file."""
 
-    def __init__(self, url: str, sql: str) -> None:
+    def __init__(self, url: str, sql: str, *, alone: bool = False) -> None:
         self._duckdb = _library("duckdb", "DuckDB")
         self._path, self._sql = _file(url), sql
         self._unchanged = _same_state()
+        # Or a view of a file from elsewhere could read other files, or fetch an extension.
+        self._settings = {"enable_external_access": "false"} if alone else {}
 
     def _run(self) -> Any:
-        return self._duckdb.connect(str(self._path), read_only=True)
+        return self._duckdb.connect(str(self._path), read_only=True, config=self._settings)
 
     def schema(self) -> pa.Schema:
         """Ask for the columns; no rows are read."""

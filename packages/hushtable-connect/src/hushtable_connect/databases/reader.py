@@ -2,11 +2,12 @@
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, column_names, split
@@ -78,7 +79,65 @@ def database(url: str, layout: FileLayout) -> Reader:
     address = Address(url)
     sql = _statement(layout.query, address.source)
     opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
-    driver = address.guard(lambda: opened(url, sql))
+    return _rows(address, address.guard(lambda: opened(url, sql)))
+
+
+#: The tables and views of a database in a file, each as it is written in a statement.
+_TABLES = {
+    "sqlite": """
+        SELECT name, '"' || replace(name, '"', '""') || '"' FROM sqlite_master
+        WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name""",
+    "duckdb": """
+        SELECT CASE table_schema WHEN 'main' THEN '' ELSE table_schema || '.' END || table_name,
+        '"' || replace(table_schema, '"', '""') || '"."' || replace(table_name, '"', '""') || '"'
+        FROM information_schema.tables WHERE table_catalog = current_database() ORDER BY 1""",
+}
+
+
+def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
+    """Read a table or a view of a database in a file, or what the layout's query returns."""
+    if "?" in str(path):
+        raise DataError(f"{path}: the name of a database may hold no question mark: rename it")
+    address = Address(f"{scheme}:///{path}")
+    opened: Any = {"sqlite": drivers.SQLite, "duckdb": partial(drivers.DuckDB, alone=True)}[scheme]
+
+    def driver(sql: str) -> drivers.Driver:
+        return cast(drivers.Driver, address.guard(lambda: opened(address.url, sql)))
+
+    if layout.query is not None:
+        layout.check_used(("query",), f"{path} with a query")
+        sql = _statement(layout.query, str(path))
+    else:
+        listed = driver(_TABLES[scheme])
+        tables = dict(
+            row.values()
+            for batch in address.guard(lambda: list(listed.batches()))
+            for row in batch.to_pylist()
+        )
+        sql = f"SELECT * FROM {tables[_table(path, list(tables), layout.member)]}"
+    rows = _rows(address, driver(sql))
+    return replace(rows, source=str(path), n_bytes=path.stat().st_size)
+
+
+def _table(path: Path, tables: list[str], wanted: str | None) -> str:
+    """Return the name of the one table, or of the one that is wanted."""
+    if wanted in tables:
+        return str(wanted)
+    held = f"{tables[:10]}{f' and {len(tables) - 10:,} more' if len(tables) > 10 else ''}"
+    if wanted is not None:
+        raise DataError(f"{path}: has no table or view {wanted!r}: it holds {held}")
+    if not tables:
+        raise DataError(f"{path}: the database holds no table: check the path")
+    if len(tables) > 1:
+        raise DataError(
+            f"{path}: holds several tables, {held}: give one by --member NAME\n"
+            f"Add: --member {shlex.quote(tables[0])}"
+        )
+    return tables[0]
+
+
+def _rows(address: "Address", driver: drivers.Driver) -> Reader:
+    """Read what a driver's statement returns, as often as asked."""
     schema = address.guard(driver.schema)
     names = column_names(schema)
     n_rows: list[int] = []

@@ -8,7 +8,8 @@ from hushtable.cli.options import Data, Threads, option
 from hushtable.cli.output import Target, count, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads, understanding_facts
-from hushtable.data.quality import QualityFinding, TableQuality, table_quality
+from hushtable.data.options import notes
+from hushtable.data.quality import QualityFinding, TableQuality, range_words, table_quality
 from hushtable.data.texts.reading import ColumnUnderstanding, joined_options
 from hushtable.data.understanding import understood
 from hushtable.errors import UsageError
@@ -18,8 +19,8 @@ from hushtable.files import replacing
 IN_DOUBT = 3
 #: Findings that are no doubt: they are as they are, and a model is none the worse.
 _PLAIN = ("constant",)
-#: Examples of a column, in letters; columns and findings that are printed.
-_LETTERS, _MOST = 32, 60
+#: Columns and findings that are printed.
+_MOST = 60
 
 _Output = Annotated[
     Path | None,
@@ -32,9 +33,10 @@ def check(
 ) -> CommandResult:
     """Show what is read of a table, and what is worth a look.
 
-    Of each column: what it is, what that was seen by, how many values are missing, and examples.
-    Of the table: labels that may be the same, values that may stand for a missing one, rows and
-    columns that are equal, totals among the rows. Exit codes: 0 no doubt, 1 refused or failed, 2
+    Of each column: what it is, what that was seen by, its range or examples, and how many values
+    are missing. Of the table: labels that may be the same, values that may stand for a missing
+    one, rows and columns that are equal, totals among the rows, too few rows, and rows and columns
+    of a workbook that are hidden. Exit codes: 0 no doubt, 1 refused or failed, 2
     wrong usage, 3 something is in doubt; the last lines name the options that say it.
 
     Example:
@@ -45,29 +47,33 @@ def check(
         raise UsageError(f"-o {output}: needs a name that ends in .html")
     target = None if output is None else Target(output, [data])
     reader = reads.open(data).repeatable()
+    notes.clear()  # of the file: they are part of the result
     columns, reading, _ = understood(reader, None, threads)
     quality = table_quality(reader, columns)
     options = joined_options(_options(columns, quality), reading)
     said = _sentences(columns, quality.findings)
+    of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
     doubts = sum(map(_doubted, columns)) + sum(one.kind not in _PLAIN for one in quality.findings)
     if target is not None:
         from hushtable.report.page import check_page  # with all that a report needs
 
-        page = check_page(reader.source, columns, quality, said, options)
+        page = check_page(reader.source, columns, quality, said, options, of_file)
         with target.writing(), replacing(target.path, private=True) as file:
             file.write(page.encode())
     facts = {
         "command": "check", "table": reader.source, "rows": quality.n_rows, "doubts": doubts,
         "options": options, "columns": _facts(columns, quality),
+        "found": list(reader.found),
         "findings": [vars(one) for one in quality.findings],
         **({} if target is None else {"page": str(output)}),
     }  # fmt: skip
-    blocks = _blocks(columns, quality, said, options, target)
+    blocks = _blocks(columns, quality, said, options, of_file, target)
     return CommandResult(facts, blocks, IN_DOUBT if doubts else 0)
 
 
 def _doubted(one: ColumnUnderstanding) -> bool:
-    return one.refused or bool(one.options)
+    """Whether `fit` refuses a column, or notes of it what it does not just show to be so."""
+    return one.refused or bool(one.options) or one.doubt not in one.evidence
 
 
 def _options(
@@ -84,7 +90,12 @@ def _options(
 def _facts(columns: Sequence[ColumnUnderstanding], quality: TableQuality) -> list[dict[str, Any]]:
     return [
         facts
-        | {"missing": one.n_missing, "different": one.n_different, "examples": list(one.examples)}
+        | {
+            "missing": one.n_missing,
+            "different": one.n_different,
+            "range": one.range,
+            "examples": list(one.examples),
+        }
         for facts, one in zip(understanding_facts(columns), quality.columns, strict=True)
     ]
 
@@ -94,19 +105,23 @@ def _blocks(
     quality: TableQuality,
     said: Sequence[str],
     options: str,
+    of_file: str,
     target: Target | None,
 ) -> Iterator[Block]:
     yield f"{count(quality.n_rows, 'row')}, {count(len(columns), 'column')}.\n"
     lines = [
-        [shown(one.name), one.kind, shown(one.evidence), _examples(seen.examples),
+        [shown(one.name), one.kind, shown(one.evidence), shown(range_words(one, seen)),
          f"{seen.n_missing:,}" if seen.n_missing else ""]
         for one, seen in zip(columns, quality.columns, strict=True)
     ]  # fmt: skip
     yield TextTable(
-        ["column", "what it is", "seen by", "examples", "missing"], lines[:_MOST], left=4
+        ["column", "what it is", "seen by", "range or examples", "missing"], lines[:_MOST], left=4
     )
     if len(lines) > _MOST:
         yield f"... and {len(lines) - _MOST:,} more columns (--json has all)"
+    if of_file:
+        yield ""
+        yield Paragraph([shown(of_file)])
     if said:
         yield "\nWorth a look:\n"
         yield Paragraph(map(shown, said[:_MOST]))
@@ -124,8 +139,3 @@ def _sentences(
 ) -> list[str]:
     doubts = [f"{one.name}: {one.doubt or one.evidence}." for one in columns if _doubted(one)]
     return [*doubts, *(one.words for one in findings)]
-
-
-def _examples(texts: Sequence[str]) -> str:
-    text = " · ".join(texts)
-    return shown(text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…")

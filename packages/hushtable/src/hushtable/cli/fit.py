@@ -24,6 +24,7 @@ from hushtable.cli.rows import (
 )
 from hushtable.data.options import first_names, names_in, notes
 from hushtable.data.readers import Reader
+from hushtable.data.table_shape import shape_words
 from hushtable.data.understanding import refuse, understood
 from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
@@ -85,8 +86,8 @@ def fit(
 
     Ranges and categories are read off the rows, and are in the model. Texts of files are read as
     the numbers, dates and categories that they say; where that is in doubt, the rows are refused,
-    with the options that resolve it. --table shows what was understood. With --omop, the ranges
-    are the public ones of the concept set.
+    with the options that resolve it; hushtable check shows what is understood. With --omop, the
+    ranges are the public ones of the concept set.
 
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
@@ -106,6 +107,7 @@ def fit(
     model, n_rows = _fitted(detector, settings, reader, persons | known)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
+    notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}

@@ -49,8 +49,8 @@ Data: TypeAlias = Annotated[
     str,
     argument(
         "DATA",
-        "Rows in CSV, Parquet, JSON lines, Feather or a sheet: a file, a folder, a glob pattern in "
-        "quotes, a URL, or - for standard input.",
+        "Rows: a file (CSV, Parquet, JSON, a workbook, an archive and others), a folder, a glob "
+        "pattern in quotes, a URL, or - for standard input.",
     ),
 ]
 ModelFile: TypeAlias = Annotated[
@@ -118,5 +118,8 @@ Values: TypeAlias = Annotated[
     bool,
     flag("--values", "Also show ranges and categories read off rows; public ones always are."),
 ]
-Table: TypeAlias = Annotated[bool, flag("--table", "Print what each column was understood to be.")]
+#: Accepted for scripts of earlier versions; `hushtable check` shows more.
+Table: TypeAlias = Annotated[
+    bool, typer.Option("--table", help="Print what each column was understood to be.", hidden=True)
+]
 Json: TypeAlias = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]

@@ -108,7 +108,7 @@ def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
         option = f" ({one.option})" if one.option else ""
         notes.append(f"{one.name}: {one.doubt}{option}")
     if len(doubtful) > MOST_LINES:
-        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (--table lists all)")
+        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (hushtable check lists all)")
 
 
 def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
@@ -139,7 +139,22 @@ _NoHeader = Annotated[
     bool, flag("--no-header", "The file has no line of names: column 1, column 2, ...")
 ]
 _SkipLines = Annotated[int | None, option("N", "Lines above the names of a file's columns.", min=0)]
-_Sheet = Annotated[str | None, option("NAME", "Sheet of a workbook.")]
+_SkipFooter = Annotated[
+    int | None,
+    option(
+        "N",
+        "Leave out the last N lines of a text file, or rows of a sheet, such as a total; blank "
+        "ones do not count.",
+        min=0,
+    ),
+]
+_Sheet = Annotated[
+    str | None, option("NAME", "Sheet of a workbook; 'NAME!A:F' for some of its columns.")
+]
+_Member = Annotated[
+    str | None,
+    option("NAME", "Part of a file: a file in an archive, a table of a database or a page."),
+]
 _Query = Annotated[
     str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
 ]
@@ -178,8 +193,10 @@ Reads: TypeAlias = Annotated[
         "delimiter": _Delimiter,
         "no_header": _NoHeader,
         "skip_lines": _SkipLines,
+        "skip_footer": _SkipFooter,
         "sheet": _Sheet,
         "query": _Query,
+        "member": _Member,
         "time": _Time,
         "zone": _Zone,
         "entity": _Entity,

@@ -75,8 +75,10 @@ class RowOptions:
     delimiter: str | None = None
     no_header: bool = False
     skip_lines: int | None = None
+    skip_footer: int | None = None
     sheet: str | None = None
     query: str | None = None
+    member: str | None = None
     time: str | None = None
     zone: str | None = None
     entity: str | None = None
@@ -148,7 +150,16 @@ class RowOptions:
         """How files are laid out, as far as options say."""
         header = False if self.no_header else None
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
-        return FileLayout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
+        return FileLayout(
+            self.encoding,
+            delimiter,
+            header,
+            self.skip_lines,
+            self.skip_footer,
+            self.sheet,
+            self.query,
+            self.member,
+        )
 
     def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
         """Open all columns as they are, with those of joined tables.

@@ -23,11 +23,12 @@ from hushtable.data.table_seen import (
     RowsSeen,
     repeated,
 )
+from hushtable.data.table_shape import one_row_a_value, shape_words
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.texts.seen import FEW
 
-#: Letters of an example, and of a text in a sentence.
-_LETTERS, _QUOTED = 80, 40
+#: Letters of an example, of a text in a sentence, and of the examples in a table.
+_LETTERS, _QUOTED, _IN_A_TABLE = 80, 40, 32
 #: Groups of labels that are reported of a column, and labels of a group.
 _GROUPS = 5
 #: Rows below which equal columns are taken for chance.
@@ -40,8 +41,9 @@ class QualityFinding:
 
     Attributes
     ----------
-    kind : {"constant", "labels", "sentinel", "duplicates", "copies", "total", "missing"}
-        Of the finding.
+    kind : str
+        "constant", "labels", "sentinel", "duplicates", "copies", "total", "missing", "shape" (too
+        few rows, or nothing that varies) or "long" (a row for each value).
     columns : tuple of str
         Names of the columns it concerns; empty for whole rows.
     words : str
@@ -54,7 +56,17 @@ class QualityFinding:
         The text that may stand for a missing value, as `--missing` takes it; else empty.
     """
 
-    kind: Literal["constant", "labels", "sentinel", "duplicates", "copies", "total", "missing"]
+    kind: Literal[
+        "constant",
+        "labels",
+        "sentinel",
+        "duplicates",
+        "copies",
+        "total",
+        "missing",
+        "shape",
+        "long",
+    ]
     columns: tuple[str, ...]
     words: str
     rows: int
@@ -76,12 +88,16 @@ class ColumnQuality:
         The first different values, at most 3, folded; long ones are cut.
     n_different : int or None
         Different values; None if they are more than 1,000, or too long to be counted.
+    range : tuple of float, or None
+        The lowest and highest number, or point in time in seconds since 1970; None if it holds
+        neither. Of days and times in text, those in the sample.
     """
 
     name: str
     n_missing: int
     examples: tuple[str, ...]
     n_different: int | None
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +120,7 @@ class TableQuality:
     >>> table = pa.table({"ward": ["a", "b", None], "unit": ["ml", "ml", "ml"]})
     >>> quality = table_quality(read(table))
     >>> quality.columns[0]
-    ColumnQuality(name='ward', n_missing=1, examples=('a', 'b'), n_different=2)
+    ColumnQuality(name='ward', n_missing=1, examples=('a', 'b'), n_different=2, range=None)
     >>> [one.words for one in quality.findings]
     ['unit: every row holds "ml".']
     """
@@ -169,16 +185,35 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
         *_copies(rows),
         *_duplicates(rows, reading.entity),
         *_totals(rows),
+        *_shape(reader, rows, understood),
     ]
     columns = tuple(_glance(column) for column in rows.columns)
     return TableQuality(rows.n, columns, tuple(findings))
+
+
+def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
+    """Return the range of numbers, days or times, or examples of anything else."""
+    if seen.range is None or one.kind == "id":
+        text = " · ".join(seen.examples)
+        return text if len(text) <= _IN_A_TABLE else f"{text[: _IN_A_TABLE - 1]}…"
+    if one.kind == "date":
+        ends = [_moment(value) for value in seen.range]
+    else:
+        ends = [f"{value:.6g}" for value in seen.range]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _moment(seconds: float) -> str:
+    """Return a point in time as it is written: without a time of day at midnight."""
+    text = str(np.datetime64(round(seconds), "s")).replace("T", " ")
+    return text.removesuffix(" 00:00:00")
 
 
 def _glance(column: ColumnSeen) -> ColumnQuality:
     """Return the column at a glance."""
     different = None if column.labels is None else len(column.labels)
     examples = tuple(_cut(text) for text in column.examples)
-    return ColumnQuality(column.name, column.n_missing, examples, different)
+    return ColumnQuality(column.name, column.n_missing, examples, different, column.range)
 
 
 def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
@@ -416,6 +451,16 @@ def _of_rows(
 ) -> QualityFinding:
     every = [int(row) for row in rows]
     return QualityFinding(kind, columns, words, len(every), tuple(every[:EXAMPLE_ROWS]))
+
+
+def _shape(
+    reader: Reader, rows: RowsSeen, understood: Sequence[ColumnUnderstanding]
+) -> Iterator[QualityFinding]:
+    """Yield that rows are too few, that nothing varies, or that each row is one value."""
+    for words in shape_words(rows.n, understood) if understood else ():
+        yield QualityFinding("shape", (), f"{words[0].upper()}{words[1:]}.", rows.n)
+    for what, value, words in one_row_a_value(reader, rows):
+        yield QualityFinding("long", (what, value), f"{words}.", rows.n)
 
 
 def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:

@@ -13,8 +13,8 @@ from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import entries, is_text
-from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.differences import FAR, Differences
+from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.relations import Relations
 from hushtable.display import Displayed
 from hushtable.errors import PlanError

@@ -57,10 +57,12 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
             rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
             if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
                 continue
-            low, high = np.quantile(rest, [0.005, 0.995])
             known = np.isin(sign * heavy[:k], usual).all()
             negative = known and usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
-            if negative or low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low):
+            with np.errstate(over="ignore", invalid="ignore"):
+                low, high = np.quantile(rest, [0.005, 0.995])
+                is_far = low - heavy[k - 1] > (0.1 if known else 2.0) * (high - low)
+            if negative or is_far:
                 found += (sign * heavy[:k] + 0.0).tolist()
                 break
     return found

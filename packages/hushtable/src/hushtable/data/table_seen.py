@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text, texts_column
 from hushtable.data.labels import fold_texts
 from hushtable.data.persons import among
+from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.texts import numbers
 from hushtable.data.texts.reading import (
     ColumnUnderstanding,
@@ -38,17 +39,8 @@ EXAMPLE_ROWS, _VALUES = 5, 3
 _SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
 #: Bytes from which the rest of a text is hashed by itself.
 _LONG = 128
-#: Cells that stand for a total, in small letters.
-_TOTALS = texts_column(
-    (
-        *("total", "totals", "grand total", "subtotal", "sub-total", "sum", "sums", "summe"),
-        *("summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
-        *("total general", "total général", "totaal", "totale", "totali", "totaux", "somme"),
-        *("suma", "suma total", "summa", "razem", "łącznie", "celkem", "összesen", "yhteensä"),
-        *("i alt", "toplam", "genel toplam", "σύνολο", "итого", "всего", "المجموع", 'סה"כ'),
-        *("合計", "小計", "總計", "合计", "总计", "小计", "합계", "총계"),
-    )
-)
+#: Cells that stand for a total.
+_TOTALS = texts_column(TOTAL_WORDS)
 _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
 #: What every missing value is.
@@ -145,6 +137,7 @@ class ColumnSeen:
         self.sample: list[Floats] = []
         #: Of the numbers above the last row.
         self.n_values, self.sum, self.largest, self.last = 0, 0.0, 0.0, np.nan
+        self.low, self.high = np.inf, -np.inf
         self.totals = LabelSeen()
         #: Rows with values of which somebody should say whether they stand for a missing one.
         self.doubtful = LabelSeen()
@@ -197,6 +190,7 @@ class ColumnSeen:
             found = numbers.plain(texts) if self.understood is None else None
         if found is None:
             self.numeric, self.sample, self.n_values = False, [], 0
+            self.low, self.high = np.inf, -np.inf
         else:
             self._add_numbers(found, sampled)
         return found
@@ -205,6 +199,9 @@ class ColumnSeen:
         if not self.numeric:
             return
         self.sample.append(values[sampled])
+        known = values[np.isfinite(values)]
+        self.low = min(self.low, float(known.min(initial=np.inf)))
+        self.high = max(self.high, float(known.max(initial=-np.inf)))
         if self.is_date:
             return
         above = np.append(self.last, values[:-1])
@@ -214,6 +211,15 @@ class ColumnSeen:
             self.sum += float(above.sum())
         self.largest = max(self.largest, float(np.abs(above).max(initial=0.0)))
         self.last = float(values[-1])
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The lowest and highest number or point in time, if it holds these."""
+        if self.low <= self.high:
+            return self.low, self.high
+        known = [part[np.isfinite(part)] for part in self.sample if self.is_date]
+        values = np.concatenate(known) if known else np.empty(0)
+        return (float(values.min()), float(values.max())) if len(values) else None
 
     def thin(self, kept: NDArray[np.bool_]) -> None:
         """Leave some of the rows in the sample."""

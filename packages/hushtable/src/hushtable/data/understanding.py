@@ -535,8 +535,9 @@ def read(
         its entity among these rows: see `hushtable.history.history_columns`. Rows in memory may be
         in any order; those of files have to be in the order of time, for each entity.
     **layout
-        ``encoding``, ``delimiter``, ``header``, ``skip_lines`` of a CSV file; ``sheet`` of a
-        workbook; ``query`` to a database.
+        ``encoding``, ``delimiter``, ``header``, ``skip_lines``, ``skip_footer`` of a CSV file;
+        ``sheet`` of a workbook; ``member`` of a file with several parts, such as an archive;
+        ``query`` to a database.
 
     Returns
     -------

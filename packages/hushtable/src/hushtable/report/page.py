@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from hushtable.data.quality import TableQuality
+from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
@@ -173,19 +173,25 @@ def check_page(
     quality: TableQuality,
     said: Sequence[str],
     options: str,
+    file: str = "",
 ) -> str:
     """Return what is read of a table as HTML that needs nothing but itself.
 
     ``said`` are sentences on what is worth a look, and ``options`` those of the command line that
-    settle it. Raises `MissingExtraError` if Jinja is not installed.
+    settle it; ``file`` says what was found out about the file. Raises `MissingExtraError` if
+    Jinja is not installed.
     """
     check_report_extra()
     made: str = template("check.html").render(
         source=source,
-        columns=list(zip(columns, quality.columns, strict=True)),
+        columns=[
+            (one, seen, range_words(one, seen))
+            for one, seen in zip(columns, quality.columns, strict=True)
+        ],
         quality=quality,
         said=said,
         options=options,
+        file=file,
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         version=version("hushtable"),
     )

@@ -15,8 +15,7 @@ import numpy as np
 from hushtable import far, plugins
 from hushtable.data.readers import memory
 from hushtable.data.readers.columnar import feather_file, parquet_file
-from hushtable.data.readers.csv import csv_file
-from hushtable.data.readers.json_lines import json_file
+from hushtable.data.readers.json_lists import json_file
 from hushtable.data.readers.memory import is_pandas
 from hushtable.data.readers.reader import (
     BATCH_ROWS,
@@ -46,6 +45,7 @@ from hushtable.data.readers.registry import (
     why_none,
 )
 from hushtable.data.readers.registry import files as read_files
+from hushtable.data.readers.rewritten import text_file, xml_file
 from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
@@ -71,13 +71,15 @@ __all__ = [
     "taken",
 ]  # fmt: skip
 
-built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
-         ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
+built_in("CSV", (".csv", ".tsv", ".txt"), text_file,
+         ("encoding", "delimiter", "header", "skip_lines", "skip_footer"),
+         streams=True)  # fmt: skip
 built_in("Parquet", (".parquet", ".pq"), parquet_file)
-built_in("JSON lines", (".jsonl", ".ndjson"), json_file)
+built_in("JSON", (".jsonl", ".ndjson", ".json", ".geojson"), json_file, ("member",), streams=True)
+built_in("XML", (".xml",), xml_file, ("member",), streams=True)
 built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
 built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
-         ("sheet", "header", "skip_lines"))  # fmt: skip
+         ("sheet", "header", "skip_lines", "skip_footer"))  # fmt: skip
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
 register_source(lambda data: not isinstance(data, str), memory.matrix)
@@ -117,10 +119,10 @@ def as_reader(
         NumPy array (masked or structured, too) or nested list of shape (n, d); sparse matrix or
         array of SciPy; list of dicts; pandas or polars frame (eager or lazy); pyarrow Table,
         RecordBatch, RecordBatchReader or Dataset; anything with ``__arrow_c_stream__`` (such as
-        a duckdb relation); the path of a CSV, Parquet, JSON lines or Feather file or of a
-        workbook, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL of a
-        database, with a query in the layout; ``"-"`` for
-        standard input; whatever else is registered.
+        a duckdb relation); the path of a file, such as CSV, Parquet, JSON, XML, a workbook or an
+        archive of one, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL
+        of a database, with a query in the layout; ``"-"`` for standard input; whatever else is
+        registered.
     text_columns : frozenset of str
         Columns of a file that should stay text even where they look like numbers: for formats
         that others registered. The shipped ones read text as text.

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import io
 import re
 import struct
 from collections.abc import Iterator
@@ -15,17 +16,17 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from hushtable.data.labels import fold, fold_texts
+from hushtable.data.readers.below import Below, MiddleRows, second_table
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
 from hushtable.data.readers.encoding import Text, opened_lines, opened_text
-from hushtable.data.readers.reader import (
+from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, of_file, split
+from hushtable.data.readers.totals import (
+    MOST_SUMMARIES,
     TOTAL,
-    Batch,
-    FileLayout,
-    Reader,
-    Unasked,
-    looks_like_total,
-    of_file,
-    split,
+    n_summaries,
+    skipping,
+    subtotals,
+    subtotals_refused,
     total_refused,
 )
 from hushtable.errors import DataError
@@ -36,15 +37,14 @@ _BREAK = re.compile(r"\r\n?|\n")
 
 def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
-    return _File(path, find_dialect(path, layout), layout.unasked).reader()
+    return _File(path, find_dialect(path, layout), layout).reader()
 
 
 @dataclass
 class _File:
     path: Path
     dialect: Dialect
-    #: Takes note of what is no row, where nobody is here to be asked.
-    unasked: Unasked | None = None
+    layout: FileLayout
     #: Whether Arrow left out lines of dashes.
     skipped: bool = False
     #: Whether a whole pass has been made; and whether it showed that each row is one line.
@@ -52,6 +52,14 @@ class _File:
     row_by_line: bool = False
     #: What Arrow gave up at.
     odd: arrow_csv.InvalidRow | None = None
+    #: Whether this only tries how many lines to leave out at the end; and how many it needs.
+    trial: bool = False
+    needed: int = 0
+
+    @property
+    def unasked(self) -> Unasked | None:
+        """Who takes note of what is no row, where nobody is here to be asked."""
+        return self.layout.unasked
 
     def reader(self) -> Reader:
         left_out = self.dialect.left_out
@@ -68,27 +76,43 @@ class _File:
         """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
         dialect, rows, asked = self.dialect, 0, self.unasked is None
         counting = not self.passed
+        middle = MiddleRows(dialect.names, dialect.first) if counting and asked else None
+        further = [] if middle is None else middle.further([*columns, *dialect.left_out])
         with self._opened(counting=counting) as (raw, text):
-            for batch in self._rows(text, [*columns, *dialect.left_out]):
+            for batch in self._rows(text, [*columns, *dialect.left_out, *further]):
                 if dialect.left_out:
                     self._check_left_out(batch, rows)
-                if counting and asked:
-                    self._check_names_again(batch, rows)
+                if middle is not None:
+                    self._check_names_again(batch.select(columns), rows)
+                    middle.add(batch, rows)
                 for part in split(iter([batch.select(columns)])):
                     yield raw.tell(), part
                 rows += len(batch)
         if asked and rows:
-            self._check_total(text, rows)
+            self._check_end(text, rows, middle)
         if counting:
             lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
             self.row_by_line = lines == rows
+            if asked and not self.row_by_line:
+                self._check_second_table()
             if text.quoted and not self.row_by_line:
                 (self._check_breaks if asked else self._check_quotes)()
             self.passed = True
 
     def _opened(self, *, counting: bool = False) -> AbstractContextManager[tuple[Any, Text]]:
-        encoding, asked = self.dialect.encoding, self.unasked is None
-        return opened_text(self.path, encoding, counting=counting, asked=asked)
+        return opened_text(
+            self.path,
+            self.dialect.encoding,
+            counting=counting,
+            asked=self.unasked is None,
+            footer=self.dialect.footer,
+        )
+
+    @contextlib.contextmanager
+    def _opened_lines(self) -> Iterator[Iterator[str]]:
+        """Open the file's lines without those that are left out at the end."""
+        with self._opened() as (_, text):
+            yield io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
 
     def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
         names = self.dialect.names
@@ -152,6 +176,9 @@ class _File:
             f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
             f"{delimiter!r}): it begins {row.text[:40]!r}. "
         )
+        swallowed = _BREAK.search(row.text) and delimiter in row.text
+        if not swallowed and (below := self._below(line)):
+            return words + below
         if TOTAL.match(row.text):
             return words + "If it is a total: delete it, or export without totals"
         if _BREAK.search(row.text):
@@ -193,23 +220,94 @@ class _File:
                 "or export into files of their own"
             )
 
-    def _check_total(self, text: Text, rows: int) -> None:
-        """Raise `DataError` if the last line adds up those above it."""
-        lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-20:]
-        try:
-            *_, last = records(lines, self.dialect.delimiter)
-        except (ValueError, csv.Error):
-            return
-        if len(last.fields) != len(self.dialect.names):
-            return
-        if looks_like_total(last.fields, self.dialect.always, lambda j: self._above(j, rows - 1)):
-            begins = lines[last.first][:40].rstrip()
-            raise total_refused(f"{self.path}: {self.place(rows - 1)}", begins)
+    def _below(self, line: int, *, names: bool = False) -> str:
+        """Return what to do with lines below the table, from this one on; empty if they are rows.
 
-    def _above(self, j: int, n_rows: int) -> pa.Array:
-        """Return the texts of a column in the first rows."""
+        ``names``: names of another table stand in the line.
+        """
+        dialect = self.dialect
+        with opened_lines(self.path, dialect.encoding) as lines:
+            below = Below.of(lines, line, dialect.delimiter, dialect.first)
+        what = "a table of its own" if names else below.what
+        if not what:
+            return ""
+        n = self.needed = below.n_lines
+        if self.trial:
+            return what
+        while trial := self._tried(n):
+            if trial <= n:
+                more = " and the totals above it" * (n > below.n_lines)
+                return (
+                    f"It seems to begin {what} below the table: delete the lines from there on"
+                    f"{more}, or leave them out{skipping(n)}"
+                )
+            n = trial
+        return ""
+
+    def _tried(self, n: int) -> int:
+        """Return how many lines to leave out: n, more where these are too few, 0 if unknown."""
+        layout = replace(self.layout, skip_footer=n)
+        try:
+            trial = _File(self.path, find_dialect(self.path, layout), layout, trial=True)
+        except DataError:
+            return 0
+        try:
+            for _ in trial.reader().read():
+                pass
+        except DataError:
+            return trial.needed if trial.needed > n else 0
+        return n
+
+    def _check_subtotals(self, middle: MiddleRows, end: int) -> None:
+        """Raise `DataError` if rows before ``end`` add up others."""
+        rows = subtotals(middle.rows, self.dialect.first, lambda j: self._above(j, None))
+        if rows and rows[0] < end:
+            begins = self.dialect.delimiter.join(dict(middle.rows)[rows[0]])
+            lines = [self._lines(row)[0] for row in rows[:100]]
+            lines += [0] * (len(rows) - len(lines))  # which are counted only
+            raise subtotals_refused(str(self.path), "lines", lines, begins)
+
+    def _check_second_table(self) -> None:
+        """Raise `DataError` if names of another table stand below a blank line."""
+        with self._opened_lines() as lines:
+            line = second_table(lines, self.dialect)
+        if line:
+            self._refuse_second_table(line)
+
+    def _refuse_second_table(self, line: int) -> None:
+        words = self._below(line, names=True) or "Export it into a file of its own"
+        raise DataError(
+            f"{self.path}: line {line}, below an empty line, holds no row but words where there "
+            f"are numbers above. {words}"
+        )
+
+    def _check_end(self, text: Text, rows: int, middle: MiddleRows | None) -> None:
+        """Raise `DataError` if lines, the last or others, add up those above them."""
+        if middle is not None and (row := middle.second_table()) is not None:
+            self._refuse_second_table(self._lines(row)[0])
+        lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-4 * MOST_SUMMARIES :]
+        last = []
+        with contextlib.suppress(ValueError, csv.Error):
+            last = [*records(lines, self.dialect.delimiter)]
+        width = len(self.dialect.names)
+        odd = [i for i, one in enumerate(last) if len(one.fields) != width]
+        last = last[odd[-1] + 1 :] if odd else last
+        fields = [one.fields for one in last][-rows:]
+        n = n_summaries(fields, self.dialect.first, rows, self._above)
+        if middle is not None:
+            self._check_subtotals(middle, rows - n)
+        if n:
+            first = last[-n].first
+            self.needed = self.dialect.footer + sum(bool(one.strip()) for one in lines[first:])
+            above, end = self._lines(rows - n)[0], self._lines(rows - 1)[1]
+            where = f"line {above}" if above == end else f"lines {above} to {end}"
+            begins = lines[first][:40].rstrip()
+            raise total_refused(f"{self.path}: {where}", begins, self.needed, several=n > 1)
+
+    def _above(self, j: int, n_rows: int | None) -> pa.Array:
+        """Return the texts of a column, in the first rows."""
         name = self.dialect.names[j]
-        with opened_text(self.path, self.dialect.encoding) as (_, text):
+        with self._opened() as (_, text):
             table = pa.Table.from_batches(self._rows(text, [name]))
         return table.column(name).combine_chunks().slice(0, n_rows)
 
@@ -237,7 +335,7 @@ class _File:
 
         By its form alone: a text that was quoted may hold anything, line breaks among it.
         """
-        with opened_lines(self.path, self.dialect.encoding) as lines:
+        with self._opened_lines() as lines:
             for _ in range(self.dialect.lines):
                 next(lines)
             rows = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True)

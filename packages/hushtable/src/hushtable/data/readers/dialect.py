@@ -13,29 +13,31 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from hushtable.data.labels import fold, fold_names
+from hushtable.data.labels import fold
 from hushtable.data.readers.encoding import (
-    COMPRESSIONS,
     codec,
+    compression,
+    decompressed,
     find_encoding,
+    footer_at,
     marked_encoding,
     on_errors,
+    opened_text,
 )
 from hushtable.data.readers.reader import FileLayout, Unasked
+from hushtable.data.readers.totals import (
+    FirstRows,
+    is_number,
+    left_out_words,
+    shape,
+    starts_with_summary,
+)
 from hushtable.errors import DataError, UsageError
 
 #: What may stand between fields; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
 #: Lines of these hold no row; the last ended files once.
 _RULE = frozenset(" \t-=_+|\x1a")
-#: Numbers, dates and times of any country, roughly: names of columns are none of these.
-_NUMBER = re.compile(
-    r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
-    (?:\d[\d.,'\s\u00a0\u202f]*(?:[eE][+-]?\d+)?\s*(?:[%€$£)-]|[A-Z]{3})?
-    |[.,]\d+|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?(?:[T\s,]+\d{1,2}[:.]\d\d.*)?
-    |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,13 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
                 )
         blanks = {len(line.split()) for line in lines if line.strip()}
         if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
+            split = [row.fields for row in rows_of(lines, " ", 0)]
+            one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
             raise DataError(
                 f"{source}: blanks seem to be the delimiter: export with another one, or add "
                 "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
+                + "\nAdd: --delimiter ' '"
+                * one_each
             )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
@@ -139,16 +145,6 @@ def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
     return min(found, key=found.__getitem__, default=",")
 
 
-def is_number(field: str) -> bool:
-    """Return whether a field looks like a number, a date or a time of whatever country."""
-    return _NUMBER.fullmatch(field) is not None
-
-
-def shape(field: str) -> str:
-    """Return a field with one letter for letters, and one digit for digits."""
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
-
-
 T = TypeVar("T", bound=Sequence[str])
 
 #: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
@@ -174,8 +170,9 @@ class Dialect:
     size: int
     #: Whether the names are the file's.
     named: bool
-    #: Columns that the first rows never leave empty.
-    always: tuple[int, ...]
+    first: FirstRows
+    #: Lines to leave out at the end, blank ones not counted.
+    footer: int
     found: tuple[str, ...]
 
 
@@ -190,13 +187,12 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         If what is given of the layout cannot be.
     """
     source = str(path)
-    given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
-    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
-        raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
+    given, footer, asked = _given_delimiter(layout), layout.footer, layout.unasked is None
     if layout.skip_lines is not None and layout.skip_lines < 0:
         raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
-    asked = layout.unasked is None
-    encoding, lines = _first_lines(path, layout.encoding and codec(layout.encoding), asked=asked)
+    encoding, lines = _first_lines(
+        path, layout.encoding and codec(layout.encoding), asked=asked, footer=footer
+    )
     start = layout.skip_lines or 0
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
         given, start = given or excel[1], max(1, start)
@@ -206,16 +202,17 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
             "file by its format"
         )
     if not any(line.strip() for line in lines[start:]):
-        raise DataError(
-            f"{source}: the file holds no lines" + (f" after line {start}" * bool(start))
-        )
+        below = f" above the last {footer:,} (--skip-footer)" * bool(footer)
+        after = f" after line {start}" * bool(start)
+        raise DataError(f"{source}: the file holds no lines{after}{below}")
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
     words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
     if delimiter not in ",;\t" and not layout.delimiter:
         words.append(f"delimiter {delimiter!r}")
-    rows = found.after(body)
+    if footer:
+        words.append(_left_out(path, encoding, footer))
     return Dialect(
         encoding,
         delimiter,
@@ -224,9 +221,18 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         body,
         len("".join(lines[:body]).encode()),
         layout.header is not False,
-        tuple(j for j in range(len(names)) if len(rows) > 2 and all(filled_in(r, j) for r in rows)),
+        found.first_rows(body, len(names)),
+        footer,
         (*words, *found.words),
     )
+
+
+def _given_delimiter(layout: FileLayout) -> str | None:
+    """Return the delimiter that was given; raises `UsageError` if it cannot be."""
+    given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
+    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
+        raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
+    return given
 
 
 def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
@@ -240,10 +246,23 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     return delimiter_of_names(lines, layout.unasked)
 
 
-def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str, list[str]]:
+def _left_out(path: Path, encoding: str, footer: int) -> str:
+    """Return words on the lines that are left out at the end, and how they begin."""
+    with path.open("rb") as file:
+        if compression(file.read(_SAMPLE)) or encoding.startswith(("utf-16", "utf-32")):
+            return left_out_words(footer, "")
+        file.seek(max(0, path.stat().st_size - _SAMPLE))
+        lines = file.read().splitlines()
+    at = footer_at(lines, footer)
+    return left_out_words(footer, lines[at].decode(encoding, errors="replace") if at else "")
+
+
+def _first_lines(
+    path: Path, encoding: str | None, *, asked: bool, footer: int
+) -> tuple[str, list[str]]:
     size = _SAMPLE
     while True:
-        with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
             sample = plain.read(size + 1)
         whole = len(sample) <= size
         if asked:
@@ -258,7 +277,13 @@ def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str,
                 f"{path}: its bytes are not {used}: give another encoding, such as "
                 "--encoding cp1252"
             ) from None
-        lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+        text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
+        lines = list(io.StringIO(text, newline=""))
+        if footer:
+            with opened_text(path, used, asked=asked, footer=footer) as (_, above):
+                start = io.BufferedReader(above).read(size)
+            whole = len(start) < size
+            lines = list(io.StringIO(start.decode(errors="ignore"), newline=""))
         if whole or size >= _LARGEST:
             return used, lines[:_MOST]
         if len(lines) > _FEW:
@@ -282,9 +307,14 @@ class _Head:
         self.width = width_of(rows)[0]
         self.words: list[str] = []
 
-    def after(self, line: int) -> list[Record]:
+    def first_rows(self, line: int, width: int) -> FirstRows:
         """Return the rows from a line on, but for the last, which may be a total or cut off."""
-        return [row for row in self.rows if row.first >= line and row.filled][:-1]
+        rows = [row for row in self.rows if row.first >= line and row.filled][:-1]
+        whole = [row for row in rows if len(row.fields) == width]
+        plain = [row for row in whole if not starts_with_summary(row.fields)]
+        every = range(width) if len(plain) > 2 else ()
+        always = [j for j in every if all(filled_in(row, j) for row in plain)]
+        return FirstRows([row.fields for row in plain], always)
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
         """Return names of all columns, those left out, and the number of the first row's line."""
@@ -383,12 +413,7 @@ class _Head:
             return  # a matrix's numbers of columns
         below = self.rows[at + 1 :]
         hits, misses = self._numbers(names, below)
-        others = [row.fields for row in below if row.fields != self.rows[at].fields]
-        again = any(
-            name and any(j < len(f) and fold(f[j]) == name for f in others)
-            for j, name in enumerate(names)
-        )
-        if hits > misses / 3 or again:
+        if hits > misses / 3 or self._come_again(names, at):
             first = self.rows[at].first
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like names of columns: say "
@@ -397,6 +422,18 @@ class _Head:
                 * (at > 0)
                 + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
             )
+
+    def _come_again(self, names: Sequence[str], at: int) -> bool:
+        """Whether a row below holds one of the names in its column, and is no line of names."""
+        whole = [row.fields for row in self.rows[at + 1 :] if len(row.fields) == len(names)]
+        found = [
+            fields
+            for fields in whole
+            if fields != self.rows[at].fields
+            and any(name and name == fold(field) for name, field in zip(names, fields, strict=True))
+        ]
+        table = FirstRows(whole, ())
+        return any(not table.is_names(fields) for fields in found)
 
     def _named(
         self, names: list[str], head: Record, below: Sequence[Record]

@@ -3,23 +3,22 @@
 import codecs
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, AnyStr
 
 import pyarrow as pa
 
 from hushtable.errors import DataError, UsageError
 
-#: By the last ending of a file's name.
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-#: By the first bytes: what compressed a file, and what to do if its name does not say so.
-_ARCHIVES = {
-    b"\x1f\x8b\x08": ("gzip", "let its name end in .gz, such as .csv.gz"),
-    b"BZh": ("bzip2", "let its name end in .bz2, such as .csv.bz2"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "let its name end in .zst, such as .csv.zst"),
-    b"\xfd7zXZ\0": ("xz", "decompress it, such as by xz --decompress"),
-}
+#: How a compressed file begins, and its codec, as Arrow names it.
+_COMPRESSIONS = (
+    (re.compile(rb"\x1f\x8b\x08"), "gzip"),
+    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
+    (re.compile(rb"\xfd7zXZ\0"), "xz"),
+)
 #: UTF-32 begins as UTF-16 does, and is asked first.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -30,6 +29,8 @@ _MARKS = {
 }
 _MARK = codecs.BOM_UTF8
 _BLOCK = 1 << 20
+#: Bytes that the lines left out at the end may have: they are in memory.
+_MOST_HELD = 1 << 26
 #: What western European text has beyond ASCII. cp1252 reads nearly anything: other signs, three
 #: such letters in a row, and signs within or before a word speak against it.
 _WESTERN = re.compile(
@@ -81,10 +82,22 @@ def codec(name: str) -> str:
     return found.name
 
 
+def compression(start: bytes) -> str | None:
+    """Return the codec that compressed a file, by its first bytes; None if it is not compressed."""
+    return next((name for begins, name in _COMPRESSIONS if begins.match(start)), None)
+
+
+def decompressed(raw: pa.NativeFile) -> pa.NativeFile:
+    """Return a stream of what a file holds: decompressed, where gzip, bzip2 or zstd packed it."""
+    found = compression(raw.read(16))
+    raw.seek(0)
+    return pa.input_stream(raw, compression=None if found == "xz" else found)
+
+
 def says_its_encoding(path: Path) -> bool:
     """Return whether a file begins with a mark, or is UTF-8 from its first byte to its last."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         block = plain.read(_BLOCK)
         if any(block.startswith(mark) for mark in _MARKS):
             return True
@@ -104,14 +117,6 @@ def find_encoding(sample: bytes, source: str) -> str:
     """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
     if marked := marked_encoding(sample):
         return marked
-    for begin, (archive, way) in _ARCHIVES.items():
-        if sample.startswith(begin):
-            raise DataError(f"{source}: is a file that {archive} compressed, not text: {way}")
-    if sample.startswith(b"PK\3\4"):
-        raise DataError(
-            f"{source}: an archive such as an Excel workbook, not text: name it .xlsx, or export "
-            "it as CSV"
-        )
     if b"\0" in sample:
         # Latin letters leave every second byte empty.
         second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
@@ -184,12 +189,22 @@ class Text(io.RawIOBase):
         Whether ``ends`` and ``quoted`` are asked for, which costs a tenth of reading.
     asked : bool
         Whether a person is asked about what is no text; else it is read as no text.
+    footer : int
+        Lines to leave out at the end; blank ones do not count.
     """
 
     def __init__(
-        self, raw: pa.NativeFile, encoding: str, source: str, counting: bool, *, asked: bool = True
+        self,
+        raw: pa.NativeFile,
+        encoding: str,
+        source: str,
+        counting: bool,
+        *,
+        asked: bool = True,
+        footer: int = 0,
     ) -> None:
         super().__init__()
+        self._footer, self._held, self._ready, self._ended = footer, b"", b"", False
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding in ("utf-8", "utf-8-sig") and asked
         errors = on_errors(encoding, asked=asked)
@@ -207,11 +222,13 @@ class Text(io.RawIOBase):
         block = b""
         while not block:
             # A byte becomes four at most.
-            block, ended = self._next(size if self._decoder is None else max(1, size // 4))
+            block, ended = self._some(size if self._decoder is None else max(1, size // 4))
             if not self._began and block:
                 block, self._began = block.removeprefix(_MARK), True
             if ended:
                 break
+        if b"\xef" in block and _MARK in block:  # files that were put together
+            block = without_marks(block, self.tail[-1:])
         if b"\0" in block and not self._asked:
             block = block.replace(b"\0", _SUBSTITUTE)
         if b"\0" in block:
@@ -221,6 +238,30 @@ class Text(io.RawIOBase):
             self.ends += block.count(b"\n")
         self.tail = (self.tail + block[-65_536:])[-65_536:]
         return block
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, as the readers of Python's library do."""
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def _some(self, size: int) -> tuple[bytes, bool]:
+        """Return bytes that are not left out at the end, and whether they are the last."""
+        if not self._footer:
+            return self._next(size)
+        while not self._ready and not self._ended:
+            block, self._ended = self._next(size)
+            self._held += block
+            lines = self._held.splitlines(keepends=True)
+            cut = len(b"".join(lines[: footer_at(lines, self._footer)]))
+            self._ready, self._held = self._held[:cut], self._held[cut:]
+            if len(self._held) > _MOST_HELD:
+                raise DataError(
+                    f"{self._source}: {self._footer:,} lines of it are more than "
+                    f"{_MOST_HELD >> 20} MB: lower --skip-footer"
+                )
+        block, self._ready = self._ready[:size], self._ready[size:]
+        return block, self._ended and not self._ready
 
     def _next(self, size: int) -> tuple[bytes, bool]:
         raw = self._raw.read(size)
@@ -242,21 +283,33 @@ class Text(io.RawIOBase):
             size -= len(block)
 
 
+def without_marks(block: bytes, before: bytes) -> bytes:
+    """Return UTF-8 without the marks that begin lines; ``before`` is the byte before it."""
+    block = block.replace(b"\n" + _MARK, b"\n")
+    return block.removeprefix(_MARK) if before == b"\n" else block
+
+
+def footer_at(lines: Sequence[AnyStr], n: int) -> int:
+    """Return the number of the line from which on the last n that are not blank follow."""
+    at = len(lines)
+    while n and at:
+        at -= 1
+        n -= bool(lines[at].strip())
+    return at
+
+
 @contextmanager
 def opened_text(
-    path: Path, encoding: str, *, counting: bool = False, asked: bool = True
+    path: Path, encoding: str, *, counting: bool = False, asked: bool = True, footer: int = 0
 ) -> Iterator[tuple[pa.OSFile, Text]]:
     """Open a file of text; the first of the two tells how far it has been read."""
-    with (
-        pa.OSFile(str(path)) as raw,
-        pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
-    ):
-        yield raw, Text(plain, encoding, str(path), counting, asked=asked)
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+        yield raw, Text(plain, encoding, str(path), counting, asked=asked, footer=footer)
 
 
 @contextmanager
 def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
     """Open a file's lines, with their ends; bytes that cannot be read become U+FFFD."""
-    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+    with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         name = "utf-8-sig" if encoding == "utf-8" else encoding
         yield io.TextIOWrapper(io.BufferedReader(plain), name, errors="replace", newline="")

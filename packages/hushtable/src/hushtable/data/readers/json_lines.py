@@ -1,16 +1,23 @@
 """Rows in JSON lines: one object a line."""
 
+import contextlib
+import csv
+import io
 import json
+import math
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.readers.encoding import COMPRESSIONS
+from hushtable.data.readers.encoding import decompressed
 from hushtable.data.readers.reader import (
     Batch,
     FileLayout,
@@ -26,70 +33,256 @@ from hushtable.errors import DataError, DataTypeError, UsageError
 #: Bytes parsed at a time, up to the end of a line.
 _BLOCK = 1 << 22
 _NESTED = pa.list_(pa.null())
+#: Objects within objects; and braces and brackets in a line that are counted only together.
+_DEEPEST, _MANY = 64, 256
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+#: Keys from the outermost object to a value; joined by dots, they name its column.
+_Keys: TypeAlias = tuple[str, ...]
+_Types: TypeAlias = dict[_Keys, pa.DataType]
 
 
-def json_file(path: Path, layout: FileLayout) -> Reader:
-    """Read JSON lines, some at a time; see `_file` and `_file_of_texts`."""
-    return _file(path) if layout.unasked is None else _file_of_texts(path, layout.unasked)
+def lines_file(path: Path, layout: FileLayout, word: str = "line") -> Reader:
+    """Read JSON lines, some at a time; a line is called by ``word``."""
+    lines = _Lines(path, word)
+    return lines.reader() if layout.unasked is None else lines.reader_of_texts(layout.unasked)
 
 
-def _file(path: Path) -> Reader:
-    """Read JSON lines, each column of the type that fits all its values.
+def _name(keys: _Keys) -> str:
+    return ".".join(keys)
 
-    A first pass finds the keys and their types, since any line may bring another: what is a
-    number in some lines and text in others is text in all.
-    """
-    types: dict[str, pa.DataType] = {}
-    line = n_rows = 0
-    for _at, block in _blocks(path):
-        table = _parsed(block, None, path, line)
-        for field in table.schema:
-            types[field.name] = _common(types.get(field.name), field.type)
-        line += _lines(block)
-        n_rows += len(table)
-    schema = pa.schema(types)
-    names = column_names(schema)
 
-    def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-        chosen, line = pa.schema([schema.field(name) for name in columns or names]), 0
-        for at, block in _blocks(path):
-            _refuse_nested(chosen, block, path, line)
-            table = _parsed(block, chosen, path, line)
+@dataclass(frozen=True)
+class _Lines:
+    """A file of JSON lines."""
+
+    path: Path
+    #: What a line is called in messages.
+    word: str
+
+    def reader(self) -> Reader:
+        """Read each column in the type that fits all its values.
+
+        A first pass finds the keys and their types, since any line may bring another: what is a
+        number in some lines and text in others is text in all.
+        """
+        types: _Types = {}
+        line = n_rows = 0
+        for _at, block in _blocks(self.path):
+            table, found = self._parsed(block, None, line)
+            for keys, kind in found.items():
+                types[keys] = _common(types.get(keys), kind)
             line += _lines(block)
-            for batch in split(iter(table.combine_chunks().to_batches())):
-                yield at, batch
+            n_rows += len(table)
+        types, torn = self._one_kind_each(types)
+        names = column_names(pa.schema([(_name(keys), kind) for keys, kind in types.items()]))
+        of_name = dict(zip(names, types, strict=True))
 
-    rows = of_file(path, names, batches, n_rows)
-    # Not if there are empty lines between.
-    return replace(rows, place=lambda row: f"line {row + 1}") if n_rows == line else rows
+        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+            chosen, line = {of_name[n]: types[of_name[n]] for n in columns or names}, 0
+            for at, block in _blocks(self.path):
+                self._refuse_nested(chosen, torn, block, line)
+                table, _ = self._parsed(block, chosen, line)
+                line += _lines(block)
+                for batch in split(iter(table.combine_chunks().to_batches())):
+                    yield at, batch
+
+        rows = of_file(self.path, names, batches, n_rows)
+        # Not if there are empty lines between.
+        by_line = n_rows == line
+        return replace(rows, place=lambda row: f"{self.word} {row + 1}") if by_line else rows
+
+    def reader_of_texts(self, unasked: Unasked) -> Reader:
+        """Read each value as the text that it is, whatever the others are.
+
+        A line that is no object is left out. Which columns there are is known by no line.
+        """
+        names = unasked.names
+        if not names:
+            raise UsageError(f"{self.path}: JSON has names of columns, and the schema has none")
+
+        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+            line = 0
+            for at, block in _blocks(self.path):
+                rows = [
+                    {_name(keys): value for keys, value in row.items()}
+                    for _, row in self._objects(block, line, unasked)
+                ]
+                line += _lines(block)
+                made = [
+                    pa.array([_text(row.get(name)) for row in rows], pa.string())
+                    for name in columns or names
+                ]
+                whole = pa.RecordBatch.from_arrays(made, list(columns or names))
+                for batch in split(iter([whole])):
+                    yield at, batch
+
+        return of_file(self.path, names, batches)
+
+    def _one_kind_each(self, types: _Types) -> tuple[_Types, set[_Keys]]:
+        """Return the types with one name for each column, and the keys of values or objects.
+
+        These have a value in some lines, and an object in others: they are of no type.
+        """
+        torn = {keys[:n] for keys in types for n in range(1, len(keys))} & types.keys()
+        torn = {keys for keys in torn if not pa.types.is_null(types.pop(keys))}
+        types = types | dict.fromkeys(torn, _NESTED)
+        of_name: dict[str, _Keys] = {}
+        for keys in types:
+            other = of_name.setdefault(_name(keys), keys)
+            if other != keys:
+                raise DataError(
+                    f"{self.path}: the keys {' > '.join(keys)} and {' > '.join(other)} would both "
+                    f"be the column {_name(keys)!r}: rename one of them"
+                )
+        return types, torn
+
+    def _parsed(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
+        """Return the rows of some lines, the first of which is number ``line`` from 0.
+
+        Of the columns in ``types``; of all, whose types are returned, if it is None.
+        """
+        from pyarrow import json as arrow_json  # who reads other formats does without
+
+        table = None
+        if not self._is_deep(block, line):
+            reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+            parsing = arrow_json.ParseOptions(
+                explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
+                unexpected_field_behavior="infer" if types is None else "ignore",
+            )
+            with contextlib.suppress(pa.ArrowInvalid):
+                parsed = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
+                parsed.validate(full=True)  # texts may be no UTF-8
+                table = parsed
+        if table is not None:
+            found = dict(_leaves(table.schema))
+            while any(pa.types.is_struct(field.type) for field in table.schema):
+                table = table.flatten()
+        if table is None or _doubtful(table, block):
+            # Slow, but it tells what is wrong, and reads what Arrow does not: types that change.
+            return self._slowly(block, types, line)
+        if types is None:
+            return table, found
+        columns = dict(zip(found, table.columns, strict=True))
+        nothing = pa.nulls(len(table), _NESTED)  # lists were refused before
+        chosen = [columns.get(keys, nothing) for keys in types]
+        return pa.Table.from_arrays(chosen, [_name(keys) for keys in types]), types
+
+    def _is_deep(self, block: bytes, line: int) -> bool:
+        """Whether some line may nest so deeply that Arrow would end the process."""
+        if block.count(b"{") + block.count(b"[") == block.count(b"\n{") + block.startswith(b"{"):
+            return False
+        deep = False
+        for number, text in enumerate(block.split(b"\n"), line + 1):
+            if text.count(b"{") + text.count(b"[") > _MANY:
+                deep = True
+                bare = np.frombuffer(_TEXT.sub(b"", text), np.uint8)
+                steps = np.isin(bare, (91, 123)).astype(int) - np.isin(bare, (93, 125))
+                if steps.cumsum().max() > _DEEPEST:
+                    raise DataError(
+                        f"{self.path}: {self.word} {number}: objects and lists are nested more "
+                        f"than {_DEEPEST} deep: flatten them"
+                    )
+        return deep
+
+    def _slowly(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
+        rows = [row for _, row in self._objects(block, line)]
+        if types is None:
+            every = dict.fromkeys(keys for row in rows for keys in row)
+            types = {keys: _type([row.get(keys) for row in rows]) for keys in every}
+        columns = [
+            pa.array([_as(row.get(keys), kind) for row in rows], kind)
+            for keys, kind in types.items()
+        ]
+        return pa.Table.from_arrays(columns, [_name(keys) for keys in types]), types
+
+    def _objects(
+        self, block: bytes, line: int, unasked: Unasked | None = None
+    ) -> Iterator[tuple[int, dict[_Keys, Any]]]:
+        """Yield the number of each line, from 1, and its values, the numbers as they are written.
+
+        Lines that hold none are left out where nobody is here to be asked, else refused.
+        """
+        for number, text in enumerate(block.split(b"\n"), line + 1):
+            if not text.strip():
+                continue
+            where = f"{self.path}: {self.word} {number}"
+            try:
+                row = dict(_flat(_object(text, where), where))
+            except DataError:
+                if unasked is None:
+                    raise
+                what = f"{self.path}: {self.word}s that hold no object, left out"
+                unasked.note(what, 1, where.__str__)
+                continue
+            yield number, row
+
+    def _refuse_nested(self, types: _Types, torn: set[_Keys], block: bytes, line: int) -> None:
+        """Refuse a list in a column that is used, and a value where others have an object."""
+        nested = [keys for keys in types if keys not in _plain(types)]
+        for number, row in self._objects(block, line) if nested else ():
+            for keys in nested:
+                value = row.get(keys)
+                if isinstance(value, list) or (value is not None and keys in torn):
+                    held = (
+                        "a list" if isinstance(value, list) else "a value, and an object elsewhere"
+                    )
+                    names = _joined([_name(one) for one in nested])
+                    raise DataTypeError(
+                        f"{self.path}: {self.word} {number}: {_name(keys)!r} holds {held}: needs a "
+                        "number, a text, true or false: flatten it (such as by "
+                        f"pandas.json_normalize), or leave the column out\n"
+                        f"Add: --drop {shlex.quote(names)}"
+                    )
 
 
-def _file_of_texts(path: Path, unasked: Unasked) -> Reader:
-    """Read JSON lines, each value as the text that it is, whatever the others are.
+def _joined(names: list[str]) -> str:
+    """Return names as an option takes them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
-    A line that is no object is left out. Which columns there are is known by no line.
-    """
-    names = unasked.names
-    if not names:
-        raise UsageError(f"{path}: JSON lines have names of columns, and the schema has none")
 
-    def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-        line = 0
-        for at, block in _blocks(path):
-            rows = [row for _, row in _objects(block, path, line, unasked)]
-            line += _lines(block)
-            made = [
-                pa.array([_text(row.get(name)) for row in rows], pa.string())
-                for name in columns or names
-            ]
-            for batch in split(iter([pa.RecordBatch.from_arrays(made, list(columns or names))])):
-                yield at, batch
+def _plain(types: _Types) -> _Types:
+    """Return those that are of no lists."""
+    return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
 
-    return of_file(path, names, batches)
+
+def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
+    """Yield keys and type of each value in the fields of a schema, or of an object's type."""
+    for field in fields:
+        keys = (*outer, field.name)
+        if pa.types.is_struct(field.type):
+            yield from _leaves(field.type, keys)
+        else:
+            yield keys, field.type
+
+
+def _fields(types: _Types) -> list[pa.Field]:
+    """Return fields, objects within objects, for values of these keys."""
+    inner: dict[str, _Types] = {}
+    for (first, *rest), kind in types.items():
+        inner.setdefault(first, {})[tuple(rest)] = kind
+    return [
+        pa.field(name, below[()] if () in below else pa.struct(_fields(below)))
+        for name, below in inner.items()
+    ]
+
+
+def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Any]]:
+    """Yield keys and value of each value in an object, and in the objects within it."""
+    if len(outer) > _DEEPEST:
+        raise DataError(f"{where}: objects are nested more than {_DEEPEST} deep: flatten them")
+    for key, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, where, (*outer, key))
+        else:
+            yield (*outer, key), value
 
 
 def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, dict | list):
+    if value is None or isinstance(value, list):
         return None
     if isinstance(value, _Number):
         return as_name(float(value)) if set(value) & set(".eE") else str(value)
@@ -104,7 +297,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield how many bytes of the file have been read, and whole lines."""
     with (
         pa.OSFile(str(path)) as raw,
-        pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
+        decompressed(raw) as plain,
     ):
         left = b""
         while read := plain.read(_BLOCK):
@@ -130,26 +323,6 @@ def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
     return pa.float64() if numbers else pa.string()
 
 
-def _parsed(block: bytes, schema: pa.Schema | None, path: Path, line: int) -> pa.Table:
-    """Return the rows of some lines, the first of which is number ``line`` from 0."""
-    from pyarrow import json as arrow_json  # who reads other formats does without
-
-    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
-    parsing = arrow_json.ParseOptions(
-        explicit_schema=schema,
-        unexpected_field_behavior="infer" if schema is None else "ignore",
-    )
-    try:
-        table = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
-        table.validate(full=True)  # texts may be no UTF-8
-    except pa.ArrowInvalid:
-        table = None
-    if table is None or _doubtful(table, block):
-        # Slow, but it tells what is wrong, and reads what Arrow does not: types that change.
-        return _slowly(block, schema, path, line)
-    return table if schema is None else table.select(schema.names)
-
-
 def _doubtful(table: pa.Table, block: bytes) -> bool:
     """Whether an object is not in a line of its own, or a whole number may have lost digits."""
     if len(table) != _lines(block):
@@ -161,40 +334,8 @@ def _doubtful(table: pa.Table, block: bytes) -> bool:
     return any(value is not None and abs(value) >= 2.0**63 for value in ends)
 
 
-def _slowly(block: bytes, schema: pa.Schema | None, path: Path, line: int) -> pa.Table:
-    rows = [row for _, row in _objects(block, path, line)]
-    names = schema.names if schema else list(dict.fromkeys(key for row in rows for key in row))
-    columns = []
-    for name in names:
-        values = [row.get(name) for row in rows]
-        kind = schema.field(name).type if schema else _type(values)
-        columns.append(pa.array([_as(value, kind) for value in values], kind))
-    return pa.Table.from_arrays(columns, list(names))
-
-
 class _Number(str):
     """A number as it is written."""
-
-
-def _objects(
-    block: bytes, path: Path, line: int, unasked: Unasked | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each line, from 1, and its object, the numbers as they are written.
-
-    Lines that hold none are left out where nobody is here to be asked, else refused.
-    """
-    for number, text in enumerate(block.split(b"\n"), line + 1):
-        if not text.strip():
-            continue
-        where = f"{path}: line {number}"
-        try:
-            row = _object(text, where)
-        except DataError:
-            if unasked is None:
-                raise
-            unasked.note(f"{path}: lines that hold no object, left out", 1, where.__str__)
-            continue
-        yield number, row
 
 
 def _object(text: bytes, where: str) -> dict[str, Any]:
@@ -243,9 +384,11 @@ def _type(values: list[Any]) -> pa.DataType:
             return _NESTED
         if isinstance(value, _Number):
             whole = value.lstrip("-").isdigit()
-            kind = pa.int64() if whole and abs(int(value)) < 2**63 else pa.float64()
+            fits = whole and len(value) < 21 and abs(int(value)) < 2**63
+            kind = pa.int64() if fits else pa.float64()
             # Too long for a number: an identifier, every digit of which counts.
-            kind = pa.string() if whole and kind == pa.float64() else kind
+            if not fits and (whole or (value[-1].isdigit() and math.isinf(float(value)))):
+                kind = pa.string()
         else:
             kind = pa.bool_() if isinstance(value, bool) else pa.string()
         found = found if value is None else _common(found, kind)
@@ -260,17 +403,3 @@ def _as(value: Any, kind: pa.DataType) -> Any:
     if isinstance(value, _Number):
         return int(value) if pa.types.is_integer(kind) else float(value)
     return value
-
-
-def _refuse_nested(schema: pa.Schema, block: bytes, path: Path, line: int) -> None:
-    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
-    if nested:
-        for number, row in _objects(block, path, line):
-            for name in nested:
-                if isinstance(row.get(name), dict | list):
-                    kind = "an object" if isinstance(row[name], dict) else "a list"
-                    raise DataTypeError(
-                        f"{path}: line {number}: {name!r} holds {kind}: needs a number, a text, "
-                        "true or false; flatten it (such as by pandas.json_normalize), or leave "
-                        "the column out"
-                    )

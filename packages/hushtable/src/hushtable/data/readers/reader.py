@@ -3,7 +3,6 @@
 import contextlib
 import datetime as dt
 import os
-import re
 import tempfile
 import threading
 import unicodedata
@@ -73,10 +72,14 @@ class FileLayout:
     header: bool | None = None
     #: Lines above the line of names, or above the first row if there is none.
     skip_lines: int | None = None
+    #: Last lines, or rows of a sheet, that are none of the table's; blank ones do not count.
+    skip_footer: int | None = None
     #: Name of a sheet.
     sheet: str | None = None
     #: Question to a database, in SQL.
     query: str | None = None
+    #: Name of the part of a file that holds the rows: a file in an archive, a table of a database.
+    member: str | None = None
     #: Where nobody is here to be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
@@ -86,6 +89,14 @@ class FileLayout:
         given = [name for name, value in said.items() if value is not None]
         if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
             raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
+
+    @property
+    def footer(self) -> int:
+        """Lines or rows to leave out at the end; raises `UsageError` if that cannot be."""
+        n = self.skip_footer or 0
+        if n < 0:
+            raise UsageError(f"{n} lines to skip at the end: needs 0 or more")
+        return n
 
     @property
     def kept(self) -> dict[str, str | int | bool]:
@@ -101,9 +112,14 @@ class FileLayout:
 
 
 #: What a model keeps, and its kinds.
-KEPT = {"encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "sheet": str}
+KEPT = {
+    "encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "skip_footer": int,
+    "sheet": str, "member": str,
+}  # fmt: skip
 #: Where it is not the name with two hyphens, the option of the command line.
-_OPTIONS = {"header": "--no-header", "skip_lines": "--skip-lines"}
+_OPTIONS = {
+    "header": "--no-header", "skip_lines": "--skip-lines", "skip_footer": "--skip-footer"
+}  # fmt: skip
 
 
 def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
@@ -111,7 +127,7 @@ def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
 
     That is in blanks and marks of no width, or in case, accents and look-alike letters.
     """
-    words = []
+    words: list[str] = []
     for how, sort in (
         ("blanks or marks that are not visible", _seen),
         ("case, accents or look-alike letters", lambda name: key(_seen(name))),
@@ -359,14 +375,9 @@ def of_file(
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
         def read() -> Iterator[Batch]:
-            changed = DataError(f"{path}: changed while it was read: try again when it is complete")
-            try:
+            with unchanged(path, then):
                 for position[0], batch in named_errors(batches(columns), str(path)):
                     yield batch
-            except DataError as error:
-                raise (error if _state(path) == then else changed) from None
-            if _state(path) != then:
-                raise changed
 
         return read
 
@@ -380,6 +391,19 @@ def of_file(
         n_bytes=path.stat().st_size,
         bytes_read=lambda: position[0],
     )
+
+
+@contextlib.contextmanager
+def unchanged(path: Path, then: tuple[int, int] | None = None) -> Iterator[None]:
+    """Refuse a file that changes while it is read in here, or since the state ``then``."""
+    then = then or _state(path)
+    changed = DataError(f"{path}: changed while it was read: try again when it is complete")
+    try:
+        yield
+    except DataError as error:
+        raise (error if _state(path) == then else changed) from None
+    if _state(path) != then:
+        raise changed
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -502,55 +526,6 @@ def no_rows(reader: Reader) -> DataError:
     names = reader.n_bytes is not None and reader.names is not None
     below = "there is nothing below the names of its columns. It " * names
     return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")
-
-
-#: First words of a line that adds up the rows above it, in reports of several languages.
-TOTAL = re.compile(
-    r"\W*((grand |sub)?totals?|sums?|(zwischen|gesamt|end)?summen?|gesamt|insgesamt|saldo|somme|"
-    r"totaux|totale|suma|average|mean|mittelwert|durchschnitt|moyenne|anzahl|count|"
-    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b|\*+\s*$",
-    re.IGNORECASE,
-)
-
-
-def looks_like_total(
-    fields: Sequence[str], always: Sequence[int], above: Callable[[int], pa.Array]
-) -> bool:
-    """Return whether the last row adds up those above it.
-
-    ``fields`` are its texts; ``always`` the columns that no other row leaves empty; ``above``
-    returns a column without the last row, and is asked only in doubt. Two of these have to hold: it
-    leaves one of ``always`` empty; it begins with a word for a total; it holds the sum of a column.
-    """
-    filled = [j for j, field in enumerate(fields) if field.strip()]
-    with_gaps = any(not fields[j].strip() for j in always)
-    named = bool(filled) and TOTAL.match(fields[filled[0]]) is not None
-    if with_gaps and named:
-        return True
-    return (with_gaps or named) and any(_is_sum(fields[j], above(j)) for j in filled)
-
-
-def _is_sum(text: str, above: pa.Array) -> bool:
-    """Return whether a text is the sum of others, and beyond each of them."""
-    from hushtable.data.texts import numbers  # it needs the readers
-
-    for decimal in numbers.DECIMALS:
-        values = numbers.values(above, decimal)
-        [total] = numbers.values(pa.array([text], pa.string()), decimal)
-        n_values = np.count_nonzero(~np.isnan(values))
-        if n_values < 2 or n_values < len(above) - above.null_count or np.isnan(total):
-            continue
-        if abs(total) > np.nanmax(np.abs(values)) and np.isclose(total, np.nansum(values)):
-            return True
-    return False
-
-
-def total_refused(where: str, begins: str) -> DataError:
-    """Return the error for a last row that looks like a total."""
-    return DataError(
-        f"{where}, the last, looks like a total, not like a row: it begins {begins!r}. Delete it, "
-        "or export without totals"
-    )
 
 
 Read = Callable[[], Iterator[Batch]]

@@ -9,8 +9,8 @@ import glob
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -18,7 +18,25 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from hushtable import far, plugins
-from hushtable.data.readers.encoding import COMPRESSIONS, says_its_encoding
+from hushtable.data.readers.archives import (
+    DEEPEST,
+    Member,
+    chosen,
+    extracted,
+    limit_of,
+    members,
+    unpacked,
+)
+from hushtable.data.readers.content import (
+    ARCHIVES,
+    BINARY,
+    ELSEWHERE,
+    PACKED,
+    REFUSED,
+    FirstBytes,
+    content_of,
+)
+from hushtable.data.readers.encoding import says_its_encoding
 from hushtable.data.readers.reader import (
     Copy,
     FileLayout,
@@ -27,24 +45,25 @@ from hushtable.data.readers.reader import (
     near_names,
     one_after_other,
 )
-from hushtable.errors import DataError, HushTableError, UsageError
+from hushtable.errors import DataError, HushTableError, MissingExtraError, UsageError
 
 
-def copies(url: str, is_rows: Callable[[PurePosixPath], bool]) -> list[Copy]:
+def copies(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
     """Copy every file of rows that a URL, of a file, a folder or a pattern, names.
 
-    ``is_rows`` says whether a file of a name holds rows.
+    ``rank`` says of a name how likely such a file holds rows; 0 if it does not.
     """
     shown = far.public(url)
     made = []
     with far.reaching(url, DataError):
         system, root = far.connect(url)
         if set("*[") & set(root):
-            found = sorted(name for name in system.glob(root) if is_rows(_name(name)))
-        elif is_rows(_name(root)):
+            found = sorted(name for name in system.glob(root) if rank(_name(name)))
+        elif rank(_name(root)):
             found = [root]
         else:
-            found = sorted(name for name in system.find(root) if is_rows(_name(name)))
+            inside = {name: rank(_name(name)) for name in system.find(root)}
+            found = sorted(name for name in inside if inside[name] == max(inside.values()) > 0)
         for name in found:
             source = shown if name == root else far.public(system.unstrip_protocol(name))
             made.append(Copy.of(source, "".join(_name(name).suffixes[-2:])))
@@ -64,7 +83,8 @@ NAME = "standard input"
 _FILES = {
     b"PAR1": "Parquet", b"ARROW1": "Feather", b"PK\3\4": "a workbook or an archive",
     b"\xd0\xcf\x11\xe0": "a workbook", b"SQLite format": "a database",
-    b"(\xb5/\xfd": "compressed by Zstandard", b"BZh": "compressed by bzip2",
+    b"(\xb5/\xfd": "what Zstandard compressed", b"BZh": "what bzip2 compressed",
+    b"\xfd7zXZ": "what xz compressed",
 }  # fmt: skip
 #: What is read already: it cannot be read a second time.
 _COPIES: WeakKeyDictionary[Any, Copy] = WeakKeyDictionary()
@@ -115,11 +135,25 @@ def _ending(start: bytes, zipped: bool) -> str:
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], FileLayout], Any]
 
-Format: TypeAlias = tuple[str, OpenFile, tuple[str, ...]]
 
-#: By the ending of a file's name: what the format is called, what opens such a file, and what of
-#: a layout it has a use for.
-FORMATS: dict[str, Format] = {}
+@dataclass(frozen=True)
+class FileFormat:
+    """Format of files."""
+
+    #: What it is called, for messages.
+    name: str
+    #: Opens a file, given the columns that should stay text, and the layout.
+    open: OpenFile
+    #: Entries of a layout that it has a use for.
+    uses: tuple[str, ...] = ()
+    #: Whether it reads files that gzip, bzip2 or Zstandard compressed, as they are.
+    streams: bool = False
+    #: Whether a name with its ending is enough; else what the file holds decides.
+    by_name: bool = False
+
+
+#: By the ending of a file's name.
+FORMATS: dict[str, FileFormat] = {}
 #: Predicates and openers of objects in memory; the first that takes an object opens it.
 SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = []
 #: Predicates and openers of URLs, both of which take the layout, too.
@@ -153,9 +187,8 @@ def register_format(
     >>> from hushtable.data import register_format
     >>> register_format("JSON lines", [".jsonl"], lambda path, texts: json.read_json(path))
     """
-    FORMATS.update(
-        dict.fromkeys(endings, (name, lambda path, texts, _: open_file(path, texts), ()))
-    )
+    made = FileFormat(name, lambda path, texts, _: open_file(path, texts), by_name=True)
+    FORMATS.update(dict.fromkeys(endings, made))
 
 
 def built_in(
@@ -163,11 +196,20 @@ def built_in(
     endings: Iterable[str],
     open_file: Callable[[Path, FileLayout], Any],
     uses: tuple[str, ...] = (),
+    *,
+    streams: bool = False,
 ) -> None:
-    """Register a format whose opener takes the path and the layout, of which it ``uses`` some."""
-    FORMATS.update(
-        dict.fromkeys(endings, (name, lambda path, _, layout: open_file(path, layout), uses))
-    )
+    """Register a format that `content_of` knows; its opener takes the path and the layout.
+
+    It ``uses`` some entries of the layout, and ``streams`` if it reads compressed files.
+    """
+    made = FileFormat(name, lambda path, _, layout: open_file(path, layout), uses, streams)
+    FORMATS.update({ending: made for ending in endings if not _of_others(ending)})
+
+
+def _of_others(ending: str) -> bool:
+    """Whether somebody registered a format of their own for an ending."""
+    return ending in FORMATS and FORMATS[ending].by_name
 
 
 def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -> None:
@@ -240,17 +282,35 @@ def is_taken(data: Any) -> bool:
     return any(takes(data) for takes, _ in SOURCES)
 
 
-def _format(path: PurePath) -> Format | None:
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
+def _suffix(path: PurePath) -> str:
+    """Return the ending of a name, in small letters, without that of a compression."""
+    suffixes = [one.lower() for one in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in PACKED:
         suffixes.pop()
-    return FORMATS.get(suffixes[-1]) if suffixes else None
+    return suffixes[-1] if suffixes else ""
 
 
-def _is_rows(path: PurePath) -> bool:
-    """Whether a file among others holds rows: hidden files do not, nor what Excel leaves."""
-    hidden = any(part.startswith((".", "~$")) and part != ".." for part in path.parts)
-    return not hidden and _format(path) is not None
+def _format(ending: str) -> FileFormat | None:
+    if ending not in FORMATS and ending:
+        load_plugins()
+    return FORMATS.get(ending)
+
+
+#: Endings of files that may go with a table: descriptions, archives of it.
+_BESIDE = frozenset({".html", ".htm", ".xml", ".json", ".db", *ARCHIVES, *PACKED})
+
+
+def _rank(path: PurePath) -> int:
+    """Return 2 for the name of a file of rows, 1 if it may go with another one, else 0.
+
+    Hidden files hold no rows, nor what Excel leaves.
+    """
+    if any(part.startswith((".", "~$")) and part != ".." for part in path.parts):
+        return 0
+    ending = _suffix(path)
+    if ending in _BESIDE:
+        return 1
+    return 2 * (ending in FORMATS or ending in ELSEWHERE)
 
 
 def paths(pattern: str) -> list[Path]:
@@ -263,8 +323,9 @@ def paths(pattern: str) -> list[Path]:
     path = Path(pattern)
     try:
         if path.is_dir():
-            inside = (p for p in path.rglob("*") if _is_rows(p.relative_to(path)))
-            found = sorted(p for p in inside if p.is_file())
+            inside = {p: _rank(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
+            best = max(inside.values(), default=0)
+            found = sorted(p for p, rank in inside.items() if rank == best > 0)
         elif path.exists():
             return [path]
         else:
@@ -273,7 +334,7 @@ def paths(pattern: str) -> list[Path]:
     except OSError as error:  # such as a name that is too long
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
     if not found:
-        names = " or ".join(dict.fromkeys(name for name, *_ in FORMATS.values()))
+        names = " or ".join(dict.fromkeys(one.name for one in FORMATS.values()))
         raise DataError(f"{pattern}: no such file, and no {names} file in it: check the path")
     return found
 
@@ -288,30 +349,17 @@ def files(
 
     ``kept`` is what a model knows of the layout of files like these.
     """
-    used: set[str] = set()
-
-    def open_(path: Path) -> Reader:
-        found = _format(path) or (_format(path) if load_plugins() else None)
-        if found is None:
-            raise DataError(
-                f"{path}: needs a file name that ends in {', '.join(FORMATS)}{why_none()}"
-            )
-        used.update(found[2])
-        known = kept
-        if "encoding" in known and "encoding" in found[2] and says_its_encoding(path):
-            known = {name: value for name, value in kept.items() if name != "encoding"}
-        return _file(path, found, text_columns, layout.completed(known, found[2])).folded()
-
+    opening = _Opening(text_columns, layout, kept)
     if pattern == "-":
-        rows = standard_input(open_)
-        layout.check_used(used, rows.source)
+        rows = standard_input(opening.file)
+        layout.check_used(opening.used, rows.source)
         return rows
     if "://" in pattern:
-        parts = [copy.reader(open_) for copy in copies(pattern, _is_rows)]
+        parts = [copy.reader(opening.file) for copy in copies(pattern, _rank)]
         pattern = far.public(pattern)
     else:
-        parts = [open_(path) for path in paths(pattern)]
-    layout.check_used(used, pattern)
+        parts = [opening.file(path) for path in paths(pattern)]
+    layout.check_used(opening.used, pattern)
     first = parts[0]
     for k, part in enumerate(parts[1:], 1):
         if part.names != first.names:
@@ -330,31 +378,142 @@ def _in_order(part: Reader, first: Reader) -> Reader:
     )
 
 
-def _file(path: Path, found: Format, text_columns: frozenset[str], layout: FileLayout) -> Reader:
-    name, open_file, _ = found
-    size = path.stat().st_size
-    if size == 0 and layout.unasked is None:  # JSON lines of no rows are an empty file
-        raise DataError(f"{path}: the file is empty")
+@dataclass(frozen=True)
+class _Opening:
+    """Opens files, each by what it holds: see `files`."""
 
-    def reader() -> Reader:
-        return opened(open_file(path, text_columns, layout))
+    text_columns: frozenset[str]
+    layout: FileLayout
+    kept: Mapping[str, str | int | bool]
+    #: Entries of the layout that some file had a use for.
+    used: set[str] = field(default_factory=set)
 
-    try:
-        rows = reader()
-    except HushTableError:
-        raise
-    except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    def file(self, path: Path) -> Reader:
+        """Open a file; an archive is unpacked, and its table opened in the same way."""
+        return self._opened(path, PurePath(path.name), limit_of(path)).folded()
+
+    def _opened(self, path: Path, name: PurePath, limit: int, depth: int = 0) -> Reader:
+        """Open a file by its ``name``; ``depth`` counts the archives that it was in."""
+        named, asked = _format(_suffix(name)), self.layout.unasked is None
+        if path.stat().st_size == 0 and asked:  # JSON lines of no rows are an empty file
+            raise DataError(f"{path}: the file is empty")
+        if named is not None and named.by_name:
+            return self._table(path, named)
+        content = content_of(path)
+        is_archive = content.ending in (".zip", ".tar")
+        again = is_archive or content.ending in PACKED
+        found, words = (None, ()) if again else self._found(path, name, named, content)
+        packed = content.codec is not None and not (found is not None and found.streams)
+        if (is_archive or packed or content.codec == "xz") and depth >= DEEPEST:
+            raise DataError(
+                f"{path}: archives within archives within archives: unpack them, and give the file"
+            )
+        if is_archive and (content.codec is None or content.ending == ".tar"):
+            return self._of_archive(path, limit, depth)
+        if packed or content.codec == "xz":
+            inner = name.with_suffix("") if name.suffix.lower() in PACKED else name
+            copy = unpacked(path, inner.name, limit)
+            rows = copy.reader(lambda plain: self._opened(plain, inner, limit, depth + 1))
+            return replace(rows, found=(*_packed_words(name, content), *rows.found))
+        assert found is not None
+        rows = self._table(path, found)
+        return replace(rows, found=(*_packed_words(name, content), *words, *rows.found))
+
+    def _found(
+        self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
+    ) -> tuple[FileFormat, tuple[str, ...]]:
+        """Return the format of a file, and words on it if its name does not say it."""
+        ending = content.ending
+        if named is not None and self.layout.unasked is not None and ending not in BINARY:
+            return named, ()  # by no row
+        if ending in REFUSED:
+            raise DataError(f"{path}: is {REFUSED[ending]}")
+        shown = None if ending is None else _format(ending)
+        elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
+        if shown is None and elsewhere is not None and (named is None or ending is not None):
+            raise MissingExtraError(f"{path}: {elsewhere}", "hushtable-connect", "files")
+        if named is not None and (
+            shown in (None, named)
+            or (shown is not None and shown.name == named.name)
+            or (ending == ".csv" and _suffix(name) not in BINARY)
+        ):
+            return named, ()
+        if shown is None:
+            raise DataError(
+                f"{path}: holds nothing that can be read: needs text with columns, or a file whose "
+                f"name ends in {', '.join(FORMATS)}, .zip or .tar{why_none()}"
+            )
+        return shown, (f"read as {shown.name}, by its content",)
+
+    def _of_archive(self, path: Path, limit: int, depth: int) -> Reader:
+        there, wanted = members(path, limit), self.layout.member
+        names = {name for one in there for name in (one.name, PurePosixPath(one.name).name)}
+        below = self
+        if wanted is None and self.kept.get("member") in names:
+            wanted = str(self.kept["member"])
+        if wanted is not None and wanted not in names and self._has_parts(there):
+            wanted = None  # it names a part of the one file in it
+        elif wanted is not None:
+            self.used.add("member")
+            kept = {name: value for name, value in self.kept.items() if name != "member"}
+            below = replace(self, layout=replace(self.layout, member=None), kept=kept)
+        member, words = chosen(path, there, wanted, _rank_in_archive)
+        copy, name = extracted(path, member, limit), PurePath(member.name)
+        rows = copy.reader(lambda plain: below._opened(plain, name, limit, depth + 1))
+        return replace(rows, found=(*words, *rows.found))
+
+    def _has_parts(self, there: Sequence[Member]) -> bool:
+        """Whether an archive holds one file, of a format with parts of its own."""
+        if len(there) != 1:
+            return False
+        ending = _suffix(PurePath(there[0].name))
+        found = _format(ending)
+        return ending in ARCHIVES or (found is not None and "member" in found.uses)
+
+    def _table(self, path: Path, found: FileFormat) -> Reader:
+        """Open a file of a format."""
+        self.used.update(found.uses)
+        known = self.kept
+        if "encoding" in known and "encoding" in found.uses and says_its_encoding(path):
+            known = {name: value for name, value in known.items() if name != "encoding"}
+        layout = self.layout.completed(known, found.uses)
+
+        def reader() -> Reader:
+            return opened(found.open(path, self.text_columns, layout))
+
+        try:
+            rows = reader()
+        except HushTableError:
             raise
-        raise DataError(f"{path}: not a {name} file that can be read: {error}") from None
-    if rows.source == str(path):
-        return rows
-    # Of a format that somebody registered; a stream is opened anew for each pass.
-    again = reader if rows.one_shot else lambda: rows
-    return replace(
-        rows,
-        read=lambda: named_errors(again().read(), str(path)),
-        one_shot=False,
-        source=str(path),
-        n_bytes=size,
+        except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            message = f"{path}: not a {found.name} file that can be read: {error}"
+            raise DataError(message) from None
+        if rows.source == str(path):
+            return rows
+        # Of a format that somebody registered; a stream is opened anew for each pass.
+        again = reader if rows.one_shot else lambda: rows
+        return replace(
+            rows,
+            read=lambda: named_errors(again().read(), str(path)),
+            one_shot=False,
+            source=str(path),
+            n_bytes=path.stat().st_size,
+        )
+
+
+def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
+    """Return words on a compression that a file's name does not say."""
+    said = name.suffix.lower() in PACKED or _suffix(name) in (ELSEWHERE.keys() | ARCHIVES)
+    return (
+        ()
+        if said or content.codec is None
+        else (f"decompressed ({content.codec}), by its content",)
     )
+
+
+def _rank_in_archive(name: str) -> int:
+    """Return how likely a file in an archive is the table: a text may go with one."""
+    path = PurePath(name)
+    return min(_rank(path), 1) if _suffix(path) == ".txt" else _rank(path)

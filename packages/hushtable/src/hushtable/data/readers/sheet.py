@@ -1,35 +1,35 @@
 """Rows in a sheet of a workbook: Excel's .xlsx and .xls, and OpenDocument's .ods."""
 
 import datetime as dt
+import re
 import shlex
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
 
 from hushtable.data.readers.memory import arrow
-from hushtable.data.readers.reader import (
-    FileLayout,
-    Reader,
-    Unasked,
-    as_name,
-    column_names,
-    looks_like_total,
-    total_refused,
+from hushtable.data.readers.reader import FileLayout, Reader, Unasked, as_name, column_names
+from hushtable.data.readers.sheet_parts import (
+    Hidden,
+    cell,
+    column_number,
+    errors,
+    hidden,
+    hidden_words,
+    letters,
 )
-from hushtable.errors import DataError
+from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_side, row_words
+from hushtable.data.readers.totals import left_out_words
+from hushtable.errors import DataError, UsageError
 
-#: By row, and in it by column, from the first of the sheet on; "" is an empty cell.
-Cells: TypeAlias = list[list[Any]]
-
-_ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
-#: Where LibreOffice says that a formula failed.
-_CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
+#: A sheet and its columns, as Excel writes them.
+_COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
 #: Raised by the libraries for damaged archives and XML, and by what lacks a part.
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
@@ -38,10 +38,13 @@ _DAMAGED = (
 _SAVE = "open it and save it as .xlsx"
 
 
-def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str, Cells, list[Any]]:
-    """Return the name of a sheet, its cells, and which of them are merged.
+def cells_of(
+    path: Path, wanted: str | None, *, asked: bool = True
+) -> tuple[str, Cells, list[Any], Hidden]:
+    """Return the name of a sheet, its cells, which of them are merged, and what is hidden.
 
-    A formula without a value is refused where a person is ``asked``, and else missing.
+    ``wanted`` may end in columns, as in ``Sheet1!A:F``: then those of others are empty. A formula
+    without a value is refused where a person is ``asked``, and else missing.
     """
     import python_calamine as calamine
 
@@ -49,13 +52,15 @@ def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str
     try:
         _check_opendocument(path)
         with path.open("rb") as file, calamine.CalamineWorkbook.from_object(file) as book:
+            wanted, columns = _of_columns(wanted, book.sheet_names)
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
         if zipfile.is_zipfile(path):
-            for row, column, text in _errors(path, sheet.name, asked=asked):
+            for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
-    except DataError:
+        gone = hidden(path, sheet.name)
+    except (DataError, UsageError):
         raise
     except calamine.PasswordError:
         raise _password(path) from None
@@ -63,7 +68,22 @@ def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str
         raise DataError(
             f"{path}: not a workbook that can be read, or a damaged one ({error}): {_SAVE}"
         ) from None
-    return sheet.name, cells, merged
+    if columns is not None:
+        before = [""] * columns.start
+        cells = [before + row[columns] for row in cells]
+        merged = [(a, b) for a, b in merged if columns.start <= a[1] and b[1] < columns.stop]
+    return sheet.name, cells, merged, gone
+
+
+def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
+    """Split ``Sheet1!A:F`` into the name of a sheet and the columns, if no sheet is called so."""
+    found = _COLUMNS.fullmatch(wanted or "")
+    if wanted in names or found is None:
+        return wanted, None
+    first, last = column_number(found["first"]), column_number(found["last"])
+    if first > last:
+        raise UsageError(f"--sheet {wanted}: the first column stands behind the last")
+    return found["sheet"], slice(first, last + 1)
 
 
 def _password(path: Path) -> DataError:
@@ -122,110 +142,6 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     return filled[0]
 
 
-def _errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
-    """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
-
-    calamine has them empty, which would make of a fault a missing value. Raises `DataError` for a
-    formula without a value: programs that write workbooks may leave it to Excel to work it out.
-    """
-    with zipfile.ZipFile(path) as archive:
-        if "xl/workbook.xml" not in archive.namelist():
-            if asked:
-                _refuse_errors(archive, path, sheet)
-            return
-        part = _part(archive, sheet)
-        with archive.open(part) as file:
-            if not _has(file, _ERROR_OR_FORMULA):  # most sheets: they need not be parsed twice
-                return
-        with archive.open(part) as file:
-            row = column = -1
-            for event, element in ElementTree.iterparse(file, ("start", "end")):
-                tag = element.tag.rpartition("}")[2]
-                if tag == "row" and event == "start":
-                    row, column = int(element.get("r", row + 2)) - 1, -1
-                elif tag == "row":
-                    element.clear()
-                elif tag == "c" and event == "end":
-                    column = _column(element.get("r", ""), column + 1)
-                    value = _child(element, "v")
-                    if element.get("t") == "e":
-                        yield row, column, value or "#ERROR!"
-                    elif (
-                        asked
-                        and _child(element, "f") is not None
-                        and not value
-                        and not element.get("t")
-                    ):
-                        raise DataError(
-                            f"{path}: sheet {sheet!r}: {cell(row, column)} holds a formula whose "
-                            "value was never worked out: open it in Excel or LibreOffice, and save"
-                        )
-
-
-def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
-    """Whether a file holds one of these words, of 8 bytes at most."""
-    end = b""
-    while block := file.read(1 << 20):
-        if any(word in end + block for word in words):
-            return True
-        end = block[-8:]
-    return False
-
-
-def _child(element: Any, tag: str) -> str | None:
-    """Return the text of a child, "" if it has none, or None if there is no such child."""
-    return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
-
-
-def _part(archive: zipfile.ZipFile, sheet: str) -> str:
-    """Return the name of the file within the archive that holds a sheet."""
-    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
-    (keys,) = (e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
-    (key,) = (value for name, value in keys.items() if name.endswith("}id"))
-    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-    (target,) = (e.get("Target", "") for e in links if e.get("Id") == key)
-    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-
-
-def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
-    """Refuse errors in a sheet of OpenDocument, where calamine tells them from nothing neither."""
-    with archive.open("content.xml") as file:
-        inside = False
-        for event, element in ElementTree.iterparse(file, ("start", "end")):
-            keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-            if element.tag.endswith("}table") and event == "start":
-                inside = keys.get("name") == sheet
-            elif inside and element.get(_CALC) == "error":
-                raise DataError(
-                    f"{path}: sheet {sheet!r} holds a formula that failed: correct it, empty the "
-                    "cell, or save the workbook as .xlsx"
-                )
-            elif event == "end" and element.tag.endswith("}table-row"):
-                element.clear()
-
-
-def letters(column: int) -> str:
-    """Return what a sheet calls a column, numbered from 0: A, B, ..., Z, AA, ..."""
-    text = ""
-    while column >= 0:
-        column, letter = column // 26 - 1, column % 26
-        text = chr(ord("A") + letter) + text
-    return text
-
-
-def cell(row: int, column: int) -> str:
-    """Return what a sheet calls a cell, such as ``C7``."""
-    return f"{letters(column)}{row + 1}"
-
-
-def _column(name: str, otherwise: int) -> int:
-    """Return the number, from 0, of the column of a cell's name, if it has one."""
-    column = 0
-    for letter in name.rstrip("0123456789"):
-        column = 26 * column + ord(letter) - ord("A") + 1
-    return column - 1 if name else otherwise
-
-
 def as_texts(values: list[Any]) -> pa.Array:
     """Return cells of a column as texts, each by itself: whatever types the others have."""
     return pa.array([None if value == "" else as_name(value) for value in values], pa.string())
@@ -255,7 +171,7 @@ _FIRST = 30
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the one sheet that holds rows, or the one that ``layout`` names; held in memory."""
     unasked = layout.unasked
-    sheet, cells, merged = cells_of(path, layout.sheet, asked=unasked is None)
+    sheet, cells, merged, gone = cells_of(path, layout.sheet, asked=unasked is None)
     where = f"{path}: sheet {sheet!r}"
     skipped = layout.skip_lines or 0
     if layout.header is False:
@@ -263,8 +179,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     else:
         header = skipped if layout.skip_lines is not None else _header(cells, where, unasked)
         first = header + 1
-    # A row without any value is none, as a blank line of a CSV file is none.
-    places = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
+    every, places = _rows(cells, first, layout, where)
     width = max(map(len, cells), default=0)
     used = [j for j in range(width) if any(cells[i][j] != "" for i in places)]
     if header is None:
@@ -276,21 +191,39 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
         nameless = [(i, j) for j in used if j not in names for i in places if cells[i][j] != ""]
         if nameless:
             raise _no_name(cells, *nameless[0], header or 0, where)
+        check_side_by_side(cells, places, names, where, sheet)
         _refuse_merged(merged, first - (header is not None), cells, where)
-        _refuse_total(cells, places, order, where)
+        check_rows(cells, places, names, where, layout)
     made = as_column if unasked is None else as_texts
     columns = [made([cells[i][j] for i in places]) for j in order]
     table = pa.Table.from_arrays(columns, [names[j] for j in order])
     column_names(table.schema)
-    found = (f"{header} rows above the names left out",) if header else ()
+    found = [f"{header} rows above the names left out"] if header else []
+    if below := every[len(places) :]:
+        found.append(left_out_words(len(below), row_words(cells[below[0]])))
     return replace(
         arrow(table),
         source=str(path),
         n_bytes=path.stat().st_size,
         bytes_read=lambda: path.stat().st_size,
         place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
-        found=found,
+        found=(*found, *hidden_words(gone, places, order)),
     )
+
+
+def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[list[int], list[int]]:
+    """Return the numbers of all rows from one on, and of those that are not left out.
+
+    A row without any value is none, as a blank line of a CSV file is none.
+    """
+    every = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
+    places = every[: max(0, len(every) - layout.footer)]
+    if every and not places:
+        raise DataError(
+            f"{where} has {len(every):,} rows below the names, and --skip-footer {layout.footer} "
+            "leaves out all of them: lower it"
+        )
+    return every, places
 
 
 def _no_name(cells: Cells, i: int, j: int, header: int, where: str) -> DataError:
@@ -299,22 +232,6 @@ def _no_name(cells: Cells, i: int, j: int, header: int, where: str) -> DataError
         f"name in row {header + 1}: name it, empty it, or say where the names are by "
         "--skip-lines N or --no-header"
     )
-
-
-def _refuse_total(cells: Cells, places: Sequence[int], used: Sequence[int], where: str) -> None:
-    """Refuse a last row that adds up those above it."""
-    *rows, last = places or [0]
-    if len(rows) < 3:  # as in text files: too few to say what no row leaves empty
-        return
-    fields = [as_name(cells[last][j]) for j in used]
-    always = [k for k, j in enumerate(used) if all(cells[i][j] != "" for i in rows)]
-
-    def above(k: int) -> pa.Array:
-        return pa.array([as_name(cells[i][used[k]]) or None for i in rows], pa.string())
-
-    if looks_like_total(fields, always, above):
-        begins = " | ".join(fields)[:40].rstrip()
-        raise total_refused(f"{where}: row {last + 1}", begins)
 
 
 def _names(cells: Cells, header: int, where: str) -> dict[int, str]:

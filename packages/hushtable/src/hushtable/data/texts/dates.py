@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.texts.shapes import Span, by_shape, number_at
+from hushtable.data.texts.shapes import Shaped, Span, by_shape
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import words
 
@@ -126,29 +126,29 @@ class _Time:
     zone: tuple[tuple[Span, float], ...] = ()
     zoned: bool = False
 
-    def hours_fit(self, texts: pa.Array, most: float) -> NDArray[np.bool_]:
+    def hours_fit(self, texts: Shaped, most: float) -> NDArray[np.bool_]:
         """Return where (n,) an hour is below ``most``, and minutes and seconds below 60."""
         fits = np.ones(len(texts), np.bool_)
         for k, (span, _) in enumerate(self.terms):
-            values = number_at(texts, span)
+            values = texts.number(span)
             if k == 0 and self.half:
                 fits &= (values >= 1.0) & (values <= 12.0)
             else:
                 fits &= values < (most if k == 0 else 60.0)
         for k, (span, _) in enumerate(self.zone):
-            fits &= number_at(texts, span) < (60.0 if k else 24.0)
+            fits &= texts.number(span) < (60.0 if k else 24.0)
         return fits
 
-    def microseconds(self, texts: pa.Array) -> NDArray[np.int64]:
+    def microseconds(self, texts: Shaped) -> NDArray[np.int64]:
         """Return the microseconds (n,) since midnight, of UTC where they say their zone."""
         total = np.zeros(len(texts), np.int64)
         for k, (span, factor) in enumerate(self.terms):
-            values = number_at(texts, span)
+            values = texts.number(span)
             if k == 0 and self.half:
                 values = values % 12.0 + 12.0 * (self.half == "pm")
             total += np.rint(values * factor * 1e6).astype(np.int64)
         for span, factor in self.zone:
-            total -= np.rint(number_at(texts, span) * factor * 1e6).astype(np.int64)
+            total -= np.rint(texts.number(span) * factor * 1e6).astype(np.int64)
         return total
 
 
@@ -173,13 +173,13 @@ class _Date:
             return None
         return self.year
 
-    def seconds(self, texts: pa.Array, pivot: int) -> NDArray[np.float64]:
+    def seconds(self, texts: Shaped, pivot: int) -> NDArray[np.float64]:
         """Return the seconds (n,) since 1970; NaN for what is no day, or no hour of it."""
 
         def part(where: Span | int) -> NDArray[np.int64]:
             if isinstance(where, int):
                 return np.full(len(texts), where, np.int64)
-            return number_at(texts, where).astype(np.int64)
+            return texts.number(where).astype(np.int64)
 
         year, month, day = part(self.year) + self.era, part(self.month), part(self.day)
         if self.short_year is not None:
@@ -233,7 +233,7 @@ def short_years(texts: pa.Array) -> set[int]:
     found: set[int] = set()
     for date, _, some in _dates(texts, "dmy", ""):
         if date.short_year is not None:
-            found.update(number_at(some, date.short_year).astype(int).tolist())
+            found.update(some.number(date.short_year).astype(int).tolist())
     return found
 
 
@@ -256,7 +256,7 @@ def pivot_of(years: Collection[int]) -> int | None:
 
 def _dates(
     texts: pa.Array, order: Order, language: str
-) -> Iterator[tuple[_Date, NDArray[np.int64], pa.Array]]:
+) -> Iterator[tuple[_Date, NDArray[np.int64], Shaped]]:
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     return by_shape(texts, lambda shape: _date(shape, order, language))
 
@@ -294,7 +294,7 @@ def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     found = np.zeros((2, len(texts)), np.int64)
     for spans, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _either):
         for k, span in enumerate(spans):
-            found[k, places] = number_at(some, span)
+            found[k, places] = some.number(span)
     return found[0], found[1]
 
 

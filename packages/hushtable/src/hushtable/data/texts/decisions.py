@@ -112,7 +112,7 @@ class Decider:
     @staticmethod
     def _are_answers(seen: TextsSeen) -> bool:
         """Return whether all texts say yes or no; the numbers 1 and 0 may be among them."""
-        digits = not seen.n_plain or (0.0 <= seen.low and seen.high <= 1.0)
+        digits = not seen.n_plain or (seen.low >= 0.0 and seen.high <= 1.0)
         return digits and not seen.shapes["point"] and are_answers(seen.texts, seen.n_plain)
 
     @staticmethod

@@ -34,6 +34,7 @@ from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.answers import answers, side
 from hushtable.data.texts.dates import ORDERS, PIVOT, Order, of_day, seconds
 from hushtable.data.texts.numbers import DECIMALS, SPACES, Decimal
+from hushtable.data.texts.signs import ascii_signs
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
 
@@ -71,9 +72,10 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
     if is_text(kind):
         column = column if kind == pa.string() else pc.cast(column, pa.string())
         trimmed = fold_texts(column)
-        texts = [fold(text) for text in missing]
-        texts += _writings(trimmed, missing, decimal)
-        gone = pc.is_in(trimmed, value_set=texts_column(texts))
+        gone = pc.is_in(trimmed, value_set=texts_column([*map(fold, missing)]))
+        said = ascii_signs(trimmed)
+        if writings := _writings(said, missing, decimal):
+            gone = pc.or_(gone, pc.is_in(said, value_set=texts_column(writings)))
         return pc.if_else(gone, null(column.type), column)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         seconds = dates.seconds(texts_column(missing), "ymd")

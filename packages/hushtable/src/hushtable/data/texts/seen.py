@@ -300,9 +300,6 @@ class TextsSeen:
         bare = np.flatnonzero(a_number & ~beside)
         if len(bare):
             examples[""] = int(bare[0])
-            some = taken(texts, bare)
-            values = _first_of([numbers.values(some, sign) for sign in numbers.DECIMALS])
-            self.bare_high = max(self.bare_high, float(np.nanmax(np.abs(values))))
         for decimal in numbers.DECIMALS:
             mine = np.flatnonzero(beside & a_number & ((shapes == "comma") == (decimal == ",")))
             if not len(mine):
@@ -316,6 +313,9 @@ class TextsSeen:
                 elif unit:
                     self.units[unit] += int(rows[i])
                     examples.setdefault(unit, i)
+        if len(bare):
+            high = _largest(taken(texts, bare)) if "%" in examples else np.inf
+            self.bare_high = max(self.bare_high, high)
         return examples
 
     def _other_shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -372,6 +372,13 @@ def n_different(values: NDArray[Any]) -> int:
         return 0
     every = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
     return len(values) if every else 0
+
+
+def _largest(texts: pa.Array) -> float:
+    """Return the largest size of the numbers that texts say."""
+    return float(
+        np.abs(_first_of([numbers.values(texts, sign) for sign in numbers.DECIMALS])).max()
+    )
 
 
 def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -1,9 +1,10 @@
 """Shapes of texts: digits as 9. Texts of one shape say what they say at the same places.
 
-A shape is understood once, in Python; the numbers of all its texts are then read by Arrow.
+A shape is understood once, in Python; the numbers of all its texts are then read by NumPy.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,17 +21,42 @@ Span = tuple[int, int]
 _FIRST = 500
 #: Longer texts are notes, and no value.
 _LONGEST = 60
+_ZERO, _NINE = b"09"
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Texts (n,) of one shape."""
+
+    shape: str
+    #: UTF-8, and where each text begins in it.
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def number(self, span: Span) -> NDArray[np.float64]:
+        """Return the numbers (n,) at one place: digits, with a point or comma between two."""
+        start = len(self.shape[: span[0]].encode())  # other signs are the same in all texts
+        total, places = np.zeros(len(self), np.int64), 0
+        for k, sign in enumerate(self.shape[slice(*span)]):
+            if sign == "9":
+                total = 10 * total + self.data[self.starts + (start + k)] - _ZERO
+                places += places > 0
+            else:
+                places = 1
+        return total / 10.0 ** max(0, places - 1)
 
 
 def by_shape(
     texts: Any, understood: Callable[[str], _T | None]
-) -> Iterator[tuple[_T, NDArray[np.int64], pa.Array]]:
+) -> Iterator[tuple[_T, NDArray[np.int64], Shaped]]:
     """Yield what the shapes of texts (n,) are understood as, with the places and texts of each.
 
     ``understood`` takes a shape in small letters; None means nothing. Null has no shape.
     """
-    texts = pc.utf8_lower(texts)
     fits = pc.and_(
         pc.match_substring_regex(texts, r"\d"),
         pc.less_equal(pc.utf8_length(texts), scalar(_LONGEST)),
@@ -38,11 +64,16 @@ def by_shape(
     places = np.asarray(np.from_dlpack(pc.indices_nonzero(fits)), np.int64)
     if not len(places):
         return
-    texts = texts.take(as_column(places))
-    coded = pc.replace_substring_regex(texts, r"\d", "9").dictionary_encode()
+    texts = pc.utf8_lower(texts if len(places) == len(texts) else texts.take(as_column(places)))
+    _, ends, letters = texts.buffers()
+    ends = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(letters, np.uint8)
+    nines = np.where((data >= _ZERO) & (data <= _NINE), np.uint8(_NINE), data)
+    masked = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(nines))
+    coded = masked.dictionary_encode()
     shapes, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
     order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
+    limits = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
     found = False
     for k, shape in enumerate(shapes):
         if k >= _FIRST and not found:
@@ -50,12 +81,5 @@ def by_shape(
         one = understood(shape)
         if one is not None:
             found = True
-            mine = order[ends[k] : ends[k + 1]]
-            yield one, places[mine], texts.take(as_column(mine.astype(np.int64)))
-
-
-def number_at(texts: pa.Array, span: Span) -> NDArray[np.float64]:
-    """Return the numbers (n,) at one place of texts of one shape."""
-    digits = pc.utf8_slice_codeunits(texts, *span)
-    digits = pc.replace_substring(digits, ",", ".")
-    return np.asarray(np.from_dlpack(pc.cast(digits, pa.float64())), np.float64)
+            mine = order[limits[k] : limits[k + 1]]
+            yield one, places[mine], Shaped(shape, data, ends[mine].astype(np.int64))

@@ -1,0 +1,65 @@
+"""Files of other programs: SPSS, Stata, SAS, R and Weka, web pages, and databases by name."""
+
+from functools import partial
+from pathlib import Path
+
+from hushtable.data.readers import FileLayout, Reader
+from hushtable.data.readers.registry import built_in
+
+#: By the function of pyreadstat that reads them: what such files are called, and their endings.
+_OF_STATISTICS = {
+    "read_sav": ("SPSS", (".sav", ".zsav")),
+    "read_por": ("SPSS portable", (".por",)),
+    "read_dta": ("Stata", (".dta",)),
+    "read_sas7bdat": ("SAS", (".sas7bdat",)),
+    "read_xport": ("SAS transport", (".xpt",)),
+}
+_OF_DATABASES = {
+    "sqlite": ("SQLite", (".sqlite", ".sqlite3", ".db")),
+    "duckdb": ("DuckDB", (".duckdb",)),
+}
+
+
+def register() -> None:
+    """Register the formats, an entry point of `hushtable.readers`."""
+    for function, (name, endings) in _OF_STATISTICS.items():
+        uses = () if function == "read_por" else ("encoding",)
+        built_in(name, endings, partial(_statistics, function), uses)
+    for scheme, (name, endings) in _OF_DATABASES.items():
+        built_in(name, endings, partial(_database, scheme), ("member", "query"))
+    built_in("R", (".rds", ".rda", ".rdata"), _r, ("encoding", "member"))
+    built_in("ARFF", (".arff",), _arff, ("encoding",))
+    built_in("web page", (".html", ".htm"), _page, ("encoding", "header", "member", "skip_lines"))
+
+
+# Modules load with the first file of theirs.
+
+
+def _statistics(function: str, path: Path, layout: FileLayout) -> Reader:
+    from hushtable_connect.files.statistics import statistics_file
+
+    return statistics_file(function, path, layout)
+
+
+def _r(path: Path, layout: FileLayout) -> Reader:
+    from hushtable_connect.files.frames import r_file
+
+    return r_file(path, layout)
+
+
+def _arff(path: Path, layout: FileLayout) -> Reader:
+    from hushtable_connect.files.frames import arff_file
+
+    return arff_file(path, layout)
+
+
+def _page(path: Path, layout: FileLayout) -> Reader:
+    from hushtable_connect.files.frames import page
+
+    return page(path, layout)
+
+
+def _database(scheme: str, path: Path, layout: FileLayout) -> Reader:
+    from hushtable_connect.databases.reader import database_file
+
+    return database_file(scheme, path, layout)

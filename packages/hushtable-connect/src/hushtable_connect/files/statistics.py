@@ -1,0 +1,240 @@
+"""Files of SPSS, Stata and SAS: numbers, texts, dates, and labels in place of their codes."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import ipc
+
+from hushtable.data.readers.columnar import feather_file
+from hushtable.data.readers.reader import (
+    FILE_ROWS,
+    Batch,
+    Copy,
+    FileLayout,
+    Reader,
+    column_names,
+    unchanged,
+)
+from hushtable.errors import DataError, MissingExtraError
+
+#: Values read at a time: each costs some 50 bytes, and each time the rows before are skipped.
+_VALUES = 3 << 20
+#: Seconds from the first day of a program's calendar to 1970, by the function that reads its files.
+_SPSS, _SAS = 12_219_379_200, 315_619_200
+#: By the function: how formats of dates, points in time and durations begin.
+_DATES = {
+    "spss": (r"[AESJ]?DATE\d|MOYR|QYR|WKYR", r"DATETIME|YMDHMS", r"[DM]?TIME\d"),
+    "stata": (r"%-?(td|d)", r"%-?t[cC](?!HH)", r"%-?t[cC]HH"),
+    "sas": (
+        r"(WEEKDAT|MMDDYY|DDMMYY|YYMMDD|DATE\d*$|(IS8601|E8601|B8601)DA)",
+        r"DATETIME|DTDATE|DATEAMPM|MDYAMPM|(IS8601|E8601|B8601)D[TNZ]",
+        r"TIME|HHMM|TOD|(IS8601|E8601|B8601)TM",
+    ),
+}
+_PROGRAMS = {
+    "read_sav": "spss", "read_por": "spss", "read_dta": "stata", "read_sas7bdat": "sas",
+    "read_xport": "sas",
+}  # fmt: skip
+#: Microseconds of Python's years 1 to 9999, from 1970 on.
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+#: Columns that words are spent on.
+_SAID = 3
+
+
+def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
+    """Read a file by a function of pyreadstat, which is rewritten once as one of Arrow's."""
+    with unchanged(path):
+        rewritten = _Rewritten(path, function, layout.encoding)
+    rows = rewritten.copy.reader(lambda copy: feather_file(copy, FileLayout()))
+    names, made = column_names(rewritten.schema), rewritten.columns()
+    inner = cast(Callable[[list[str]], Callable[[], Iterator[pa.RecordBatch]]], rows.project)
+
+    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
+        def read() -> Iterator[Batch]:
+            first = 0
+            for batch in inner(columns)():
+                arrays = [made[name](batch.column(name), first) for name in columns]
+                yield pa.RecordBatch.from_arrays(arrays, columns)
+                first += len(batch)
+
+        return read
+
+    return replace(
+        rows,
+        names=names,
+        n_rows=rewritten.n_rows,
+        read=project(list(names)),
+        project=project,
+        place=lambda row: f"row {row + 1}",
+        found=rewritten.words(),
+    )
+
+
+@dataclass
+class _Rewritten:
+    """A copy of a file, in which dates and codes are the numbers that the file holds."""
+
+    path: Path
+    function: str
+    encoding: str | None
+    n_rows: int = 0
+    #: By column with labels, the codes that occur.
+    codes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make the copy."""
+        self.copy = Copy.of(str(self.path), ".arrow")
+        _, self.meta = self._read(metadataonly=True)
+        kinds = self.meta.readstat_variable_types
+        self.schema = pa.schema(
+            [(name, pa.string() if kinds[name] == "string" else _number(kinds[name])) for name in
+             self.meta.column_names]
+        )  # fmt: skip
+        if not kinds:
+            raise DataError(f"{self.path}: has no columns: needs 1 or more")
+        if len(kinds) < len(self.meta.column_names):
+            raise DataError(f"{self.path}: has two columns of one name: rename one of them")
+        at_a_time = max(1, _VALUES // len(kinds))
+        with ipc.new_file(str(self.copy.path), self.schema) as file:
+            while True:
+                columns, _ = self._read(row_offset=self.n_rows, row_limit=at_a_time)
+                table = self._table(columns)
+                file.write_table(table, max_chunksize=FILE_ROWS)
+                self.n_rows += len(table)
+                if len(table) < at_a_time:
+                    break
+
+    def _read(self, **options: Any) -> tuple[Mapping[str, list[Any]], Any]:
+        try:
+            import pyreadstat
+        except ModuleNotFoundError:
+            raise MissingExtraError(f"{self.path}: this file", "pyreadstat", "files") from None
+        if self.encoding is not None:
+            options["encoding"] = self.encoding
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # Not its dates: a duration of more than a day would lose the days.
+                found: tuple[Mapping[str, list[Any]], Any] = getattr(pyreadstat, self.function)(
+                    str(self.path), output_format="dict", disable_datetime_conversion=True,
+                    **options,
+                )  # fmt: skip
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{self.path}: its texts are of another encoding than it says: give it by "
+                "--encoding NAME, such as cp1252"
+            ) from None
+        except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+            raise DataError(
+                f"{self.path}: cannot be read ({error}): it may be damaged or cut off: export it "
+                "again, or as CSV"
+            ) from None
+        return found
+
+    def _table(self, columns: Mapping[str, list[Any]]) -> pa.Table:
+        arrays = []
+        for kind in self.schema:
+            array = pa.array(columns[kind.name], from_pandas=True)
+            if pa.types.is_string(kind.type):
+                array = array.cast(pa.string())
+                array = pc.if_else(pc.equal(array, ""), None, array)
+            else:
+                array = array.cast(kind.type)
+                if self._labels(kind.name):
+                    here = array.drop_null().unique().to_numpy(zero_copy_only=False)
+                    before = self.codes.get(kind.name, np.empty(0))
+                    self.codes[kind.name] = np.union1d(before, here.astype(np.float64))
+            arrays.append(array)
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    def _labels(self, name: str) -> dict[float, str]:
+        """Return the labels of a column's numbers, by the number."""
+        found = self.meta.variable_value_labels.get(name, {})
+        # Marks of missing values, such as .a of Stata, are letters.
+        return {float(code): str(text) for code, text in found.items() if not isinstance(code, str)}
+
+    def _all_labelled(self, name: str) -> bool:
+        """Whether each code that occurs has a label."""
+        codes = self.codes.get(name, np.empty(0))
+        return len(codes) > 0 and set(codes.tolist()) <= self._labels(name).keys()
+
+    def columns(self) -> dict[str, Callable[[pa.Array, int], pa.Array]]:
+        """Return, by column, what makes values of the numbers in the copy."""
+        return {name: self._values_of(name) for name in self.schema.names}
+
+    def _values_of(self, name: str) -> Callable[[pa.Array, int], pa.Array]:
+        if self._all_labelled(name):
+            codes, labels = self.codes[name], self._labels(name)
+            texts = [labels[code] for code in codes.tolist()]
+            twice = {text for text in texts if texts.count(text) > 1}
+            texts = [
+                f"{text} ({code:g})" if text in twice else text
+                for text, code in zip(texts, codes.tolist(), strict=True)
+            ]
+            return partial(_labelled, codes, pa.array(texts, pa.string()))
+        program = _PROGRAMS[self.function]
+        form = self.meta.original_variable_types.get(name)
+        kinds = zip(("date", "time", "length"), _DATES[program], strict=True)
+        kind = next((kind for kind, begins in kinds if form and re.match(begins, form)), None)
+        if kind is None or pa.types.is_string(self.schema.field(name).type):
+            return lambda column, _: column
+        second = 1e6 if program == "spss" or (program == "sas" and kind != "date") else 1e3
+        unit = 86_400e6 if kind == "date" and program != "spss" else second
+        start = 0 if kind == "length" else 1e6 * (_SPSS if program == "spss" else _SAS)
+        return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start)
+
+    def words(self) -> tuple[str, ...]:
+        """Return words on numbers of which some have a label."""
+        some = {
+            name: {code: text for code, text in self._labels(name).items() if code in codes}
+            for name, codes in self.codes.items()
+            if not self._all_labelled(name)
+        }
+        found = [
+            f"numbers with labels in {name!r}: "
+            + ", ".join(f"{code:g} is {text!r}" for code, text in list(here.items())[:_SAID])
+            for name, here in some.items()
+            if here
+        ]
+        more = (f"and in {len(found) - _SAID:,} more columns",) if len(found) > _SAID else ()
+        return (*found[:_SAID], *more)
+
+
+def _number(kind: str) -> pa.DataType:
+    return pa.int64() if kind.startswith("int") else pa.float64()
+
+
+def _labelled(codes: NDArray[np.float64], texts: pa.Array, column: pa.Array, _: int) -> pa.Array:
+    """Return the label of each code."""
+    numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    places = pa.array(np.searchsorted(codes, numbers), mask=np.isnan(numbers))
+    return texts.take(places)
+
+
+def _dates(
+    what: str, kind: str, unit: float, start: float, column: pa.Array, first: int
+) -> pa.Array:
+    """Return dates, points in time or durations of numbers of a unit, in microseconds."""
+    numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    missing = np.isnan(numbers)
+    found = np.round(np.where(missing, start / unit, numbers) * unit) - start
+    if kind != "length" and ((found < _FIRST) | (found > _LAST)).any():
+        row = int(np.flatnonzero((found < _FIRST) | (found > _LAST))[0])
+        raise DataError(
+            f"{what} holds in row {first + row + 1} a date outside of the years 1 to 9999 "
+            f"({numbers[row]:g}): correct it, or leave the column out"
+        )
+    whole = pa.array(found.astype(np.int64), mask=missing)
+    if kind == "length":
+        return whole.cast(pa.duration("us"))
+    stamps = whole.cast(pa.timestamp("us"))
+    return pc.floor_temporal(stamps, unit="day").cast(pa.date32()) if kind == "date" else stamps

@@ -1,0 +1,457 @@
+"""Files of SPSS, Stata, SAS, R and Weka, web pages, and databases by the names of their files."""
+
+import datetime as dt
+import shutil
+import sqlite3
+from importlib.resources import files
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyreadstat
+import pytest
+import rdata
+from rdata.conversion import to_r
+from rdata.parser import RObjectType
+
+from hushtable.cli import main
+from hushtable.data.readers import FileLayout, as_reader
+from hushtable.errors import DataError
+from hushtable_connect.files import statistics
+
+
+def saved(path, content, encoding="utf-8"):
+    path.write_bytes(content.encode(encoding) if isinstance(content, str) else content)
+    return path
+
+
+def rows_of(path, columns=None, **layout):
+    reader = as_reader(path, layout=FileLayout(**layout))
+    reader = reader if columns is None else reader.select(columns)
+    return [row for batch in reader.read() for row in batch.to_pylist()]
+
+
+def values(path, name):
+    return [row[name] for row in rows_of(path, [name])]
+
+
+# SPSS, Stata, SAS
+
+WARDS = {1: "north", 2: "south", 3: "west"}
+TABLE = pd.DataFrame({
+    "age": [30.0, 40.5, np.nan, 999.0], "ward": [1.0, 2.0, 1.0, np.nan],
+    "name": ["Ä", "b", "", "dd"],
+    "day": [dt.date(2024, 2, 29), None, dt.date(1, 1, 1), dt.date(1899, 12, 31)],
+})  # fmt: skip
+SECONDS = {"length": [363_900.0, 90.5, np.nan, -5.0], "at": [13e9, 13e9 + 0.25, np.nan, 13e9]}
+
+
+def sav(path, frame=TABLE, **options):
+    pyreadstat.write_sav(frame, path, **{"variable_value_labels": {"ward": WARDS}} | options)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.sav", "a.zsav", "a.csv", "a"])
+@pytest.mark.parametrize("at_a_time", [1 << 22, 9])  # in one part, and in several
+def test_spss(tmp_path, monkeypatch, name, at_a_time):
+    monkeypatch.setattr(statistics, "_VALUES", at_a_time)
+    path = tmp_path / name
+    sav(tmp_path / "right", missing_ranges={"age": [{"lo": 900, "hi": 999}]},
+        compress=name == "a.zsav")  # fmt: skip
+    shutil.move(tmp_path / "right", path)
+    assert rows_of(path) == [
+        {"age": 30.0, "ward": "north", "name": "Ä", "day": dt.date(2024, 2, 29)},
+        {"age": 40.5, "ward": "south", "name": "b", "day": None},
+        {"age": None, "ward": "north", "name": None, "day": dt.date(1, 1, 1)},
+        {"age": None, "ward": None, "name": "dd", "day": dt.date(1899, 12, 31)},
+    ]
+    reader = as_reader(path)
+    assert (reader.n_rows, reader.place(2), reader.source) == (4, "row 3", str(path))
+    assert next(reader.select(["day", "age"]).read()).to_pylist()[0] == {
+        "day": dt.date(2024, 2, 29), "age": 30.0,
+    }  # fmt: skip
+
+
+def test_missing_values_of_spss(tmp_path):
+    frame = pd.DataFrame({"n": [1.0, 8, 9, 50, 97, 98, 99], "s": list("abcdefg")})
+    path = sav(tmp_path / "a.sav", frame, variable_value_labels={},
+               missing_ranges={"n": [{"lo": 97, "hi": 99}, 8], "s": ["b", "c"]})  # fmt: skip
+    assert values(path, "n") == [1, None, 9, 50, None, None, None]
+    assert values(path, "s") == ["a", None, None, "d", "e", "f", "g"]
+
+
+def test_durations_and_points_in_time_of_spss(tmp_path):
+    forms = {"length": "DTIME20", "at": "DATETIME22.2"}
+    path = sav(tmp_path / "a.sav", pd.DataFrame(SECONDS), variable_format=forms)
+    assert values(path, "length") == [
+        dt.timedelta(hours=101, minutes=5), dt.timedelta(seconds=90.5), None,
+        dt.timedelta(seconds=-5),
+    ]  # fmt: skip
+    start = dt.datetime(1582, 10, 14) + dt.timedelta(seconds=13e9)
+    assert values(path, "at") == [start, start + dt.timedelta(seconds=0.25), None, start]
+
+
+@pytest.mark.parametrize("seconds", [1e15, -1e15, 1e300])
+def test_a_date_that_no_calendar_has(tmp_path, seconds):
+    frame = pd.DataFrame({"at": [13e9, seconds], "n": [1.0, 2.0]})
+    path = sav(tmp_path / "a.sav", frame, variable_format={"at": "DATE11"})
+    with pytest.raises(DataError, match="column 'at' holds in row 2 a date outside of the years 1"):
+        rows_of(path)
+    assert values(path, "n") == [1, 2]  # left out, it is not looked at
+
+
+def test_labels_of_some_codes_and_labels_that_contradict(tmp_path):
+    frame = pd.DataFrame({
+        "some": [1.0, 2, 98, 3], "twice": [1.0, 2, 3, np.nan], "spare": [1.0, 2, 1, 1],
+        "none": [np.nan] * 4,
+    })  # fmt: skip
+    labels = {
+        "some": {98: "refused", 99: "unknown"}, "twice": {1: "yes", 2: "yes", 3: "no"},
+        "spare": {1: "yes", 2: "no", 3: "no"}, "none": {1: "one"},
+    }  # fmt: skip
+    path = sav(tmp_path / "a.sav", frame, variable_value_labels=labels)
+    assert rows_of(path) == [
+        {"some": 1.0, "twice": "yes (1)", "spare": "yes", "none": None},
+        {"some": 2.0, "twice": "yes (2)", "spare": "no", "none": None},
+        {"some": 98.0, "twice": "no", "spare": "yes", "none": None},
+        {"some": 3.0, "twice": None, "spare": "yes", "none": None},
+    ]
+    assert as_reader(path).found == ("numbers with labels in 'some': 98 is 'refused'",)
+
+
+def test_stata(tmp_path):
+    at = dt.datetime(2024, 2, 29, 10, 30)
+    frame = TABLE.assign(whole=pd.array([1, 2, None, 4], "Int32"), at=pd.to_datetime([at] * 4))
+    path = tmp_path / "a.dta"
+    pyreadstat.write_dta(frame.drop(columns="day"), path, variable_value_labels={"ward": WARDS},
+                         missing_user_values={"age": ["a"]})  # fmt: skip
+    assert rows_of(path)[0] == {"age": 30.0, "ward": "north", "name": "Ä", "whole": 1, "at": at}
+    assert values(path, "whole") == [1, 2, None, 4]
+    dates = pd.DataFrame({"day": [0.0, 23435, np.nan, -1]})
+    pyreadstat.write_dta(dates, path, variable_format={"day": "%td"})
+    assert values(path, "day") == [
+        dt.date(1960, 1, 1), dt.date(2024, 2, 29), None, dt.date(1959, 12, 31),
+    ]  # fmt: skip
+
+
+def test_extended_missing_values_of_stata(tmp_path):
+    path = tmp_path / "a.dta"
+    frame = pd.DataFrame({"n": [1.0, "a", "z", 4.0]}, dtype=object)
+    pyreadstat.write_dta(frame, path, missing_user_values={"n": ["a", "z"]},
+                         variable_value_labels={"n": {"a": "refused", 1: "one"}})  # fmt: skip
+    assert values(path, "n") == [1, None, None, 4]
+    assert as_reader(path).found == ("numbers with labels in 'n': 1 is 'one'",)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("a.xpt", pyreadstat.write_xport), ("a.por", pyreadstat.write_por)],
+)
+def test_other_formats_of_statistics(tmp_path, name, write):
+    frame = TABLE.assign(name=["a", "b", "", "dd"])
+    write(frame.rename(columns=str.upper) if name == "a.por" else frame, tmp_path / name)
+    found = [{key.lower(): value for key, value in row.items()} for row in rows_of(tmp_path / name)]
+    assert [row["age"] for row in found] == [30, 40.5, None, 999]
+    assert [row["name"] for row in found] == ["a", "b", None, "dd"]
+    assert [row["day"] for row in found] == [
+        dt.date(2024, 2, 29), None, dt.date(1, 1, 1), dt.date(1899, 12, 31),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("length", [10, 400, -40])
+@pytest.mark.parametrize("ending", ["sav", "zsav", "dta"])
+def test_files_of_statistics_that_were_cut_off(tmp_path, ending, length):
+    whole = tmp_path / f"b.{ending}"
+    frame = pd.DataFrame({"a": np.arange(300.0)})
+    if ending == "dta":
+        pyreadstat.write_dta(frame, whole)
+    else:
+        sav(whole, frame, compress=ending == "zsav", variable_value_labels={})
+    path = saved(tmp_path / f"a.{ending}", whole.read_bytes()[:length])
+    with pytest.raises(DataError, match=rf"^{path}: "):
+        rows_of(path)
+
+
+def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
+    path = sav(tmp_path / "a.sav")
+    read = pyreadstat.read_sav
+
+    def slowly(*arguments, **options):
+        with path.open("ab") as file:
+            file.write(bytes(8))
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(pyreadstat, "read_sav", slowly)
+    with pytest.raises(DataError, match="changed while it was read: try again when it is complete"):
+        as_reader(path)
+
+
+# R
+
+
+class OfR:
+    """Numbers with a class, and further attributes, of R."""
+
+    def __init__(self, kind, values, **attributes):
+        self.values, self.attributes = np.array(values, float), {"class": kind, **attributes}
+
+
+class FrameOfR:
+    """A data frame whose columns may be of any class."""
+
+    def __init__(self, columns, rows=None, kind=("tbl_df", "tbl", "data.frame")):
+        self.columns, self.kind = columns, np.array(kind)
+        n = len(next(iter(columns.values())).values)
+        counted = np.ma.array([-(2**31), -n], mask=[True, False], dtype=np.int32)
+        self.rows = counted if rows is None else np.array(rows)
+
+
+def of_r(data, converter):
+    attributes = converter.convert_to_r_attributes(data.attributes)
+    return to_r.build_r_object(
+        RObjectType.REAL, value=data.values, is_object=True, attributes=attributes
+    )
+
+
+def frame_of_r(data, converter):
+    # In the order of the file, in which later symbols refer to earlier ones.
+    columns = [converter.convert_to_r_object(one) for one in data.columns.values()]
+    attributes = converter.convert_to_r_attributes(
+        {"names": np.array(list(data.columns)), "class": data.kind, "row.names": data.rows}
+    )
+    return to_r.build_r_object(
+        RObjectType.VEC, value=columns, is_object=True, attributes=attributes
+    )
+
+
+MADE = {**to_r.DEFAULT_CLASS_MAP, OfR: of_r, FrameOfR: frame_of_r}
+
+
+def test_classes_of_r(tmp_path):
+    whole = np.array([2**53 + 1, np.iinfo(np.int64).min]).view(float)
+    frame = FrameOfR({
+        "day": OfR("Date", [19782, np.nan]),
+        "at": OfR(np.array(["POSIXct", "POSIXt"]), [1709202600.5, np.nan], tzone="UTC"),
+        "took": OfR("difftime", [90, np.nan], units="mins"),
+        "id": OfR("integer64", whole),
+    })  # fmt: skip
+    rdata.write_rds(tmp_path / "a.rds", frame, constructor_dict=MADE)
+    for path in (tmp_path / "a.rds", shutil.copy(tmp_path / "a.rds", tmp_path / "b.csv")):
+        assert rows_of(path) == [
+            {"day": dt.date(2024, 2, 29), "at": dt.datetime(2024, 2, 29, 10, 30, 0, 500_000),
+             "took": dt.timedelta(minutes=90), "id": 2**53 + 1},
+            {"day": None, "at": None, "took": None, "id": None},
+        ]  # fmt: skip
+
+
+def of_the_library(name):
+    return str(files("rdata") / "tests" / "data" / "generated" / name)
+
+
+@pytest.mark.parametrize("form", ["ascii", "xdr"])
+@pytest.mark.parametrize("ending", ["rds", "rda"])
+def test_data_frames_that_r_wrote(tmp_path, form, ending):
+    path = of_the_library(f"test_dataframe__{form}__version_3.{ending}")
+    assert rows_of(path) == [
+        {"class": "a", "value": 1}, {"class": "b", "value": 2}, {"class": "b", "value": 3},
+    ]  # fmt: skip
+    path = of_the_library(f"test_dataframe_dtypes_with_na__{form}__version_3.{ending}")
+    with pytest.raises(DataError, match="column 'complex' holds complex numbers"):
+        as_reader(path)
+
+
+def test_names_of_rows(tmp_path):
+    for rows, found in (
+        (["x1", "x2"], ("names of rows left out, such as x1",)),
+        (["1", "2"], ()),
+        (None, ()),
+    ):
+        frame = FrameOfR({"a": OfR("x", [1, 2])}, rows)
+        rdata.write_rds(tmp_path / "a.rds", frame, constructor_dict=MADE)
+        assert as_reader(tmp_path / "a.rds").found == found
+
+
+def test_several_objects_of_r(tmp_path):
+    one, two = FrameOfR({"a": OfR("x", [1, 2])}), FrameOfR({"b": OfR("x", [1, 2, 3])})
+    path = tmp_path / "a.RData"
+    rdata.write_rda(path, {"one": one, "n": np.array([5.0])}, constructor_dict=MADE)
+    assert rows_of(path) == [{"a": 1}, {"a": 2}]
+    rdata.write_rda(path, {"one": one, "two": two}, constructor_dict=MADE)
+    with pytest.raises(
+        DataError, match=r"several data frames, \['one', 'two'\].*\nAdd: --member two"
+    ):
+        as_reader(path)
+    assert rows_of(path, member="one") == [{"a": 1}, {"a": 2}]
+    rdata.write_rds(tmp_path / "b.rds", np.array([5.0]))
+    with pytest.raises(DataError, match="holds no data frame with rows and columns"):
+        as_reader(tmp_path / "b.rds")
+    content = path.read_bytes()
+    with pytest.raises(
+        DataError, match=r"no file of R that can be read, or a damaged one|unpacked"
+    ):
+        as_reader(saved(path, content[: len(content) // 2]))
+
+
+# ARFF
+
+ARFF = """% a comment
+@relation 'my table'
+@attribute day date yyyy-MM-dd
+@attribute site {Alpha,'New York', "<0"}
+@attribute "an amount" numeric
+@attribute note string
+@data
+2026-05-01,Alpha,1.5,'it\\'s, so'
+?,?,?,?
+% another
+2026-05-02,'New York',2e3,short
+"2026-05-03", "<0", 3, "short"
+"""
+
+
+@pytest.mark.parametrize("name", ["a.arff", "a.txt", "a.arff.gz"])
+def test_arff(tmp_path, name):
+    assert [list(row.values()) for row in rows_of(saved(tmp_path / name, ARFF))] == [
+        ["2026-05-01", "Alpha", 1.5, "it's, so"],
+        [None, None, None, None],
+        ["2026-05-02", "New York", 2000.0, "short"],
+        ["2026-05-03", "<0", 3.0, "short"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@relation x\n@attribute n numeric\n@data\nx\n",
+        "@relation x\n@attribute n {a}\n@data\nb\n",
+        "@relation x\n@attribute n numeric\n@attribute m numeric\n@data\n1\n",
+        "@relation x\n@attribute n numeric\n@attribute m numeric\n@data\n{2 1}\n",
+        "@relation x\n@attribute n relational\n@data\n1\n",
+        "@relation x\n@data\n",
+    ],
+)
+def test_arff_that_is_refused(tmp_path, text):
+    with pytest.raises(DataError, match=r"no ARFF that can be read|has no columns") as caught:
+        as_reader(saved(tmp_path / "a.arff", text))
+    assert str(caught.value).startswith(f"{tmp_path}/a.arff: ") or "no columns" in str(caught.value)
+
+
+# Web pages
+
+CELLS = (
+    "<tr><th>id</th><th>amount</th></tr><tr><td>007</td><td>1,234</td></tr>"
+    "<tr><td>8.0</td><td></td></tr>"
+)
+PAGE = (
+    "<!DOCTYPE html><html><body><table><tr><td>Menu</td></tr>"
+    f"<tr><td><table>{CELLS}</table></td></tr></table>"
+)
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.xls", "a.csv"])
+def test_a_table_of_a_web_page_is_text(tmp_path, name):
+    path = saved(tmp_path / name, PAGE + "</body></html>")
+    assert rows_of(path) == [{"id": "007", "amount": "1,234"}, {"id": "8.0", "amount": None}]
+    assert as_reader(path).place(1) == "row 2"
+
+
+def test_several_tables_of_a_web_page(tmp_path):
+    other = "<table id='big'><caption>All</caption>" + CELLS.replace("id", "key") + "<tr><td>1<td>2"
+    path = saved(tmp_path / "a.html", f"<html><table>{CELLS}</table>{other}</table>")
+    with pytest.raises(DataError, match=r"several tables, \['1', '2'\].*\nAdd: --member 2$"):
+        as_reader(path)
+    for member, first in (("1", "id"), ("2", "key"), ("big", "key")):
+        reader = as_reader(path, layout=FileLayout(member=member))
+        assert (reader.names[0], reader.found) == (
+            first, (f"table {1 + (first == 'key')} of the page",),
+        )  # fmt: skip
+    with pytest.raises(DataError, match=r"has no table 'x': it holds \['1', '2'\]"):
+        as_reader(path, layout=FileLayout(member="x"))
+    with pytest.raises(DataError, match="holds no table with rows and columns"):
+        as_reader(saved(path, "<html><p>Nothing.</p><table></table>"))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16"])
+def test_encodings_of_web_pages(tmp_path, encoding):
+    said = {"cp1252": "<meta charset='windows-1252'>"}.get(encoding, "")
+    text = f"<html><head>{said}</head><table>{CELLS.replace('007', 'Zürich')}</table></html>"
+    assert rows_of(saved(tmp_path / "a.html", text, encoding))[0]["id"] == "Zürich"
+
+
+# Databases
+
+
+def sqlite(path, *statements):
+    with sqlite3.connect(path) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+    return path
+
+
+def duck(path, *statements):
+    with duckdb.connect(str(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path
+
+
+MAKE = (
+    'CREATE TABLE "a ""b" (id integer, site varchar)',
+    'INSERT INTO "a ""b" VALUES (1, \'x\'), (2, NULL)',
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (sqlite, "a.db"),
+        (sqlite, "a.sqlite3"),
+        (sqlite, "a.dat"),
+        (duck, "a.duckdb"),
+        (duck, "a.db"),
+    ],
+)
+def test_a_database_by_its_file(tmp_path, monkeypatch, make, name):
+    path = make(tmp_path / name, *MAKE)
+    before = path.read_bytes()
+    assert rows_of(path) == [{"id": 1, "site": "x"}, {"id": 2, "site": None}]
+    assert as_reader(path).source == str(path)
+    monkeypatch.chdir(tmp_path)
+    assert len(rows_of(name)) == 2
+    make(path, "CREATE VIEW big AS SELECT 5 AS n")
+    with pytest.raises(DataError, match=r"several tables, .*'big'.*\nAdd: --member 'a \"b'$"):
+        as_reader(path)
+    assert rows_of(path, member="big") == [{"n": 5}]
+    assert len(rows_of(path, member='a "b')) == 2
+    assert rows_of(path, query='SELECT id FROM "a ""b" WHERE id > 1') == [{"id": 2}]
+    with pytest.raises(DataError, match="has no table or view 'x'"):
+        as_reader(path, layout=FileLayout(member="x"))
+    assert before != path.read_bytes()  # by the view alone
+    assert sorted(one.name for one in tmp_path.iterdir()) == [name]
+
+
+def test_a_database_without_tables(tmp_path):
+    path = sqlite(tmp_path / "a.db", "CREATE TABLE t (a)", "DROP TABLE t")
+    with pytest.raises(DataError, match=r"a\.db: the database holds no table"):
+        as_reader(path)
+    content = sqlite(tmp_path / "b.db", *MAKE).read_bytes()
+    with pytest.raises(DataError, match=r"c\.db"):
+        rows_of(saved(tmp_path / "c.db", content[:3000]))
+
+
+def test_a_view_of_a_foreign_file_reads_no_other_file(tmp_path):
+    secret = saved(tmp_path / "secret.csv", "a,b\n1,2\n")
+    path = duck(tmp_path / "a.duckdb", f"CREATE VIEW v AS SELECT * FROM read_csv('{secret}')")
+    with pytest.raises(DataError, match=r"disabled|permission|access") as caught:
+        rows_of(path)
+    assert str(caught.value).startswith("duckdb:///")
+
+
+def test_a_model_of_a_table_reads_the_same_table_again(tmp_path, capsys):
+    path = sqlite(tmp_path / "a.db", "CREATE TABLE one (a, b)", "CREATE TABLE two (c, d)",
+                  "INSERT INTO two VALUES (1, 2), (2, 3), (1, 4)")  # fmt: skip
+    model, scores = str(tmp_path / "m.hush"), str(tmp_path / "s.csv")
+    assert main(["fit", str(path), "--member", "two", "-o", model]) == 0
+    assert main(["score", str(path), "--model", model, "-o", scores]) == 0
+    capsys.readouterr()

@@ -1,0 +1,164 @@
+"""Kinds of files, by their first bytes: a name may end otherwise, or say nothing."""
+
+import lzma
+import re
+import tarfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from hushtable.data.readers.encoding import compression, decompressed, find_encoding
+from hushtable.errors import DataError
+
+#: How files of a kind begin, and the ending that their names should have.
+_STARTS = (
+    (rb"PAR1", ".parquet"), (rb"ARROW1|FEA1", ".feather"),
+    (rb"\xd0\xcf\x11\xe0", ".xls"), (rb"PK(\x03\x04|\x05\x06)", ".zip"),
+    (rb"SQLite format 3\0", ".sqlite"), (rb"(?s).{8}DUCK", ".duckdb"),
+    (rb"\$FL[23]", ".sav"), (rb"(?s).{0,250}SPSS PORT FILE", ".por"),
+    (rb"<stata_dta>", ".dta"), (rb"HEADER RECORD\*{7}LIB", ".xpt"),
+    (rb"(?s)\0{12}\xc2\xea\x81\x60\xb3\x14\x11\xcf", ".sas7bdat"),
+    (rb"RD[AX][23]\n", ".rda"), (rb"X\n\0\0\0|A\n[23]\n", ".rds"),
+    (rb"7z\xbc\xaf\x27\x1c", ".7z"), (rb"Rar!\x1a\x07", ".rar"), (rb"%PDF-", ".pdf"),
+    (rb"\0\x01\0\0Standard (Jet|ACE) DB", ".mdb"), (rb"\x89HDF\r\n", ".h5"),
+    (rb"\x80[\x02-\x05][\x8c\x95c}\](]", ".pkl"), (rb"\x93NUMPY", ".npy"),
+)  # fmt: skip
+_MATCHES = tuple((re.compile(begins), ending) for begins, ending in _STARTS)
+#: How texts of a kind begin, after blanks; comments and declarations may stand above.
+_MATCHES_TEXT = tuple(
+    (re.compile(begins, re.IGNORECASE | re.DOTALL), ending)
+    for begins, ending in (
+        (r"(\[\s*)?\{\s*[\"}]", ".json"),
+        (r"(<\?xml[^>]*>|<!--.*?-->|\s)*<(!doctype\s+html|html|head|body|table|div|meta|style)\b",
+         ".html"),
+        (r"(<!--.*?-->\s*)*<\?xml\b", ".xml"),
+        # Without a declaration: an element that begins with another one.
+        (r"(<!--.*?-->\s*)*<[a-z_][\w.:-]*(\s[^<>]*)?(?<!/)>\s*<[a-z_!]", ".xml"),
+        (r"(%[^\n]*\n|\s)*@relation\s", ".arff"),
+        (r"(\{1:[^\n]*\n|\s)*:20:.*?\n:(25|28C|60[FM]):", ".mt940"),
+        (r"(from:[^\n]*\n|subject:[^\n]*\n)*mime-version:", ".mht"),
+    )
+)  # fmt: skip
+#: What no table is read from, and a way out.
+REFUSED = {
+    ".7z": "a 7-Zip archive: unpack it (7z x), or pack the file as .zip",
+    ".rar": "a RAR archive: unpack it, or pack the file as .zip",
+    ".pdf": "a PDF, which holds no columns: export the table as CSV or as a workbook",
+    ".docx": "a document, not a table: save its table as CSV or as a workbook",
+    ".mdb": "a database of Access: export the table there as CSV or as a workbook",
+    ".h5": "a file of HDF5: read it in Python (pandas.read_hdf, h5py), and save the table as CSV",
+    ".pkl": "a pickle, which could run any program: save the table as CSV or Parquet",
+    ".npy": "an array of NumPy: load it in Python (numpy.load), and give the array",
+    ".mt940": "a bank statement in MT940, not a table: export the bookings as CSV",
+    ".mht": "a web page saved as one file (MHTML): open it in Excel, and save it as .xlsx",
+    ".xml-2003": "an XML spreadsheet of Excel 2003: open it in Excel, and save it as .xlsx",
+}
+#: What hushtable-connect reads, by the endings of names.
+ELSEWHERE = {
+    **dict.fromkeys((".sav", ".zsav", ".por"), "a file of SPSS"), ".dta": "a file of Stata",
+    **dict.fromkeys((".xpt", ".sas7bdat"), "a file of SAS"), ".arff": "a file of ARFF",
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "a file of R"),
+    **dict.fromkeys((".html", ".htm"), "a web page"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
+}  # fmt: skip
+#: Endings of kinds that their first bytes show, so that a file without them is none of these.
+BINARY = frozenset({ending for _, ending in _MATCHES}) | {
+    ".pq", ".arrow", ".ipc", ".xlsx", ".xlsm", ".ods", ".zsav", ".rdata", ".db", ".sqlite3",
+}  # fmt: skip
+#: Endings of packed files.
+PACKED = frozenset({".gz", ".bz2", ".zst", ".xz"})
+ARCHIVES = frozenset({".zip", ".tar", ".tgz", ".tbz2", ".txz"})
+#: Bytes that are looked at.
+_BEGINNING = 1 << 16
+_CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_EXCEL_2003 = re.compile(r"urn:schemas-microsoft-com:office:spreadsheet")
+
+
+@dataclass(frozen=True)
+class FirstBytes:
+    """Kind of a file, as far as its first bytes show it."""
+
+    #: The codec that compressed it.
+    codec: str | None
+    #: Ending that a name of its kind has; ``.csv`` for other text, ``.gz`` for what is compressed
+    #: once more, None if the kind is not known.
+    ending: str | None
+
+
+def content_of(path: Path) -> FirstBytes:
+    """Return what a file holds, by its first bytes; those that are compressed are decompressed."""
+    with path.open("rb") as file:
+        start = file.read(_BEGINNING)
+    codec = compression(start)
+    if codec is not None:
+        start = _beginning(path, start, codec)
+    ending = next((ending for begins, ending in _MATCHES if begins.match(start)), None)
+    if ending == ".zip" and codec is None:
+        ending = _of_zip(path)
+    elif codec is not None and compression(start) is not None:
+        ending = ".gz"
+    elif ending is None:
+        ending = ".tar" if _is_tar(start) else _of_text(start)
+    return FirstBytes(codec, ending)
+
+
+def _beginning(path: Path, start: bytes, codec: str) -> bytes:
+    """Return what the first bytes of a compressed file are; none if it is damaged."""
+    try:
+        if codec == "xz":
+            return lzma.LZMADecompressor(memlimit=1 << 30).decompress(start, _BEGINNING)
+        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+            return bytes(plain.read(_BEGINNING))
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return b""  # whoever reads it to the end says what is wrong
+
+
+def _of_zip(path: Path) -> str:
+    """Return whether a file in the form of ZIP is an archive, a workbook or a document."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "mimetype" in names and "content.xml" in names:
+                kind = archive.read("mimetype")[:64]
+                return ".ods" if b"spreadsheet" in kind else ".docx"
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, zlib.error):
+        return ".zip"
+    if "[Content_Types].xml" in names:
+        return ".xlsx" if any(name.startswith("xl/") for name in names) else ".docx"
+    return ".zip"
+
+
+def _is_tar(start: bytes) -> bool:
+    try:
+        tarfile.TarInfo.frombuf(start[:512], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+def _of_text(start: bytes) -> str | None:
+    """Return which kind of text this is; None if it is no text of several lines."""
+    text = _decoded(start)
+    if text is None:
+        return None
+    text = text.lstrip("\ufeff \t\r\n")
+    ending = next((ending for begins, ending in _MATCHES_TEXT if begins.match(text)), None)
+    if ending == ".xml" and _EXCEL_2003.search(text):
+        return ".xml-2003"
+    return ending or (".csv" if re.search(r"[\r\n]+\S", text) else None)
+
+
+def _decoded(start: bytes) -> str | None:
+    encoding = "latin-1"
+    if b"\0" in start or start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            encoding = find_encoding(start, "")
+        except DataError:
+            return None
+    elif start.startswith(b"\xef\xbb\xbf"):
+        encoding = "utf-8-sig"
+    text = start.decode(encoding, errors="ignore")
+    return None if _CONTROL.search(text.rstrip("\x1a")) else text

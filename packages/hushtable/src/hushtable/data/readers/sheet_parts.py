@@ -1,0 +1,194 @@
+"""Files within a workbook: errors, formulas without values, hidden rows and columns."""
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from xml.etree import ElementTree
+
+from hushtable.errors import DataError
+
+_ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
+_HIDDEN = (b'hidden="1"', b'hidden="true"', b"hidden='1'", b"hidden='true'")
+#: Where LibreOffice says that a formula failed, and what it does not show.
+_CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
+#: Rows of the largest sheets.
+_MOST = 1 << 20
+_OPENDOCUMENT_HIDDEN = (b':visibility="collapse"', b':visibility="filter"')
+
+
+def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
+    """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
+
+    calamine has them empty, which would make of a fault a missing value. Raises `DataError` for a
+    formula without a value: programs that write workbooks may leave it to Excel to work it out.
+    """
+    with zipfile.ZipFile(path) as archive:
+        if "xl/workbook.xml" not in archive.namelist():
+            if asked:
+                _refuse_errors(archive, path, sheet)
+            return
+        part = _part(archive, sheet)
+        with archive.open(part) as file:
+            if not _has(file, _ERROR_OR_FORMULA):  # most sheets: they need not be parsed twice
+                return
+        with archive.open(part) as file:
+            row = column = -1
+            for event, element in ElementTree.iterparse(file, ("start", "end")):
+                tag = element.tag.rpartition("}")[2]
+                if tag == "row" and event == "start":
+                    row, column = int(element.get("r", row + 2)) - 1, -1
+                elif tag == "row":
+                    element.clear()
+                elif tag == "c" and event == "end":
+                    column = column_number(element.get("r", ""), column + 1)
+                    value = _child(element, "v")
+                    if element.get("t") == "e":
+                        yield row, column, value or "#ERROR!"
+                    elif (
+                        asked
+                        and _child(element, "f") is not None
+                        and not value
+                        and not element.get("t")
+                    ):
+                        raise DataError(
+                            f"{path}: sheet {sheet!r}: {cell(row, column)} holds a formula whose "
+                            "value was never worked out: open it in Excel or LibreOffice, and save"
+                        )
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Numbers, from 0, of the rows and columns that a sheet does not show."""
+
+    rows: frozenset[int] = frozenset()
+    columns: frozenset[int] = frozenset()
+
+
+def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> tuple[str, ...]:
+    """Return words on what is read of a sheet though it is not visible there."""
+    n_rows = len(gone.rows.intersection(rows))
+    names = [letters(j) for j in columns if j in gone.columns]
+    parts = [f"{n_rows:,} hidden row{'s' * (n_rows > 1)}"] if n_rows else []
+    if names:
+        listed = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+        parts.append(f"hidden column{'s' * (len(names) > 1)} {listed}")
+    are = "are" if n_rows + len(names) > 1 else "is"
+    return (f"{' and '.join(parts)} {are} read",) if parts else ()
+
+
+def hidden(path: Path, sheet: str) -> Hidden:
+    """Return the rows and columns that a sheet does not show; an old .xls does not say."""
+    if not zipfile.is_zipfile(path):
+        return Hidden()
+    with zipfile.ZipFile(path) as archive:
+        excel = "xl/workbook.xml" in archive.namelist()
+        part = _part(archive, sheet) if excel else "content.xml"
+        with archive.open(part) as file:
+            if not _has(file, _HIDDEN if excel else _OPENDOCUMENT_HIDDEN):
+                return Hidden()
+        with archive.open(part) as file:
+            return _hidden_of_excel(file) if excel else _hidden_of_opendocument(file, sheet)
+
+
+def _hidden_of_excel(file: IO[bytes]) -> Hidden:
+    rows: set[int] = set()
+    columns: set[int] = set()
+    row = -1
+    for _, element in ElementTree.iterparse(file):
+        tag, gone = element.tag.rpartition("}")[2], element.get("hidden") in ("1", "true")
+        if tag == "row":
+            row = int(element.get("r", row + 2)) - 1
+            if gone:
+                rows.add(row)
+            element.clear()
+        elif tag == "col" and gone:
+            last = min(int(element.get("max", 1)), _MOST)
+            columns.update(range(int(element.get("min", 1)) - 1, last))
+    return Hidden(frozenset(rows), frozenset(columns))
+
+
+def _hidden_of_opendocument(file: IO[bytes], sheet: str) -> Hidden:
+    found: dict[str, set[int]] = {"row": set(), "column": set()}
+    at = dict.fromkeys(found, 0)
+    inside = False
+    for event, element in ElementTree.iterparse(file, ("start", "end")):
+        tag = element.tag.rpartition("}")[2]
+        keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+        if tag == "table" and event == "start":
+            inside = keys.get("name") == sheet
+        kind = tag.removeprefix("table-")
+        if event == "start" or kind not in found:
+            continue
+        if inside:
+            times = int(keys.get(f"number-{kind}s-repeated", 1))
+            if keys.get("visibility") in ("collapse", "filter"):
+                found[kind].update(range(at[kind], min(at[kind] + times, _MOST)))
+            at[kind] += times
+        element.clear()
+    return Hidden(frozenset(found["row"]), frozenset(found["column"]))
+
+
+def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
+    """Whether a file holds one of these words, of 32 bytes at most."""
+    end = b""
+    while block := file.read(1 << 20):
+        if any(word in end + block for word in words):
+            return True
+        end = block[-32:]
+    return False
+
+
+def _child(element: Any, tag: str) -> str | None:
+    """Return the text of a child, "" if it has none, or None if there is no such child."""
+    return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
+
+
+def _part(archive: zipfile.ZipFile, sheet: str) -> str:
+    """Return the name of the file within the archive that holds a sheet."""
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    (keys,) = (e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
+    (key,) = (value for name, value in keys.items() if name.endswith("}id"))
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    (target,) = (e.get("Target", "") for e in links if e.get("Id") == key)
+    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+
+
+def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
+    """Refuse errors in a sheet of OpenDocument, where calamine tells them from nothing neither."""
+    with archive.open("content.xml") as file:
+        inside = False
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+            if element.tag.endswith("}table") and event == "start":
+                inside = keys.get("name") == sheet
+            elif inside and element.get(_CALC) == "error":
+                raise DataError(
+                    f"{path}: sheet {sheet!r} holds a formula that failed: correct it, empty the "
+                    "cell, or save the workbook as .xlsx"
+                )
+            elif event == "end" and element.tag.endswith("}table-row"):
+                element.clear()
+
+
+def letters(column: int) -> str:
+    """Return what a sheet calls a column, numbered from 0: A, B, ..., Z, AA, ..."""
+    text = ""
+    while column >= 0:
+        column, letter = column // 26 - 1, column % 26
+        text = chr(ord("A") + letter) + text
+    return text
+
+
+def cell(row: int, column: int) -> str:
+    """Return what a sheet calls a cell, such as ``C7``."""
+    return f"{letters(column)}{row + 1}"
+
+
+def column_number(name: str, otherwise: int = -1) -> int:
+    """Return the number, from 0, of the column of a cell's name, if it has one."""
+    column = 0
+    for letter in name.rstrip("0123456789"):
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return column - 1 if name else otherwise

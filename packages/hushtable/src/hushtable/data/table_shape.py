@@ -1,0 +1,115 @@
+"""The shape of a table: too few rows to judge by, nothing that varies, or one row for each value.
+
+Tested by ``tests/test_quality.py``.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.data.columns import as_column, as_texts, is_text
+from hushtable.data.readers import Reader
+from hushtable.data.table_seen import ColumnSeen, RowsSeen
+from hushtable.data.texts.reading import ColumnUnderstanding
+
+#: Rows below which nothing is usual.
+_FEW_ROWS = 20
+#: Names of columns that say what the number beside them is.
+_WHAT = re.compile(
+    r"(^|[^a-z])(tests?|analytes?|parameters?|params?|variables?|measures?|measurements?|items?|"
+    r"observations?|attributes?|metrics?|indicators?|quantit(y|ies)|sensors?|channels?|loinc|codes?|"
+    r"merkmal|messgr[öo](ß|ss)e|untersuchung|kennzahl|param[eè]tres?|mesure|prueba|variabile)"
+    r"($|[^a-z])",
+    re.IGNORECASE,
+)
+#: Kinds of values in a column of one row for each: from, to; and the rows of each at least.
+_KINDS, _EACH = (2, 200), 5
+#: Rows for one of those that the rows are about: from so many on average.
+_PER_ENTITY = 2.0
+
+
+def shape_words(n_rows: int, columns: Sequence[ColumnUnderstanding]) -> list[str]:
+    """Return sentences on a table that says too little of what is usual."""
+    words = []
+    if n_rows < _FEW_ROWS:
+        are = "row is" if n_rows == 1 else "rows are"
+        words.append(f"{n_rows:,} {are} too few to say what is unusual")
+    elif n_rows < len(columns):
+        words.append(
+            f"{n_rows:,} rows are few for {len(columns):,} columns: what is unusual in so many may "
+            "be chance"
+        )
+    if columns and n_rows > 1 and all(one.kind in ("constant", "empty") for one in columns):
+        words.append("no column varies: no row can be unusual")
+    return words
+
+
+def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, str]]:
+    """Yield columns of which one says what the other holds, with a sentence; the rows are read."""
+    if not any(_is_entity(column, rows.n) for column in rows.columns):
+        return
+    named = [
+        column
+        for column in rows.columns
+        if column.is_text
+        and _WHAT.search(column.name)
+        and _KINDS[0] <= len(column.labels or ()) <= _KINDS[1]
+    ]
+    numbers = [column for column in rows.columns if column.sample and not column.is_date]
+    for what in named[:1]:
+        labels = _sampled_labels(reader, what.name, rows)
+        for value in numbers:
+            groups = _groups(labels, np.concatenate(value.sample))
+            if (apart := _far_apart(groups)) is not None:
+                (low, of_low), (high, of_high) = apart
+                words = (
+                    f"{value.name}: {of_low:.4g} is in the middle where {what.name} is {low!r}, "
+                    f"{of_high:.4g} where it is {high!r}: one row holds one value. Compare them "
+                    f"within {what.name} (hushtable fit --context)"
+                )
+                yield what.name, value.name, words
+                return
+
+
+def _is_entity(column: ColumnSeen, n_rows: int) -> bool:
+    """Whether a column names whose value a row is, several rows each."""
+    different = len(column.labels) if column.labels is not None else len(np.unique(_ids(column)))
+    labelled = column.is_text or column.is_id
+    return labelled and different > _EACH and n_rows >= _PER_ENTITY * different
+
+
+def _ids(column: ColumnSeen) -> np.ndarray:
+    return np.concatenate(column.ids) if column.ids else np.empty(0)
+
+
+def _sampled_labels(reader: Reader, name: str, rows: RowsSeen) -> list[str | None]:
+    """Return the texts of a column in the rows of the sample."""
+    found: list[str | None] = []
+    for batch in reader.select([name]).take(rows.sampled).read():
+        column = batch.column(0) if isinstance(batch, pa.RecordBatch) else as_column(batch[:, 0])
+        found += (column if is_text(column.type) else as_texts(column, name)).to_pylist()
+    return found
+
+
+def _groups(labels: Sequence[str | None], values: np.ndarray) -> dict[str, np.ndarray]:
+    names, codes = np.unique([label or "" for label in labels], return_inverse=True)
+    known = np.isfinite(values)
+    every = {str(name): values[known & (codes == k)] for k, name in enumerate(names) if name}
+    return {name: some for name, some in every.items() if len(some) >= _EACH}
+
+
+def _far_apart(
+    groups: dict[str, np.ndarray],
+) -> tuple[tuple[str, float], tuple[str, float]] | None:
+    """Return the lowest and highest group with their medians, if most of both is far apart."""
+    if len(groups) < _KINDS[0]:
+        return None
+    medians = sorted((float(np.median(some)), name) for name, some in groups.items())
+    (low, first), (high, last) = medians[0], medians[-1]
+    below, above = np.quantile(groups[first], 0.95), np.quantile(groups[last], 0.05)
+    spread = max(np.ptp(np.quantile(groups[name], [0.25, 0.75])) for name in (first, last))
+    if above > below and high - low > 5 * spread:
+        return (first, low), (last, high)
+    return None

@@ -1,0 +1,312 @@
+"""Archives: one table of them is read, and nothing else happens."""
+
+import bz2
+import gc
+import gzip
+import io
+import lzma
+import tarfile
+import tempfile
+import zipfile
+
+import pyarrow as pa
+import pytest
+
+from hushtable import HushTable
+from hushtable.cli import main
+from hushtable.data.readers import FileLayout, as_reader, registry
+from hushtable.data.readers import archives as unpacking
+from hushtable.errors import DataError, UsageError
+
+CSV = "age,ward\n30,north\n40,south\n50,north\n"
+ROWS = [(30, "north"), (40, "south"), (50, "north")]
+
+
+def zipped(path, files=(("export.csv", CSV),), method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in dict(files).items():
+            archive.writestr(name, content)
+    return path
+
+
+def tarred(path, files=(("export.csv", CSV),), mode="w", links=()):
+    with tarfile.open(path, mode) as archive:
+        for name, target in links:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            archive.addfile(entry)
+        for name, content in dict(files).items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content.encode()))
+    return path
+
+
+def values(reader):
+    return [(int(row["age"]), row["ward"]) for b in reader.read() for row in b.to_pylist()]
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("a.zip", zipped),
+        ("a.csv", zipped),
+        ("a", zipped),
+        ("a.tar", tarred),
+        ("a.tar.gz", lambda path: tarred(path, mode="w:gz")),
+        ("a.tgz", lambda path: tarred(path, mode="w:gz")),
+        ("a.tar.xz", lambda path: tarred(path, mode="w:xz")),
+        ("a.tar.bz2", lambda path: tarred(path, mode="w:bz2")),
+        ("a.csv", lambda path: tarred(path, mode="w:gz")),
+    ],
+)
+def test_one_table_of_an_archive(tmp_path, temporary, name, make):
+    make(tmp_path / name)
+    reader = as_reader(tmp_path / name)
+    (copy,) = temporary.iterdir()
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert [values(reader) for _ in range(2)] == [ROWS] * 2
+    assert reader.source == str(tmp_path / name)
+    assert reader.place(1) == "line 3"
+    del reader
+    gc.collect()
+    assert not list(temporary.iterdir())
+
+
+def test_a_tar_archive_by_zstandard(tmp_path):
+    tarred(tmp_path / "a")
+    (tmp_path / "a.tar.zst").write_bytes(
+        pa.compress((tmp_path / "a").read_bytes(), "zstd", asbytes=True)
+    )
+    assert values(as_reader(tmp_path / "a.tar.zst")) == ROWS
+
+
+def test_what_goes_with_a_table_is_left_out_and_said(tmp_path):
+    files = {"README.txt": "Read me.", "export.csv": CSV, "__MACOSX/._export.csv": "\0",
+             ".DS_Store": "\0", "data/": "", "about.html": "<html>"}  # fmt: skip
+    reader = as_reader(zipped(tmp_path / "a.zip", files))
+    assert values(reader) == ROWS
+    assert reader.found == ("left out of the archive: README.txt, about.html",)
+
+
+def test_a_text_alone_is_the_table(tmp_path):
+    assert values(as_reader(zipped(tmp_path / "a.zip", {"export": CSV}))) == ROWS
+    assert values(as_reader(zipped(tmp_path / "b.zip", {"x/export.txt": CSV}))) == ROWS
+
+
+SEVERAL = {"x/one.csv": CSV, "x/two.csv": CSV.replace("30", "31") * 2, "README.txt": "Read me."}
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_several_tables_are_asked_about(tmp_path, make):
+    path = make(tmp_path / "a.arc", SEVERAL)
+    with pytest.raises(DataError, match=r"several files, \['x/one.csv', 'x/two.csv'\]: give one by "
+                       r"--member NAME\nAdd: --member x/two.csv$"):  # fmt: skip
+        as_reader(path)
+    for name in ("x/one.csv", "one.csv"):
+        assert values(as_reader(path, layout=FileLayout(member=name))) == ROWS
+    with pytest.raises(
+        DataError, match=r"holds no file 'no.csv', but \['x/one.csv', 'x/two.csv'\]"
+    ):
+        as_reader(path, layout=FileLayout(member="no.csv"))
+
+
+def test_a_member_of_what_has_none_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text(CSV)
+    with pytest.raises(UsageError, match="has no use for --member: leave it out"):
+        as_reader(tmp_path / "a.csv", layout=FileLayout(member="x"))
+    with pytest.raises(DataError, match="holds no file 'x'"):
+        as_reader(zipped(tmp_path / "a.zip"), layout=FileLayout(member="x"))
+
+
+def test_a_member_may_be_a_part_of_the_one_file(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"a.json": '{"x": [{"age": 1}], "y": [{"age": 2}]}'})
+    with pytest.raises(DataError, match=rf"{path}: a.json: holds several lists.*\nAdd: --member x"):
+        as_reader(path)
+    (batch,) = as_reader(path, layout=FileLayout(member="y")).read()
+    assert batch.to_pylist() == [{"age": 2}]
+
+
+def test_a_model_keeps_the_member(tmp_path, capsys):
+    zipped(tmp_path / "a.zip", SEVERAL)
+    model = tmp_path / "m.hush"
+    arguments = ["--model", str(model), "-o"]
+    assert main(["fit", str(tmp_path / "a.zip"), "--member", "one.csv", "-o", str(model)]) == 0
+    assert main(["score", str(tmp_path / "a.zip"), *arguments, str(tmp_path / "a.csv")]) == 0
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(ROWS)
+    # Of other archives too, as far as they hold a file of this name.
+    zipped(tmp_path / "b.zip", {"other.csv": CSV})
+    (tmp_path / "c.csv").write_text(CSV)
+    for name in ("b.zip", "c.csv"):
+        assert main(["score", str(tmp_path / name), *arguments, str(tmp_path / f"{name}.csv")]) == 0
+    capsys.readouterr()
+
+
+def test_messages_name_the_file_in_the_archive(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"export.csv": CSV + "1,2,3\n"})
+    with pytest.raises(DataError) as caught:
+        HushTable().fit(as_reader(path))
+    assert str(caught.value).startswith(f"{path}: export.csv: line 5 has 3 fields, 2 are needed")
+
+
+# Bad input
+
+
+def test_an_encrypted_file(tmp_path):
+    path = zipped(tmp_path / "a.zip")
+    content = bytearray(path.read_bytes())
+    content[6] |= 1  # of the file's own header, and of the list at the end
+    content[content.index(b"PK\1\2") + 8] |= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"export.csv is encrypted: unpack it with its password"):
+        as_reader(path)
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    monkeypatch.setattr(unpacking, "LARGE", 1 << 20)
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_file_that_becomes_huge(tmp_path, temporary, declared):
+    path = zipped(tmp_path / "a.zip", {"export.csv": "a\n" + "1\n" * (1 << 21)})
+    if not declared:  # it says of itself that it is small
+        content = bytearray(path.read_bytes())
+        for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+            at = content.index(mark) + place
+            content[at : at + 4] = (1000).to_bytes(4, "little")
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=r"would come out of it, over 200 times|cannot be unpacked"):
+        as_reader(path)
+    gc.collect()
+    assert sum(one.stat().st_size for one in temporary.iterdir()) <= 1 << 21
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress, bz2.compress])
+def test_a_compressed_file_that_becomes_huge(tmp_path, pack):
+    path = tmp_path / "a.parquet.gz"
+    path.write_bytes(pack(b"PAR1" + bytes(1 << 24)))
+    with pytest.raises(DataError, match="would come out of it, over 200 times its size"):
+        as_reader(path)
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_tar_archive_of_files_that_are_not_wanted(tmp_path):
+    files = {f"{i}.txt": " " * (1 << 17) for i in range(40)} | {"export.csv": CSV}
+    with pytest.raises(DataError, match="would come out of it"):
+        as_reader(tarred(tmp_path / "a.tar.gz", files, "w:gz"))
+
+
+def test_a_tar_archive_with_a_huge_header(tmp_path):
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("export.csv")
+        entry.pax_headers = {"comment": "x" * (1 << 25)}
+        archive.addfile(entry)
+    with pytest.raises(DataError, match="would come out of it"):
+        as_reader(tmp_path / "a.tar.gz")
+
+
+def test_links_and_paths_that_lead_out_are_not_followed(tmp_path):
+    (tmp_path / "secret.csv").write_text(CSV)
+    links = [("link.csv", str(tmp_path / "secret.csv")), ("up.csv", "../secret.csv")]
+    files = {"../out.csv": CSV, "/abs.csv": CSV, "export.csv": CSV}
+    reader = as_reader(tarred(tmp_path / "a.tar", files, links=links))
+    assert (values(reader), reader.found) == (ROWS, ())
+    with pytest.raises(DataError, match="the archive holds no file"):
+        as_reader(tarred(tmp_path / "b.tar", {"../out.csv": CSV}, links=links))
+    assert not (tmp_path.parent / "out.csv").exists()
+
+
+def test_archives_within_archives(tmp_path):
+    inner = tmp_path / "a.zip"
+    zipped(inner)
+    for depth in (1, 2):
+        content = inner.read_bytes()
+        inner = tmp_path / f"b{depth}.zip"
+        zipped(inner, {"a.zip": content})
+        if depth == 1:
+            assert values(as_reader(inner)) == ROWS
+    with pytest.raises(DataError, match="archives within archives within archives: unpack them"):
+        as_reader(inner)
+
+
+def test_an_archive_that_holds_itself(tmp_path, monkeypatch):
+    """A quine of zip: whatever comes out of it is the archive again."""
+    path = zipped(tmp_path / "r.zip", {"r.zip": "as long as it is"})
+    made = []
+
+    def extracted(*_):
+        made.append(unpacking.Copy.of("r.zip", ".zip"))
+        made[-1].path.write_bytes(path.read_bytes())
+        return made[-1]
+
+    monkeypatch.setattr(registry, "extracted", extracted)
+    with pytest.raises(DataError, match="archives within archives within archives"):
+        as_reader(path)
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("a.zip", zipped),
+        ("a.tar.gz", lambda path: tarred(path, mode="w:gz")),
+        ("a.tar.xz", lambda path: tarred(path, mode="w:xz")),
+        ("a.tar", tarred),
+        ("a.csv.xz", lambda path: path.write_bytes(lzma.compress(CSV.encode() * 999))),
+        ("a.csv.gz", lambda path: path.write_bytes(gzip.compress(CSV.encode() * 999))),
+        ("a.csv.bz2", lambda path: path.write_bytes(bz2.compress(CSV.encode() * 999))),
+        (
+            "a.csv.zst",
+            lambda path: path.write_bytes(pa.compress(CSV.encode() * 999, "zstd", asbytes=True)),
+        ),
+    ],
+)
+def test_archives_that_were_cut_off(tmp_path, name, make):
+    path = tmp_path / name
+    make(path)
+    content = path.read_bytes()
+    # A plain tar archive is blocks of 512 bytes, and what follows the last file is nothing.
+    for length in (540 if name == "a.tar" else len(content) // 2, 40, 12):
+        path.write_bytes(content[:length])
+        with pytest.raises(DataError, match=rf"^{path}") as caught:
+            list(as_reader(path).read())
+        assert "hushtable-" not in str(caught.value)
+
+
+def test_a_disk_that_is_full(tmp_path, monkeypatch):
+    def pour(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(unpacking, "_pour", pour)
+    with pytest.raises(DataError, match="cannot be unpacked: No space left on device: free some"):
+        as_reader(zipped(tmp_path / "a.zip"))
+
+
+def test_an_archive_that_changes_while_it_is_unpacked(tmp_path, monkeypatch):
+    path = zipped(tmp_path / "a.zip")
+    pour = unpacking._pour
+
+    def slowly(*arguments):
+        pour(*arguments)
+        with path.open("ab") as file:
+            file.write(b"more")
+
+    monkeypatch.setattr(unpacking, "_pour", slowly)
+    with pytest.raises(DataError, match="changed while it was read"):
+        as_reader(path)
+
+
+def test_a_name_that_no_file_may_have(tmp_path):
+    name = "x" * 300 + ".c\nsv." + "y" * 300
+    assert values(as_reader(zipped(tmp_path / "a.zip", {name: CSV}))) == ROWS

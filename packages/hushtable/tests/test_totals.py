@@ -1,0 +1,430 @@
+"""Totals, subtotals, footers and further tables: refused by line, left out by --skip-footer."""
+
+import gzip
+import re
+import zipfile
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pandas as pd
+import pytest
+import xlsxwriter
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hushtable.data import read, understand
+from hushtable.data.readers import FileLayout, as_reader
+from hushtable.data.readers.encoding import footer_at
+from hushtable.errors import DataError, UsageError
+
+NAMES = ["day", "site", "amount", "count"]
+
+
+def table(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    days = np.datetime64("2026-01-01") + rng.integers(0, 300, n)
+    sites = rng.choice(["Alpha", "Beta", "Gamma"], n).tolist()
+    amounts, counts = rng.lognormal(5, 1, n).round(2).tolist(), rng.integers(1, 40, n).tolist()
+    return [
+        list(row) for row in zip(days.astype(str).tolist(), sites, amounts, counts, strict=True)
+    ]
+
+
+ROWS = table()
+AMOUNT, COUNT = (round(sum(row[j] for row in ROWS), 2) for j in (2, 3))
+MEANS = [AMOUNT / 40, COUNT / 40]
+
+
+def line(row):
+    return ",".join("" if value is None else str(value) for value in row)
+
+
+def text(*below, rows=ROWS, names=NAMES, end="\n"):
+    lines = [line(row) if isinstance(row, list) else row for row in [names, *rows, *below]]
+    return end.join(lines) + end
+
+
+def book(path, rows, hidden=(), columns=None):
+    with xlsxwriter.Workbook(str(path)) as workbook:
+        sheet = workbook.add_worksheet("Sheet")
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                if value is not None:
+                    sheet.write(i, j, value)
+        for i in hidden:
+            sheet.set_row(i, None, None, {"hidden": True})
+        if columns is not None:
+            sheet.set_column(columns, None, None, {"hidden": True})
+
+
+def opendocument(path, rows, hidden=()):
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
+
+    def cell(value):
+        if value is None:
+            return "<table:table-cell/>"
+        if isinstance(value, str):
+            kind = 'office:value-type="string"'
+        else:
+            kind = f'office:value-type="float" office:value="{value}"'
+        return f"<table:table-cell {kind}><text:p>{escape(str(value))}</text:p></table:table-cell>"
+
+    lines = "".join(
+        "<table:table-row" + ' table:visibility="filter"' * (i in hidden) + ">"
+        + "".join(map(cell, row)) + "</table:table-row>"
+        for i, row in enumerate(rows)
+    )  # fmt: skip
+    content = (
+        f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:text="{urn}:text:1.0" '
+        f'xmlns:table="{urn}:table:1.0"><office:body><office:spreadsheet>'
+        f'<table:table table:name="Sheet">{lines}</table:table></office:spreadsheet>'
+        "</office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr(
+            "META-INF/manifest.xml",
+            f'<manifest:manifest xmlns:manifest="{urn}:manifest:1.0"><manifest:file-entry '
+            'manifest:full-path="/" manifest:media-type="application/'
+            'vnd.oasis.opendocument.spreadsheet"/></manifest:manifest>',
+        )
+        archive.writestr("content.xml", content)
+
+
+def n_rows(path, **layout):
+    return sum(len(batch) for batch in as_reader(path, layout=FileLayout(**layout)).read())
+
+
+def refused(path, **layout):
+    with pytest.raises(DataError) as caught:
+        n_rows(path, **layout)
+    return str(caught.value)
+
+
+def remedied(path, message, **layout):
+    """Type what a message asks for, until the file is read; return the number of rows."""
+    n = int(re.search(r"\nAdd: --skip-footer (\d+)$", message)[1])
+    return n, n_rows(path, skip_footer=n, **layout)
+
+
+def as_file(path, below):
+    if path.suffix == ".csv":
+        path.write_text(text(*below))
+    elif path.suffix == ".xlsx":
+        book(path, [NAMES, *ROWS, *below])
+    else:
+        opendocument(path, [NAMES, *ROWS, *below])
+
+
+ENDINGS = ["csv", "xlsx", "ods"]
+TOTALS = {
+    "labelled": [["Total", None, AMOUNT, COUNT]],
+    "labelled without gaps": [["Total", "all", AMOUNT, COUNT]],
+    "no label": [[None, None, AMOUNT, COUNT]],
+    "neither label nor gap": [["2026-12-31", "Alpha", AMOUNT, COUNT]],
+    "means": [["2026-12-31", "Alpha", *MEANS]],
+    "three summaries": [
+        ["Sum", None, AMOUNT, COUNT],
+        ["Mean", None, *MEANS],
+        ["Max", None, max(row[2] for row in ROWS), max(row[3] for row in ROWS)],
+    ],
+    "a footer below": [["Total", None, AMOUNT, COUNT], ["Printed on 2026-01-01", None, None, None]],
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("below", TOTALS.values(), ids=TOTALS)
+def test_summaries_at_the_end_are_refused_and_left_out_on_request(tmp_path, below, ending):
+    path = tmp_path / f"a.{ending}"
+    as_file(path, below)
+    message = refused(path)
+    k = len(below)
+    where = "line" if ending == "csv" else "row"
+    lines = f"{where} 42, the last" if k == 1 else f"{where}s 42 to {41 + k}, the last"
+    assert lines in message
+    assert "look" in message
+    assert remedied(path, message) == (k, 40)
+
+
+WORDS = (
+    *("Total", "TOTAL:", "Gesamtsumme", "Suma", "Soma", "Totale", "Razem", "Итого", "Toplam"),
+    *("Celkem", "Totaal", "Summa", "Összesen", "Σύνολο", "合計", "小計", "総計", "合计", "总计"),
+    *("합계", "المجموع", "Total-general", "Sous-total"),
+)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_word_for_a_total_is_known_in_many_languages(tmp_path, word):
+    (tmp_path / "a.csv").write_text(text([word, None, AMOUNT, 7]))
+    assert remedied(tmp_path / "a.csv", refused(tmp_path / "a.csv")) == (1, 40)
+
+
+@pytest.mark.parametrize(
+    "footer",
+    [
+        "(40 rows)", "(40 filas afectadas)", "Fin del informe", "-- end --", "# the end",
+        "Printed on 2026-05-01 10:00", "\nSource: register", "Total 40", '"Printed\non 1 May"',
+        "\nquarter,sum\nQ1,17\nQ2,18", "quarter,sum\nQ1,17\nQ2,18", "\nsite,manager\nA,Ann\n\nB,Bo",
+        "\nSecond table\nday,site,lead,deputy\n2026-01-01,Alpha,Ann,Bo",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_footers_and_tables_below(tmp_path, footer, end):
+    path = tmp_path / "a.csv"
+    for below in ([footer], [[None, None, AMOUNT, COUNT], footer], [footer, "", ""]):
+        content = text(*below).replace("\n", end)
+        path.write_bytes(content.encode())
+        message = refused(path)
+        assert re.search(r": line 4[2-4]", message)
+        n, rows = remedied(path, message)
+        assert rows == 40
+        lines = footer.split("\n")
+        assert n == sum(map(bool, lines)) + (len(below) == 2)
+
+
+def test_another_table_of_as_many_columns_below_a_blank_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(text("", "name,lead,deputy,room", *["Alpha,Ann,Bo,x1"] * 3))
+    assert "line 43, below an empty line, holds no row but words" in refused(path)
+    assert remedied(path, refused(path)) == (4, 40)
+    # Filled up with delimiters, as workbooks are exported.
+    path.write_text(text(",,,", "name,lead,deputy,", *["Alpha,Ann,Bo,"] * 3))
+    message = refused(path)
+    assert "line 43, below an empty line" in message
+
+
+def test_another_table_in_a_sheet(tmp_path):
+    path = tmp_path / "a.xlsx"
+    other = [["site", "manager", "since", "room"], ["Alpha", "Ann", 2009, "x"]]
+    total = [None, "Total", AMOUNT, COUNT]
+    book(path, [NAMES, *ROWS, total, [], *other])
+    message = refused(path)
+    assert "another table seems to begin in row 44, below an empty row: 'site | manager" in message
+    assert "and the totals above it" in message
+    assert remedied(path, message) == (3, 40)
+    book(path, [NAMES, *ROWS, [], ["Managers"], [], *other])
+    assert remedied(path, refused(path)) == (3, 40)
+    book(path, [NAMES, *ROWS, [], NAMES, *ROWS])
+    assert "row 43 repeats the names of columns" in refused(path)
+
+
+def grouped():
+    rows = []
+    for i in range(0, 40, 10):
+        rows += ROWS[i : i + 10]
+        rows.append(["Subtotal", None, round(sum(r[2] for r in ROWS[i : i + 10]), 2), None])
+    return rows
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_subtotals_are_refused_by_line(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    rows = [*grouped(), ["Grand total", None, AMOUNT, COUNT]]
+    if ending == "csv":
+        path.write_text(text(rows=rows))
+    else:
+        book(path, [NAMES, *rows])
+    message = refused(path)
+    kind = "lines" if ending == "csv" else "rows"
+    assert f"{kind} 12, 23, 34, 45" in message
+    assert f"Delete these {kind}, or export without subtotals" in message
+    assert "Add:" not in message
+    if ending == "csv":  # also where a column is left out
+        with pytest.raises(DataError, match="lines 12, 23"):
+            list(read(path, drop=["site", "day"]).read())
+
+
+def test_a_category_of_that_name_with_a_gap_is_no_subtotal(tmp_path):
+    rows = [[["total", "LDL", "HDL"][i % 3], row[1], row[2], row[3]] for i, row in enumerate(ROWS)]
+    rows[12][1] = None
+    (tmp_path / "a.csv").write_text(text(rows=rows))
+    assert n_rows(tmp_path / "a.csv") == 40
+
+
+def test_two_exports_with_marks_in_one_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\ufeff" + text() + "\ufeff" + text())
+    assert "line 42 repeats the names of columns: delete it" in refused(path)
+    path.write_text("\ufeff" + text() + "\ufeff" + text().partition("\n")[2])
+    (batch,) = as_reader(path).read()
+    assert {len(day) for day in batch["day"].to_pylist()} == {10}
+    assert len(batch) == 80
+
+
+# --- no false alarms ------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 60), d=st.integers(1, 6))
+def test_an_ordinary_last_row_is_never_called_a_total(tmp_path_factory, seed, n, d):
+    rng = np.random.default_rng(seed)
+    makes = [
+        lambda: rng.normal(100, 20, n).round(rng.integers(0, 3)),
+        lambda: rng.integers(0, 3, n),
+        lambda: rng.lognormal(0, 3, n).round(2),
+        lambda: np.arange(n),
+        lambda: rng.poisson(0.2, n),
+        lambda: np.cumsum(rng.integers(1, 9, n)),
+        lambda: rng.choice(["a", "b", "Max", "Son"], n),
+        lambda: np.where(rng.random(n) < 0.2, None, rng.normal(0, 1, n).round(3)),
+    ]
+    columns = {f"c{j}": makes[rng.integers(len(makes))]() for j in range(d)}
+    folder = tmp_path_factory.mktemp("a")
+    frame = pd.DataFrame({"key": [f"K{i}" for i in range(n)]} | columns)
+    frame.to_csv(folder / "a.csv", index=False)
+    assert n_rows(folder / "a.csv") == n
+    book(folder / "a.xlsx", [list(frame), *frame.astype(object).to_numpy().tolist()])
+    assert n_rows(folder / "a.xlsx") == n
+
+
+@pytest.mark.parametrize(
+    ("last", "says"),
+    [
+        ("2026-0", "if the file was cut off, export it again"),
+        ("2026-01-01,Alpha", "if the file was cut off, export it again"),
+        ("2026-01-01,Alpha,1,2,3", "quotation marks around texts"),
+    ],
+)
+def test_what_may_be_a_row_is_not_offered_to_be_left_out(tmp_path, last, says):
+    (tmp_path / "a.csv").write_text(text() + last)
+    message = refused(tmp_path / "a.csv")
+    assert says in message
+    assert "--skip-footer" not in message
+
+
+def test_a_stray_line_between_rows_is_not_offered_to_be_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text(text("Page 2", *ROWS))
+    message = refused(tmp_path / "a.csv")
+    assert "line 42 has 1 field" in message
+    assert "--skip-footer" not in message
+
+
+# --- the option -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252", "utf-8-sig"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_lines_at_the_end_are_left_out_of_any_text(tmp_path, encoding, end, name):
+    content = text("Über allem", '"two\nlines"', rows=ROWS * 50).replace("\n", end) + end * 3
+    for whole in (content.encode(encoding), content.rstrip().encode(encoding)):
+        (tmp_path / name).write_bytes(gzip.compress(whole) if name.endswith("gz") else whole)
+        assert (
+            n_rows(tmp_path / name, skip_footer=3, encoding=encoding.removesuffix("-sig")) == 2000
+        )
+
+
+def test_the_lines_left_out_are_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(text(["Total", None, AMOUNT, COUNT]))
+    assert read(path, skip_footer=1).found == (
+        f"of its lines, the last is left out, from 'Total,,{AMOUNT},{COUNT}' on",
+    )
+    book(tmp_path / "a.xlsx", [NAMES, *ROWS, [], ["Total", None, AMOUNT, COUNT], ["Fin"]])
+    [words] = read(tmp_path / "a.xlsx", skip_footer=2).found
+    assert words.startswith("of its lines, the last 2 are left out, from 'Total |")
+
+
+def test_places_and_totals_above_the_lines_that_are_left_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(text(["Total", None, AMOUNT, COUNT], "", "x,y", "1,2"))
+    message = refused(path, skip_footer=2)
+    assert "line 42, the last, looks like a total" in message
+    assert remedied(path, message) == (3, 40)
+    assert as_reader(path, layout=FileLayout(skip_footer=3)).place(39) == "line 41"
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_more_lines_than_there_are(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    as_file(path, [])
+    words = "above the last 99|leaves out all of them: lower it"
+    with pytest.raises(DataError, match=words):
+        n_rows(path, skip_footer=99)
+    for n in (-1, -99):
+        with pytest.raises(UsageError, match="needs 0 or more"):
+            n_rows(path, skip_footer=n)
+    assert n_rows(path, skip_footer=0) == 40
+
+
+def test_all_rows_but_the_names(tmp_path):
+    (tmp_path / "a.csv").write_text(text())
+    rows = read(tmp_path / "a.csv", skip_footer=40)
+    with pytest.raises(DataError, match="has no rows"):
+        understand(rows)
+
+
+def test_a_file_of_totals_only(tmp_path):
+    as_file(tmp_path / "a.xlsx", [])
+    book(tmp_path / "a.xlsx", [NAMES, ["Total", None, 5, 6]])
+    assert n_rows(tmp_path / "a.xlsx") == 1
+    (tmp_path / "a.csv").write_text(text(rows=[["Total", None, 5, 6]]))
+    assert n_rows(tmp_path / "a.csv") == 1
+
+
+def test_formats_without_lines_have_no_use_for_it(tmp_path):
+    pd.DataFrame(ROWS, columns=NAMES).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="has no use for --skip-footer"):
+        n_rows(tmp_path / "a.parquet", skip_footer=1)
+
+
+def test_lines_held_back_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("hushtable.data.readers.encoding._MOST_HELD", 1 << 10)
+    (tmp_path / "a.csv").write_text(text(rows=ROWS * 50))
+    with pytest.raises(DataError, match="lower --skip-footer"):
+        n_rows(tmp_path / "a.csv", skip_footer=1_000)
+
+
+@given(lines=st.lists(st.sampled_from(["a\n", "\n", " \r\n", "b"])), n=st.integers(0, 9))
+def test_blank_lines_do_not_count(lines, n):
+    at = footer_at(lines, n)
+    held = [one for one in lines[at:] if one.strip()]
+    assert len(held) == min(n, sum(bool(one.strip()) for one in lines))
+
+
+# --- sheets ---------------------------------------------------------------------------------------
+
+
+def test_tables_side_by_side(tmp_path):
+    path = tmp_path / "a.xlsx"
+    for names, says in (
+        (["site", "lead"], "'site' names a column in two"),
+        (["place", "lead"], ""),
+    ):
+        rows = [[*row, None, None, None] for row in ROWS]
+        rows[0][5:], rows[1][5:] = ["Alpha", "Ann"], ["Beta", "Bo"]
+        book(path, [[*NAMES, None, *names], *rows])
+        message = refused(path)
+        assert "side by side, in the columns A:D (40 rows) and F:G (2 rows)" in message
+        assert says in message
+        assert message.endswith("Add: --sheet 'Sheet!A:D'")
+        assert n_rows(path, sheet="Sheet!A:D") == 40
+        reader = as_reader(path, layout=FileLayout(sheet="'Sheet'!F:G"))
+        assert (reader.names, reader.n_rows) == (tuple(names), 2)
+        with pytest.raises(UsageError, match="stands behind the last"):
+            n_rows(path, sheet="Sheet!D:A")
+    # One table with a spacer, and remarks here and there.
+    book(
+        path,
+        [
+            [*NAMES, None, "remark"],
+            *[[*r, None, "x" if i < 3 else None] for i, r in enumerate(ROWS)],
+        ],
+    )
+    assert n_rows(path) == 40
+
+
+def test_hidden_rows_and_columns_are_read_and_said(tmp_path):
+    path, rows = tmp_path / "a.xlsx", [NAMES, *ROWS]
+    for hidden, columns, says in (
+        ((), None, ()),
+        ((7,), None, ("1 hidden row is read",)),
+        ((7, 9), "B:B", ("2 hidden rows and hidden column B are read",)),
+        ((), "B:XFD", ("hidden columns B, C, D are read",)),
+        ((50,), "G:XFD", ()),
+    ):
+        book(path, rows, hidden, columns)
+        assert read(path).found == says
+        assert n_rows(path) == 40
+    opendocument(tmp_path / "a.ods", rows, hidden=(1, 2, 30))
+    assert read(tmp_path / "a.ods").found == ("3 hidden rows are read",)
