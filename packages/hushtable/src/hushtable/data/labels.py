@@ -221,5 +221,8 @@ def _bare(text: str) -> str:
 
 
 def merged(labels: Mapping[str, int]) -> list[str]:
-    """Return one label for each key, the most frequent, sorted."""
-    return sorted({*labels} - {text for group in near(labels) for text in group[1:]})
+    """Return one label for each key, the most frequent, in the order of the keys.
+
+    So that the order does not follow from which spelling is the most frequent.
+    """
+    return sorted({*labels} - {text for group in near(labels) for text in group[1:]}, key=key)
