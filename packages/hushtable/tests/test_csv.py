@@ -524,3 +524,32 @@ def test_names_beyond_the_first_lines_read(read):
     reader = read(lines(names=names, rows=[["1"] * 9_000] * 3))
     assert reader.names == tuple(names)
     assert len(values(reader)) == 3
+
+
+def test_remarks_among_rows_are_left_out_and_the_reader_says_so(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n# calibrated\n3,4\n#5,6\n7,8\n# done\n", encoding="utf-8")
+    rows = as_reader(path)
+    assert rows.found == ("lines that begin with # left out",)
+    [batch] = rows.read()
+    assert batch.to_pydict() == {"a": ["1", "3", "#5", "7"], "b": ["2", "4", "6", "8"]}
+    assert [rows.place(row) for row in range(4)] == ["line 2", "line 4", "line 5", "line 6"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("| --- | ---: |", "line 2, of dashes, left out"), ("| [s] | (m) |", "line 2, of units")],
+)
+def test_dashes_and_units_below_the_names_are_no_row(line, words, tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text(f"| a | b |\n{line}\n| 1 | 2 |\n| 3 | 4 |\n", encoding="utf-8")
+    rows = as_reader(path)
+    assert any(one.startswith(words) for one in rows.found)
+    assert sum(len(batch) for batch in rows.read()) == 2
+    assert rows.place(0) == "line 3"
+
+
+def test_numbers_in_brackets_below_the_names_are_a_row(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n(1),(2)\n3,4\n", encoding="utf-8")
+    assert sum(len(batch) for batch in as_reader(path).read()) == 2

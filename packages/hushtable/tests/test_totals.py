@@ -162,7 +162,7 @@ def test_the_word_for_a_total_is_known_in_many_languages(tmp_path, word):
 @pytest.mark.parametrize(
     "footer",
     [
-        "(40 rows)", "(40 filas afectadas)", "Fin del informe", "-- end --", "# the end",
+        "(40 rows)", "(40 filas afectadas)", "Fin del informe", "-- end --",
         "Printed on 2026-05-01 10:00", "\nSource: register", "Total 40", '"Printed\non 1 May"',
         "\nquarter,sum\nQ1,17\nQ2,18", "quarter,sum\nQ1,17\nQ2,18", "\nsite,manager\nA,Ann\n\nB,Bo",
         "\nSecond table\nday,site,lead,deputy\n2026-01-01,Alpha,Ann,Bo",

@@ -187,13 +187,22 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     Returns
     -------
     list of list of str
-        The largest group first, and of each the most frequent label.
+        The largest group first, and of each the most frequent label; those of full width and the
+        like come last.
     """
     groups: dict[str, list[str]] = {}
     for text in labels:
         groups.setdefault(key(text), []).append(text)
-    found = [sorted(g, key=lambda t: (-labels[t], t)) for g in groups.values() if len(g) > 1]
+    found = [
+        sorted(group, key=lambda text: (not _is_compatible(text), -labels[text], text))
+        for group in groups.values()
+        if len(group) > 1
+    ]
     return sorted(found, key=lambda g: (-sum(labels[t] for t in g), g))
+
+
+def _is_compatible(text: str) -> bool:
+    return unicodedata.is_normalized("NFKC", text)
 
 
 def is_asked(group: Iterable[str]) -> bool:

@@ -17,7 +17,7 @@ from pyarrow import csv as arrow_csv
 
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers.below import Below, MiddleRows, second_table
-from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
+from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
 from hushtable.data.readers.encoding import Text, opened_lines, opened_text
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, of_file, split
 from hushtable.data.readers.totals import (
@@ -139,7 +139,7 @@ class _File:
                 raise DataError(f"{self.path}: {self._explained(str(error), done)}") from None
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
-        if is_rule(row.text):
+        if self._is_skipped(row.text):
             self.skipped = True
             return "skip"
         if self.unasked is not None:
@@ -150,6 +150,10 @@ class _File:
             return "skip"
         self.odd = row
         return "error"
+
+    def _is_skipped(self, text: str) -> bool:
+        """Return whether a line with another number of fields than names holds no row."""
+        return is_rule(text) or (self.dialect.remarks and is_remark(text))
 
     def _explained(self, error: str, done: int) -> str:
         """Return what is wrong where, and what to do, for Arrow's words after ``done`` rows."""
@@ -382,7 +386,9 @@ class _File:
             with contextlib.suppress(csv.Error):  # a field beyond the library's limit
                 for record in records(lines, dialect.delimiter, end):
                     odd = len(record.fields) != len(dialect.names)
-                    if every or not (odd and is_rule(dialect.delimiter.join(record.fields))):
+                    if every or not (
+                        odd and self._is_skipped(dialect.delimiter.join(record.fields))
+                    ):
                         row -= 1
                     if row < 0:
                         return record.first + 1, record.end

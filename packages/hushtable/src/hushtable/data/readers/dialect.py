@@ -173,7 +173,14 @@ class Dialect:
     first: FirstRows
     #: Lines to leave out at the end, blank ones not counted.
     footer: int
+    #: Whether lines with another number of fields that begin with # are remarks.
+    remarks: bool
     found: tuple[str, ...]
+
+
+def is_remark(text: str) -> bool:
+    """Return whether a line is a remark, if it has another number of fields than the names."""
+    return text.lstrip().startswith("#")
 
 
 def find_dialect(path: Path, layout: FileLayout) -> Dialect:
@@ -213,6 +220,10 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         words.append(f"delimiter {delimiter!r}")
     if footer:
         words.append(_left_out(path, encoding, footer))
+    odd = [row for row in found.rows if row.first >= body and len(row.fields) != len(names)]
+    remarks = any(is_remark(row.fields[0]) for row in odd)
+    if remarks:
+        words.append("lines that begin with # left out")
     return Dialect(
         encoding,
         delimiter,
@@ -223,6 +234,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         layout.header is not False,
         found.first_rows(body, len(names)),
         footer,
+        remarks,
         (*words, *found.words),
     )
 
@@ -296,6 +308,15 @@ def filled_in(row: Record, j: int) -> bool:
     return j < len(row.fields) and bool(row.fields[j].strip())
 
 
+def _no_row(row: Record) -> str:
+    """Say what stands below the names and is no row: dashes, or units in brackets."""
+    fields = [field.strip() for field in row.fields if field.strip()]
+    for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
+        if fields and all(re.fullmatch(pattern, field) for field in fields):
+            return "" if what == "units" and any(map(is_number, fields)) else what
+    return ""
+
+
 class _Head:
     """Finds the line of names, and judges it, by the records of the first lines."""
 
@@ -328,7 +349,10 @@ class _Head:
             at = self._known_line(self.layout.unasked)
         else:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
-        head, below = self.rows[at], self.rows[at + 1 :]
+        head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
+        if below and (what := _no_row(below[0])):
+            self.words.append(f"line {below[0].first + 1}, of {what}, left out")
+            body, below = below[0].end, below[1:]
         names = [fold(name) for name in head.fields]
         width = width_of(below)[0] if below else len(names)
         if len(names) == width + 1 and not names[-1]:
@@ -337,7 +361,7 @@ class _Head:
             names.append("")  # the rows alone do
         if self.layout.unasked is not None:
             made = (name or f"column {j + 1}" for j, name in enumerate(names))
-            return _each_once(tuple(made), self.source, head.first + 1), (), head.end
+            return _each_once(tuple(made), self.source, head.first + 1), (), body
         self._check_rows(names, at)
         if len(names) != width and width_of(below)[1] > max(1, len(below) / 2):
             raise DataError(
@@ -349,7 +373,7 @@ class _Head:
         if self.layout.skip_lines is None and head.first > self.start:
             lines = head.first - self.start
             self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
-        return *self._named(names, head, below), head.end
+        return *self._named(names, head, [row for row in below if len(row.fields) > 1]), body
 
     def _known_line(self, unasked: Unasked) -> int:
         """Return which record holds the names of a schema."""

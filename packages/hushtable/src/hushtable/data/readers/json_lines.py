@@ -68,8 +68,11 @@ class _Lines:
         """
         types: _Types = {}
         line = n_rows = 0
+        deep = False
         for _at, block in _blocks(self.path):
-            table, found = self._parsed(block, None, line)
+            here = self._is_deep(block, line)
+            deep = deep or here
+            table, found = self._parsed(block, None, line, here)
             for keys, kind in found.items():
                 types[keys] = _common(types.get(keys), kind)
             line += _lines(block)
@@ -82,7 +85,7 @@ class _Lines:
             chosen, line = {of_name[n]: types[of_name[n]] for n in columns or names}, 0
             for at, block in _blocks(self.path):
                 self._refuse_nested(chosen, torn, block, line)
-                table, _ = self._parsed(block, chosen, line)
+                table, _ = self._parsed(block, chosen, line, deep)
                 line += _lines(block)
                 for batch in split(iter(table.combine_chunks().to_batches())):
                     yield at, batch
@@ -137,15 +140,18 @@ class _Lines:
                 )
         return types, torn
 
-    def _parsed(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
+    def _parsed(
+        self, block: bytes, types: _Types | None, line: int, deep: bool
+    ) -> tuple[pa.Table, _Types]:
         """Return the rows of some lines, the first of which is number ``line`` from 0.
 
-        Of the columns in ``types``; of all, whose types are returned, if it is None.
+        Of the columns in ``types``; of all, whose types are returned, if it is None. Those that may
+        be ``deep`` are parsed without Arrow.
         """
         from pyarrow import json as arrow_json  # who reads other formats does without
 
         table = None
-        if not self._is_deep(block, line):
+        if not deep:
             reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
             parsing = arrow_json.ParseOptions(
                 explicit_schema=None if types is None else pa.schema(_fields(_plain(types))),
@@ -171,20 +177,20 @@ class _Lines:
 
     def _is_deep(self, block: bytes, line: int) -> bool:
         """Whether some line may nest so deeply that Arrow would end the process."""
-        if block.count(b"{") + block.count(b"[") == block.count(b"\n{") + block.startswith(b"{"):
-            return False
-        deep = False
-        for number, text in enumerate(block.split(b"\n"), line + 1):
-            if text.count(b"{") + text.count(b"[") > _MANY:
-                deep = True
-                bare = np.frombuffer(_TEXT.sub(b"", text), np.uint8)
-                steps = np.isin(bare, (91, 123)).astype(int) - np.isin(bare, (93, 125))
-                if steps.cumsum().max() > _DEEPEST:
-                    raise DataError(
-                        f"{self.path}: {self.word} {number}: objects and lists are nested more "
-                        f"than {_DEEPEST} deep: flatten them"
-                    )
-        return deep
+        signs = np.frombuffer(block, np.uint8)
+        opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
+        times = np.bincount(np.searchsorted(np.flatnonzero(signs == ord("\n")), opened))
+        many = np.flatnonzero(times > _MANY)
+        lines = block.split(b"\n") if len(many) else []
+        for j in many.tolist():
+            bare = np.frombuffer(_TEXT.sub(b"", lines[j]), np.uint8)
+            steps = np.isin(bare, (91, 123)).astype(int) - np.isin(bare, (93, 125))
+            if steps.cumsum().max(initial=0) > _DEEPEST:
+                raise DataError(
+                    f"{self.path}: {self.word} {line + j + 1}: objects and lists are nested more "
+                    f"than {_DEEPEST} deep: flatten them"
+                )
+        return len(many) > 0
 
     def _slowly(self, block: bytes, types: _Types | None, line: int) -> tuple[pa.Table, _Types]:
         rows = [row for _, row in self._objects(block, line)]

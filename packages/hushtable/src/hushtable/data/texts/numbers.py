@@ -21,21 +21,8 @@ DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 #: Signs between groups of three digits, besides a point or comma.
 SPACES = " \u00a0\u2009\u202f'\u2019"
 #: Currencies before or behind a number, besides their codes and signs such as $ and €.
-_CURRENCIES = (
-    "US$",
-    "A$",
-    "C$",
-    "R$",
-    "NT$",
-    "HK$",
-    "kr",
-    "Fr.",
-    "Rs.",
-    "Rs",
-    "zł",
-    "Kč",
-    "Ft",
-    "TL",
+_CURRENCIES = tuple(
+    "US$ A$ C$ R$ NT$ HK$ kr. kr Fr. Rs. Rs S/ Bs. zł Kč Ft TL".split()  # noqa: SIM905
 )
 #: Units that may stand before a number, those of letters with a blank behind them.
 _FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "

@@ -244,6 +244,13 @@ class ColumnReading:
         written = [known.get(text, known.get(sort(text), text)) for text in different]
         return texts_column(written).take(encoded.indices) if written != different else texts
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reading as JSON carries it, without entries that say nothing."""
+        content = asdict(self)
+        usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "dotted")}
+        usual["powers"] = {}
+        return {name: value for name, value in content.items() if usual.get(name, ...) != value}
+
     def values(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the values (n,) of texts, in seconds for dates; NaN for null and for no value."""
         if self.kind == "number":
@@ -420,7 +427,7 @@ class Reading:
         """Return the reading as JSON carries it."""
         content = asdict(self)
         content |= {"kinds": dict(self.kinds), "layout": dict(self.layout)}
-        content["columns"] = {name: asdict(one) for name, one in self.columns.items()}
+        content["columns"] = {name: one.to_dict() for name, one in self.columns.items()}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in content.items() if v}
 
     @classmethod
