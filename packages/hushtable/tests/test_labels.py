@@ -55,7 +55,15 @@ def test_what_nobody_sees_is_folded(text):
 
 def test_signs_inside_and_letters_stay():
     family = "\U0001f468\u200d\U0001f469"
-    for text in ("a b", "a\u00a0b", "Z\u00dcRICH", family, "\u0627\u200c\u0628", "\uff21", "m\u00b2"):
+    for text in (
+        "a b",
+        "a\u00a0b",
+        "Z\u00dcRICH",
+        family,
+        "\u0627\u200c\u0628",
+        "\uff21",
+        "m\u00b2",
+    ):
         assert fold(text) == text
 
 
@@ -75,8 +83,8 @@ def test_columns_are_folded_as_their_texts(texts, start):
 
 
 @pytest.mark.parametrize("texts", [
-    ["a", "b c", ""], ["Stra\u00dfe", "Z\u00fcrich \u00e0 la"], ["\u041c\u043e\u0441\u043a\u0432\u0430"],
-    ["\u6771\u4eac", None], [],
+    ["a", "b c", ""], ["Stra\u00dfe", "Z\u00fcrich \u00e0 la"], ["\u6771\u4eac", None], [],
+    ["\u041c\u043e\u0441\u043a\u0432\u0430"],
 ])  # fmt: skip
 def test_a_column_with_nothing_to_fold_is_returned_as_it_is(texts):
     column = pa.array(texts, pa.string())
@@ -103,7 +111,9 @@ def test_bytes_show_what_may_be_folded():
 
 
 def test_names_that_fold_to_one_are_refused_in_words():
-    with pytest.raises(DataError, match=r"columns 'a' and 'a\\xa0' have one name, 'a': they differ"):
+    with pytest.raises(
+        DataError, match=r"columns 'a' and 'a\\xa0' have one name, 'a': they differ"
+    ):
         fold_names(["b", "a", "a\u00a0"])
     with pytest.raises(DataError, match="how accents are composed: rename one of the two"):
         HushTable().fit(pd.DataFrame({NFC: [1.0, 2.0], NFD: [3.0, 4.0]}))
@@ -164,7 +174,8 @@ def test_spellings_are_one_category():
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())],
 )
 def test_later_rows_are_folded_in_whatever_type_they_come(kind):
     model = fitted(table(NFC, "Bern", "Bern"))
@@ -179,7 +190,9 @@ def test_blank_texts_are_missing_in_files_and_frames(tmp_path):
     rows = table("a", " ", "\u200b", "")
     model = fitted(rows)
     assert model.plan_.schema.features[0].categories == ("a",)
-    listed = Schema([Feature.categorical("town", ["", "a"]), Feature.numeric("size", low=0, high=4)])
+    listed = Schema(
+        [Feature.categorical("town", ["", "a"]), Feature.numeric("size", low=0, high=4)]
+    )
     batches = open_rows(rows, listed).read()
     assert {text for batch in batches for text in batch.column(0).to_pylist()} == {"a", ""}
 
@@ -208,13 +221,17 @@ def test_values_that_stand_for_missing_ones_are_folded():
 
 def test_a_public_schema_is_folded(tmp_path):
     path = tmp_path / "schema.toml"
-    path.write_text(f'[[feature]]\nname = "{NFD}"\nkind = "categorical"\ncategories = ["{NFD}", "b "]\n')
+    path.write_text(
+        f'[[feature]]\nname = "{NFD}"\nkind = "categorical"\ncategories = ["{NFD}", "b "]\n'
+    )
     schema = Schema.from_toml(path)
     assert (schema.names, schema.features[0].categories) == ([NFC], (NFC, "b"))
     path.write_text(
         f'[[feature]]\nname = "a"\nkind = "categorical"\ncategories = ["{NFD}", "{NFC}"]\n'
     )
-    with pytest.raises(PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are one, as they differ"):
+    with pytest.raises(
+        PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are one, as they differ"
+    ):
         Schema.from_toml(path)
 
 
@@ -236,7 +253,7 @@ def test_a_plan_notes_the_version(tmp_path):
     assert before.difference(plan) == "texts are compared by rules 0 against 1"
     with pytest.raises(PlanError, match="update hushtable"):
         of_towns(2, ["a"])
-    with pytest.raises(PlanError, match="no row has the category 'Zu.*, as texts are folded"):
+    with pytest.raises(PlanError, match=r"no row has the category 'Zu.*, as texts are folded"):
         of_towns(1, [NFD])
 
 
@@ -330,10 +347,11 @@ def test_a_label_of_a_public_schema_is_found_by_any_spelling():
 
 @pytest.mark.parametrize("texts", [
     ["Yes", "yes", "Y", "TRUE", "No", "no", "N", "FALSE"], ["ja", "Ja", "nein"],
-    ["oui", "Non", "NON"], ["s\u00ed", "si", "no"], ["sim", "N\u00e3o", "nao"], ["tak", "nie", "TAK"],
+    ["oui", "Non", "NON"], ["s\u00ed", "si", "no"], ["sim", "N\u00e3o", "nao"],
+    ["tak", "nie", "TAK"], ["yes", "yes", "1", "no"],
     ["\u0434\u0430", "\u043d\u0435\u0442", "\u0414\u0430"], ["evet", "hay\u0131r", "HAYIR"],
     ["\u306f\u3044", "\u3044\u3044\u3048", "yes"], ["\u662f", "\u5426", "yes"], ["Y", "y", "N"],
-    ["\u0646\u0639\u0645", "\u0644\u0627", "yes"], ["\u2713", "\u2714\ufe0f", "\u2717"], ["yes", "yes", "1", "no"],
+    ["\u0646\u0639\u0645", "\u0644\u0627", "yes"], ["\u2713", "\u2714\ufe0f", "\u2717"],
     ["ano", "ne", "Ano"], ["nej", "ja", "Ja"], ["waar", "ja", "nee"], ["true", "yes", "false"],
 ])  # fmt: skip
 def test_yes_and_no_in_their_spellings_are_one_category(texts):
@@ -351,7 +369,8 @@ def test_yes_and_no_in_their_spellings_are_one_category(texts):
 
 
 @pytest.mark.parametrize("texts", [
-    ["Yes", "No"], ["yes", "no", "unknown"], ["x", "yes", "no"], ["S", "N", "O"], ["ja", "Ja", "JA"],
+    ["Yes", "No"], ["yes", "no", "unknown"], ["x", "yes", "no"], ["S", "N", "O"],
+    ["ja", "Ja", "JA"],
 ])  # fmt: skip
 def test_other_texts_are_categories_as_they_are(texts):
     [one, _] = understand(table(*texts)).columns
@@ -395,6 +414,8 @@ def test_persons_and_entities_are_folded():
 def test_a_history_of_before_keeps_its_entities_apart():
     history = History(entity="who", time="at")
     history._labels = 0
-    rows = pa.table({"who": ["a", "a "], "at": pa.array([0, 1], pa.timestamp("s")), "x": [1.0, 2.0]})
+    rows = pa.table(
+        {"who": ["a", "a "], "at": pa.array([0, 1], pa.timestamp("s")), "x": [1.0, 2.0]}
+    )
     history.update(rows)
     assert list(History.from_bytes(history.to_bytes())._numbers) == ["a", "a "]
