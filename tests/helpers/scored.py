@@ -101,6 +101,26 @@ def neutral(n_rows: int = 60) -> Scored:
     return Scored("a history", model, rows, model.score_samples(rows))
 
 
+#: Texts in several spellings of which nobody sees the difference, the folded one first.
+SPELLINGS = {
+    "Z\u00fcrich": ["Zu\u0308rich", " Z\u00fcrich", "Zu\u0308rich\u00a0", "\ufeffZ\u00fcrich\u200b"],
+    "\u2764": ["\u2764\ufe0f", "\u2764\ufe0e\t"],
+    "Bern": ["Bern\u2009", "\u3000Bern\r\n", "Be\ufe0frn"],
+}
+
+
+def respelled() -> Scored:
+    """Fit a detector to texts that are folded; the rows have them in other spellings, or blank."""
+    names = [*SPELLINGS, "Bern", "Bern"] * 100
+    size = np.random.default_rng(7).normal(size=len(names))
+    model = HushTable(random_state=7).fit(pa.table({"town": names, "size": size}))
+    written = [text for one, others in SPELLINGS.items() for text in (one, *others)]
+    written += ["", " \u200b", "bern", "Be rn", "\u00fc", "x"]
+    x = np.where(np.arange(len(written)) % 4, 0.1, 9.0)
+    rows = pa.table({"town": written, "size": x})
+    return Scored("other spellings", model, rows, model.score_samples(rows))
+
+
 def of_set(folder: Path, name: str, detector: str, n_rows: int = _MOST) -> Scored:
     """Fit a detector to a labelled set, at most 5,000 rows; score so many of them, and others."""
     X = data.load(folder / f"{name}.npz").at_most(_MOST).X

@@ -8,7 +8,12 @@
 // One file, without dependencies: an ES module for browsers and Node 18 or later. The rules it
 // follows are described in docs/cells.md, docs/scores.md, docs/file-format.md and docs/export.md.
 
-const PROTOCOL = 1; // of .hush files, and of hushtable-model JSON
+const PROTOCOL = 1; // of .hush files
+const JSON_PROTOCOL = 2; // of hushtable-model JSON
+const LABELS = 1; // rules by which texts are compared
+// White space and marks without a width, at both ends of a text; and variation selectors.
+const BLANK = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200f\\u2028\\u2029\\u202f\\u205f\\u2060\\u3000\\ufeff]+";
+const OUTER = new RegExp(`^${BLANK}|${BLANK}$`, "g"), SELECTORS = /[\ufe0e\ufe0f]/g;
 const LEVELS = 65280; // codes of a number: 1 to LEVELS; 0 is missing
 const CORNER = 23080, CORNER_BITS = 16; // of a category's vector
 const FARTHEST = 1e300; // no value is further beyond its range, in ranges
@@ -43,8 +48,9 @@ export async function load(content) {
 
 /** A model that scores rows. */
 class Model {
-  constructor({ features, family, arrays, offsets, values, unit, threshold, planId }) {
-    this.features = features.map((feature) => encoder(feature));
+  constructor({ features, labels, family, arrays, offsets, values, unit, threshold, planId }) {
+    check(labels === 0 || labels === LABELS, `texts by rules ${show(labels)}: get a newer reader`);
+    this.features = features.map((feature) => encoder(feature, labels > 0));
     this.codes = new Int32Array(features.length); // of one row
     /** @type {string[]} names of the columns, in order */
     this.names = features.map((feature) => feature.name);
@@ -122,15 +128,22 @@ function inOrder(row, names, i) {
     check(row.length === names.length, `row ${i} has ${row.length} values: needs ${names.length}`);
     return row;
   }
-  const lacking = names.filter((name) => !Object.hasOwn(row, name));
+  let lacking = names.filter((name) => !Object.hasOwn(row, name));
+  if (lacking.length) {
+    row = Object.fromEntries([...Object.entries(row).map(([k, v]) => [fold(k), v]), ...Object.entries(row)]);
+    lacking = names.filter((name) => !Object.hasOwn(row, name));
+  }
   check(!lacking.length, `row ${i} has no ${lacking.map(show)}: give null for a missing value`);
   return names.map((name) => row[name]);
 }
 
+/** Return a text as rows of newer plans are compared: see hushtable.data.labels. */
+const fold = (text) => text.replace(SELECTORS, "").normalize("NFC").replace(OUTER, "");
+
 const isMissing = (value) => value === null || value === undefined || Number.isNaN(value);
 
 /** What codes of a feature's values follow from; `places` are those of its categories. */
-function encoder({ name, kind, low = 0, high = 0, categories }) {
+function encoder({ name, kind, low = 0, high = 0, categories }, folds) {
   const bounds = Number.isFinite(low) && Number.isFinite(high) && low <= high;
   check(bounds, `feature ${show(name)}: the range is none`);
   const span = high - low, quotient = LEVELS / span;
@@ -142,7 +155,7 @@ function encoder({ name, kind, low = 0, high = 0, categories }) {
   check(kind === "categorical" && texts, `feature ${show(name)}: no range, and no categories`);
   const places = new Map(categories.map((category, k) => [category, k + 1]));
   check(places.size === categories.length, `feature ${show(name)}: a category listed twice`);
-  return { name, low, high, scale, unit, places };
+  return { name, low, high, scale, unit, places, folds };
 }
 
 function numberOf({ name }, value, i) {
@@ -164,7 +177,7 @@ function beyondOf({ low, high, unit }, x) {
   return Math.min(Math.max(low - x, x - high) / unit, FARTHEST);
 }
 
-function placeOf({ name, places }, value, i) {
+function placeOf({ name, places, folds }, value, i) {
   const whole = typeof value === "boolean" || Number.isSafeInteger(value);
   if (typeof value !== "string" && !whole) {
     throw new HushError(
@@ -172,7 +185,10 @@ function placeOf({ name, places }, value, i) {
         "for a missing value",
     );
   }
-  return places.get(String(value)) ?? places.size + 1; // the last: unseen
+  const place = places.get(String(value));
+  if (place !== undefined || !folds) return place ?? places.size + 1; // the last: unseen
+  const text = fold(String(value));
+  return places.get(text) ?? (text === "" ? 0 : places.size + 1); // blank: missing
 }
 
 // --- codes to sums of the tables' values ------------------------------------------------------------
@@ -458,7 +474,7 @@ function count(shape) {
 async function fromJson(bytes) {
   const content = parsed(bytes, "neither a .hush file nor JSON");
   check(content?.format === "hushtable-model", "JSON, but not of hushtable export: " + AGAIN);
-  checkProtocol(content.protocol);
+  checkProtocol(content.protocol, JSON_PROTOCOL);
   const { digest, writer, ...covered } = content;
   check((await sha256(canonical(covered))) === digest, "the JSON was edited: " + AGAIN);
   const array = ({ dtype, shape, base64 }) => {
@@ -468,6 +484,7 @@ async function fromJson(bytes) {
   const arrays = Object.entries(content.arrays).map(([name, packed]) => [name, array(packed)]);
   return {
     features: content.features,
+    labels: content.labels ?? 0,
     family: content.family,
     arrays: Object.fromEntries(arrays),
     offsets: array(content.offsets),
@@ -494,6 +511,7 @@ async function fromContainer(bytes) {
   check(fits.every((c) => c?.length === cells), DAMAGED);
   return {
     features,
+    labels: plan.schema.labels ?? 0,
     family: plan.family,
     arrays: family,
     offsets,
@@ -537,16 +555,22 @@ async function opened(bytes) {
   return { manifest, arrays, digests: manifest.arrays };
 }
 
-function checkProtocol(protocol) {
+function checkProtocol(protocol, known = PROTOCOL) {
   check(Number.isSafeInteger(protocol) && protocol > 0, "the file names no protocol: " + AGAIN);
   check(
-    protocol <= PROTOCOL,
-    `written with protocol ${protocol}, this reader knows up to ${PROTOCOL}: get a newer one`,
+    protocol <= known,
+    `written with protocol ${protocol}, this reader knows up to ${known}: get a newer one`,
   );
 }
 
 /** Refuse values that stand for missing ones; texts without a digit are no values of numbers. */
-function checkReading({ missing = [] }, features) {
+function checkReading({ missing = [], columns = {} }, features) {
+  const several = Object.keys(columns).filter((n) => ["label", "answer"].includes(columns[n].kind));
+  check(
+    !several.length,
+    `the model takes several spellings for one label in ${several.map(show)}: write each label in ` +
+      "one way, and fit it again",
+  );
   const categories = features.some(({ kind }) => kind === "categorical");
   const values = missing.filter((text) => categories || /\p{N}/u.test(text));
   check(

@@ -95,6 +95,7 @@ def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
         (("--dates", "mdy"), [("dates", "mdy"), ("dates", "dmy"), ("dates", "ymd")]),
         (("--missing", "n/a"), [("missing", "n/a")]),
         (("--as", "a=b=number"), [("kinds", "number"), ("kinds", "category")]),
+        (("--as", "a=b=label"), [("kinds", "label"), ("kinds", "category"), ("kinds", "number")]),
         (("--drop", "a=b"), [("kinds", "category"), ("kinds", "number"), ("drop", "a=b")]),
     ],
 )
@@ -103,6 +104,20 @@ def test_the_options_of_a_doubt_are_choices(option, expected):
     found = [(choice.name, choice.value) for choice in choices(one)]
     assert found[: len(expected)] == expected
     assert ("drop", "a=b") in found
+
+
+def test_labels_that_may_be_one_are_a_choice(client, folder):
+    rows = "".join(f"{('north', 'North', 'south')[i % 3]},{60 + i % 17}\n" for i in range(90))
+    (folder / "labels.csv").write_text(f"ward,pulse\n{rows}")
+    at = f"/t/{client.key('labels.csv')}"
+    page = client.get(at).text
+    assert "differ only by case" in page
+    assert page.count("one label in several spellings") == 1
+    client.write(f"{at}/say", name="kinds", value="label", column="ward")
+    assert "differ only by case" not in client.get(at).text
+    client.fit("labels.csv")
+    features = hushtable.load(folder / "labels.hush").plan_.schema.features
+    assert features[0].categories == ("North", "south")
 
 
 def test_a_context_is_compared_within(client, folder):

@@ -235,6 +235,17 @@ def test_categories_have_to_be_among_the_policys(consortium):
         assert refused(round_, those.sites["s00"], policy) is word
 
 
+@pytest.mark.parametrize(("asked", "allowed"), [("Zu\u0308rich", "Z\u00fcrich"), ("a ", "\ufeffa")])
+def test_texts_of_a_round_and_a_policy_are_compared_as_those_of_rows(consortium, asked, allowed):
+    those = consortium(2)
+    schema = Schema([Feature.categorical(asked, [asked, "m"])])
+    round_ = those.open(plan=Plan.draw(schema, random_state=0, n_tables=4))
+    policy = Policy(features=(Feature(allowed, "categorical", categories=(allowed, "m")),))
+    assert refused(round_, those.sites["s00"], policy) is None
+    policy = Policy(features=(Feature.categorical(allowed, ["m"]),))
+    assert refused(round_, those.sites["s00"], policy) is Refusal.POLICY
+
+
 def test_a_coordinator_that_is_a_site(consortium):
     those = consortium(3)
     round_ = those.open(keys=those.sites["s01"].keys)

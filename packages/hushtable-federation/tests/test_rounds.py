@@ -5,10 +5,12 @@ import json
 from datetime import UTC, timedelta
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import safetensors.numpy
 
-from hushtable import HushTable, LocalModel, Plan, Release, Sketch, files, load
+from hushtable import Feature, HushTable, LocalModel, Plan, Release, Schema, Sketch, files, load
+from hushtable.data.labels import fold
 from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError, UsageError
 from hushtable.privacy.accounting import epsilon_bound
@@ -42,6 +44,26 @@ def test_without_masks_the_sum_is_that_of_the_sites(consortium, k):
     )
     assert 0.9999 < result.ledger.epsilon <= 1.0
     assert result.ledger.noise_sd == pytest.approx(round_.noise_sd)
+
+
+def test_sites_write_one_category_in_several_ways(consortium):
+    those = consortium(2)
+    towns = {"s00": ["Z\u00fcrich", "Bern"], "s01": [" Zu\u0308rich", "Bern\u00a0"]}
+    listed = {fold(town) for site in towns.values() for town in site}
+    schema = Schema([Feature.categorical("town", sorted(listed)), *SCHEMA.features])
+    round_ = those.open(masked=False, plan=Plan.draw(schema, n_tables=4, random_state=0))
+    for name, (first, second) in towns.items():
+        site = those.sites[name]
+        columns = {feature.name: site.X[:, j] for j, feature in enumerate(SCHEMA.features)}
+        site.X = pa.table({"town": [first, second] * (len(site.X) // 2), **columns})
+        clean = pa.table({"town": towns["s00"] * (len(site.X) // 2), **columns})
+        counted = site.sketch(round_.plan)
+        assert counted.tally[:, 1].sum() == 0
+        np.testing.assert_array_equal(
+            counted.counts, Sketch.from_data(round_.plan, clean).counts
+        )
+    result = those.result(round_)
+    assert result.plan.schema.features[0].categories == ("Bern", "Z\u00fcrich")
 
 
 def test_noise_is_shared_by_those_whom_the_bound_counts_on(consortium):

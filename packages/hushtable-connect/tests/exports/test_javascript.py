@@ -47,6 +47,16 @@ def test_hostile_rows_of_every_detector(tmp_path):
     check(list(scored.everyday()), tmp_path)
 
 
+def test_texts_and_names_in_other_spellings(tmp_path):
+    case = scored.respelled()
+    check([case], tmp_path)
+    export(case.detector, tmp_path / "model.json")
+    task = node.task(tmp_path / "model.json", case)
+    task["rows"] = [{" town\ufe0f": town, "size": size} for town, size in task["rows"]]
+    [found] = node.run([task])
+    np.testing.assert_array_equal(found["scores"], case.scores, strict=True)
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in EVERY_DAY)) for n in scored.SETS]
 )
@@ -210,7 +220,7 @@ def edited(content, old, new):
 
 def test_bad_files(model, tmp_path):
     hush, text = model.read_bytes(), model.with_suffix(".json").read_bytes()
-    newer = json.loads(text) | {"protocol": 2}
+    newer = json.loads(text) | {"protocol": 3}
     sentinels = files.read(model).manifest | {"reading": {"missing": ["-9"]}}
     entries = {k: v for k, v in sentinels.items() if k not in ("protocol", "kind", "arrays")}
     for name in ("digest", "writer"):
@@ -226,7 +236,7 @@ def test_bad_files(model, tmp_path):
         "JSON, but not of hushtable export": b'{"a": 1}',
         "the JSON was edited": edited(text, b"north", b"nurth"),
         "or a truncated one": text[:-9],
-        "written with protocol 2": json.dumps(newer).encode(),
+        "written with protocol 3": json.dumps(newer).encode(),
     }
     tasks = [{"bytes": base64.b64encode(one).decode(), "rows": []} for one in bad.values()]
     for words, found in zip(bad, node.run(tasks), strict=True):

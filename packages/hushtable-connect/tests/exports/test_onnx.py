@@ -1,5 +1,6 @@
 """Models as ONNX graphs, in onnxruntime, score as the library does."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 import scored
 from hushtable import Feature, HushTable, Plan, RSHash, Schema, Sketch
+from hushtable.data.labels import fold
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable_connect.exports import Model, export
 from hushtable_connect.exports.onnx import onnx_model, to_onnx
@@ -49,6 +51,20 @@ def counted(schema=SCHEMA, detector="hushtable", n=200):
     plan = Plan.draw(schema, detector=detector, random_state=7)
     estimator = {"hushtable": HushTable, "rs_hash": RSHash}[detector]
     return estimator.from_counts(Sketch.from_data(plan, pa.table(rows)))
+
+
+def test_texts_that_were_folded_score_alike_and_others_are_unseen():
+    case = scored.respelled()
+    town = pa.array([fold(text) for text in case.rows["town"].to_pylist()])
+    folded = dataclasses.replace(case, rows=case.rows.set_column(0, "town", town))
+    check_same(folded)
+    run = session(onnx_model(Model.of(case.detector)))
+    rows = case.rows.set_column(0, "town", pa.array(["unseen"] * len(case.rows)))
+    [unseen] = run.run(["score"], fed(case.detector.plan_.schema, rows))
+    [found] = run.run(["score"], fed(case.detector.plan_.schema, case.rows))
+    written = [text == one for text, one in zip(case.rows["town"].to_pylist(), town.to_pylist(),
+                                                strict=True)]  # fmt: skip
+    assert (found == np.where(written, case.scores, unseen)).all()
 
 
 @pytest.mark.parametrize("detector", EXPORTED)

@@ -21,7 +21,7 @@ from hushtable.plans.families import EquiWidth
 from hushtable_connect.exports import Model, export, formats, portable
 from places import DOCS
 
-SCHEMA = DOCS / "hushtable-model-1.schema.json"
+SCHEMAS = {n: DOCS / f"hushtable-model-{n}.schema.json" for n in (1, 2)}
 GOLDEN = places.GOLDEN / "protocol-1"
 
 
@@ -30,18 +30,24 @@ def array(packed):
     return np.frombuffer(base64.b64decode(packed["base64"]), dtype).reshape(packed["shape"])
 
 
-def test_the_json_keeps_its_published_schema_and_all_bits():
-    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
-    validator.check_schema(validator.schema)
-    families = validator.schema["properties"]["family"]["oneOf"]
+def validator(protocol):
+    found = jsonschema.Draft202012Validator(json.loads(SCHEMAS[protocol].read_text()))
+    found.check_schema(found.schema)
+    families = found.schema["properties"]["family"]["oneOf"]
     known = sorted(portable.FAMILIES, key=lambda family: family.name)
     assert families == [family.json_schema() for family in known]
+    return found
+
+
+def test_the_json_keeps_its_published_schema_and_all_bits():
+    validators = {protocol: validator(protocol) for protocol in SCHEMAS}
     seen = set()
     for case in scored.everyday(1):
         model = Model.of(case.detector)
         written = portable.written(model)
         content = json.loads(written)
-        validator.validate(content)
+        assert content["protocol"] == 2
+        validators[2].validate(content)
         assert written == rfc8785.dumps(content)
         covered = {k: v for k, v in content.items() if k not in ("digest", "writer")}
         assert content["digest"] == hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
@@ -56,7 +62,15 @@ def test_the_json_keeps_its_published_schema_and_all_bits():
         assert content["threshold"] == case.detector.offset_
         assert content["exact_counts"]
         seen.add(family.name)
-    assert seen == {family.name for family in known}
+    assert seen == {family.name for family in portable.FAMILIES}
+
+
+def test_a_model_without_folded_texts_is_of_the_first_protocol(X):
+    for model in (load(GOLDEN / "hushtable.sketch.hush"), HushTable(random_state=0).fit(X)):
+        content = json.loads(portable.written(Model.of(model)))
+        assert content["protocol"] == 1
+        assert "labels" not in content
+        validator(1).validate(content)
 
 
 def test_a_detector_and_its_file_give_the_same_bytes_to_its_owner_alone(tmp_path, X):
@@ -114,7 +128,7 @@ def test_a_model_that_takes_values_for_missing(tmp_path, word, other):
 def test_tables_that_the_format_does_not_describe(X):
     model = Model.of(HushTable(n_tables=4, random_state=0).fit(X))
     object.__setattr__(model.scorer.plan, "family", EquiWidth(model.plan.schema, 4))
-    with pytest.raises(UsageError, match="of the family 'EquiWidth', which hushtable-model 1 does"):
+    with pytest.raises(UsageError, match="of the family 'EquiWidth', which hushtable-model 2 does"):
         portable.written(model)
 
 

@@ -255,7 +255,7 @@ class Policy:
             if holds:
                 raise _against(words)
         if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
-            allowed = {feature.name: feature for feature in self.features}
+            allowed = {fold(feature.name): feature for feature in self.features}
             for feature in plan.schema.features:
                 _check_feature(feature, allowed.get(fold(feature.name)))
 

@@ -31,15 +31,18 @@ def test_what_is_read_is_printed_with_the_options_that_settle_doubts(run, here):
     result = run("check", "rows.csv")
     assert result.code == 3, result.err
     assert result.out.startswith("300 rows, 4 columns.")
-    assert '"north"' in result.out
-    assert "may be the same label" in result.out
+    assert "'north' (" in result.out
+    assert result.out.count("'North' (1) differ only by case") == 1
+    assert "may be the same label" not in result.out  # once is enough
     last = result.out.strip().splitlines()[-1]
-    assert last == "To settle the doubts, add: --drop id --missing -999"
-    settled = run("check", "rows.csv", "--missing", "-999", "--drop", "id", "--json")
-    found = json.loads(settled.out)
-    assert [one["kind"] for one in found["findings"]] == ["labels"]
-    assert found["options"] == ""
-    do("fit", "rows.csv", "--missing", "-999", "--drop", "id", "-o", "m.hush")
+    assert last == "To settle the doubts, add: --drop id --as ward=label --missing -999"
+    said = ("--missing", "-999", "--drop", "id", "--as", "ward=label")
+    found = json.loads(run("check", "rows.csv", *said, "--json").out)
+    assert (found["doubts"], found["findings"], found["options"]) == (0, [], "")
+    apart = json.loads(run("check", "rows.csv", *said[:-1], "ward=category", "--json").out)
+    assert [one["kind"] for one in apart["findings"]] == ["labels"]
+    assert apart["options"] == ""
+    do("fit", "rows.csv", *said, "-o", "m.hush")
 
 
 def test_a_table_without_a_doubt_ends_with_0(run, here):

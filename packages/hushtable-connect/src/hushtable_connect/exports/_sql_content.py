@@ -78,7 +78,7 @@ class SqlContent:
     """A model as a statement needs it. Tables that fold their codes come first."""
 
     def __init__(self, model: Model, family: RandomFeature) -> None:
-        self.features = family.schema.features
+        self.features, self.folds = family.schema.features, model.plan.schema.labels > 0
         self._encoder, self._family = Encoder(family.schema), family
         folded = (1 << family.depth.astype(np.int64)) > family.max_cells
         self.order = np.argsort(~folded, kind="stable")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hushtable.data.labels import BLANKS, MARKS, SELECTORS
 from hushtable.data.schema import DATE, Feature
 from hushtable.errors import UsageError
 from hushtable_connect.exports._sql_content import (
@@ -76,8 +77,40 @@ class SqlDialect(ABC):
         """Return a number, NULL if it is NaN; fails if it is infinite."""
 
     @abstractmethod
-    def category(self, column: str, feature: Feature) -> str:
-        """Return the place of a category: 0 if missing, K + 1 if it is not listed."""
+    def category(self, column: str, feature: Feature, *, folds: bool) -> str:
+        """Return the place of a category: 0 if missing, K + 1 if it is not listed.
+
+        Where the plan ``folds`` texts, so does the statement, by the rules of
+        `hushtable.data.labels`.
+        """
+
+    @abstractmethod
+    def position(self, text: str, texts: Sequence[str]) -> str:
+        """Return the place, from 1, of a text in a list; NULL if it is not there."""
+
+    @abstractmethod
+    def composed(self, text: str) -> str:
+        """Return a text in Unicode's form NFC."""
+
+    @abstractmethod
+    def signs(self, signs: str) -> str:
+        """Return the characters of a class of a regular expression, in ASCII."""
+
+    def place(self, column: str, text: str, feature: Feature, *, folds: bool) -> str:
+        """Return the place of a category, of a column and of its text."""
+        listed, unseen = feature.categories, len(feature.categories) + 1
+        places = [self.position(text, listed)]
+        if folds and "" in listed:
+            places.append(self.position(self._folded(text), listed))
+        elif folds:  # a blank text is missing, which is place 0
+            places.append(f"{self.position(self._folded(text), ('', *listed))} - 1")
+        return f"CASE WHEN {column} IS NULL THEN 0 ELSE coalesce({', '.join(places)}, {unseen}) END"
+
+    def _folded(self, text: str) -> str:
+        """Return a text as `hushtable.data.labels.fold` does."""
+        outer, selectors = self.signs(BLANKS + MARKS), self.signs(SELECTORS)
+        text = self.composed(f"regexp_replace({text}, {self.text(f'[{selectors}]')}, '', 'g')")
+        return f"regexp_replace({text}, {self.text(f'^[{outer}]+|[{outer}]+$')}, '', 'g')"
 
     @abstractmethod
     def side(self, sides: str, place: str) -> str:
@@ -206,15 +239,19 @@ class DuckDBDialect(SqlDialect):
             f"ELSE {number} END"
         )
 
-    def category(self, column: str, feature: Feature) -> str:
+    def category(self, column: str, feature: Feature, *, folds: bool) -> str:
         text = f"CAST({self._checked(column, feature, _TEXTS, 'texts')} AS VARCHAR)"
+        return self.place(column, text, feature, folds=folds)
+
+    def position(self, text: str, texts: Sequence[str]) -> str:
         # Whatever the collation of the column, capitals count.
-        text = f"{text} COLLATE C"
-        listed = f"list_position({self.texts(feature.categories)}, {text})"
-        return (
-            f"CASE WHEN {column} IS NULL THEN 0 "
-            f"ELSE coalesce({listed}, {len(feature.categories) + 1}) END"
-        )
+        return f"list_position({self.texts(texts)}, {text} COLLATE C)"
+
+    def composed(self, text: str) -> str:
+        return f"nfc_normalize({text})"
+
+    def signs(self, signs: str) -> str:
+        return "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)
 
     def side(self, sides: str, place: str) -> str:
         return f"get_bit('{sides}'::BIT, {place}::INTEGER)"
@@ -292,7 +329,7 @@ _PG_TEXTS = "text,varchar,name,smallint,integer,bigint,boolean,uuid"
 
 
 class PostgreSQL(SqlDialect):
-    """PostgreSQL's SQL, from 12 on."""
+    """PostgreSQL's SQL, from 13 on, in a database in UTF-8."""
 
     fence: ClassVar[str] = "\nOFFSET 0"
     # Not d, which would be a column of that name.
@@ -367,16 +404,23 @@ class PostgreSQL(SqlDialect):
             f"THEN {fails} ELSE {number} END"
         )
 
-    def category(self, column: str, feature: Feature) -> str:
+    def category(self, column: str, feature: Feature, *, folds: bool) -> str:
         words = f"column {feature.name!r}: needs texts, whole numbers, true or false, got type "
         fails = self.error(words, f"pg_typeof({column})::text")
-        text = f'CAST({column} AS text) COLLATE "C"'
-        listed = f"array_position({self.texts(feature.categories)}, {text})"
+        place = self.place(column, f"CAST({column} AS text)", feature, folds=folds)
         return (
             f"CASE WHEN pg_typeof({column}) <> ALL ('{{{_PG_TEXTS}}}'::regtype[]) "
-            f"THEN CAST({fails} AS integer) WHEN {column} IS NULL THEN 0 "
-            f"ELSE coalesce({listed}, {len(feature.categories) + 1}) END"
+            f"THEN CAST({fails} AS integer) ELSE {place} END"
         )
+
+    def position(self, text: str, texts: Sequence[str]) -> str:
+        return f'array_position({self.texts(texts)}, {text} COLLATE "C")'
+
+    def composed(self, text: str) -> str:
+        return f"normalize({text}, NFC)"
+
+    def signs(self, signs: str) -> str:
+        return "".join(f"\\u{ord(sign):04x}" for sign in signs)
 
     def side(self, sides: str, place: str) -> str:
         return f"get_bit(B'{sides}', {place})"

@@ -39,8 +39,8 @@ class Model:
         Raises
         ------
         UsageError
-            If it is none of these, or takes numbers or categories for missing ones, which no
-            runtime is told.
+            If it is none of these, or takes numbers or categories for missing ones, or several
+            spellings for one label, which no runtime is told.
         FileError, OSError
             If the file cannot be read, or holds counts that do not score.
         """
@@ -77,6 +77,12 @@ def _check_exportable(reading: Reading, plan: Plan) -> None:
             f"the model compares the readings of each {reading.entity!r}, which an export cannot: "
             "make these columns with hushtable.history.history_columns, fit to the rows with them "
             "and without entity, and make them again of rows before they are scored"
+        )
+    several = [n for n, one in reading.columns.items() if one.kind in ("label", "answer")]
+    if several:
+        raise UsageError(
+            f"the model takes several spellings for one label in {several}, which an export "
+            "cannot: write each label in one way, and fit again"
         )
     if reading.absent or (reading.missing and schema.categorical_names):
         raise UsageError(

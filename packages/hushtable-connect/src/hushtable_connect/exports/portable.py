@@ -1,6 +1,6 @@
 """JSON that holds all that a row's score follows from, for readers in other languages.
 
-The page on export describes it, entry by entry; ``docs/hushtable-model-1.schema.json`` is its
+The page on export describes it, entry by entry; ``docs/hushtable-model-2.schema.json`` is its
 JSON Schema. ``javascript/hushtable.mjs`` is a reader of it.
 """
 
@@ -21,7 +21,8 @@ from hushtable_connect.exports.formats import Format, Model
 NAME = "hushtable-model"
 #: Version of the format. To bump it: raise the number where a reader of the old one would score
 #: wrong; let ``javascript/hushtable.mjs`` read both; publish the JSON Schema beside the old one.
-PROTOCOL = 1
+#: Models whose texts are not folded (see `hushtable.data.labels`) are still written in the first.
+PROTOCOL = 2
 #: The families whose rules the format describes.
 FAMILIES = (RandomFeature, RandomProjection, SimHash, SubspaceGrid)
 
@@ -62,9 +63,11 @@ def _content(model: Model) -> dict[str, Any]:
             f"the model's tables are of the family {family.name!r}, which {NAME} {PROTOCOL} does "
             f"not describe (it has {known}): score with hushtable itself"
         )
+    folds = plan.schema.labels if plan.schema.categorical_names else 0
     return {
         "format": NAME,
-        "protocol": PROTOCOL,
+        "protocol": PROTOCOL if folds else 1,
+        **({"labels": folds} if folds else {}),
         "plan_id": plan.plan_id,
         "detector": plan.detector,
         "features": [feature.to_dict() for feature in plan.schema.features],

@@ -114,7 +114,7 @@ def _values(sql: SqlDialect, content: SqlContent, table: str) -> str:
     for j, feature in enumerate(content.features):
         column = "d." + sql.identifier(feature.name, "a column's name")
         if feature.kind == "categorical":
-            read.append(f"{sql.category(column, feature)} AS k{j}")
+            read.append(f"{sql.category(column, feature, folds=content.folds)} AS k{j}")
             clean.append(f"q.k{j}")
         else:
             read.append(f"{sql.number(column, feature)} AS x{j}")

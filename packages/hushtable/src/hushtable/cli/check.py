@@ -53,7 +53,8 @@ def check(
     options = joined_options(_options(columns, quality), reading)
     said = _sentences(columns, quality.findings)
     of_file = f"The file: {'; '.join(reader.found)}." if reader.found else ""
-    doubts = sum(map(_doubted, columns)) + sum(one.kind not in _PLAIN for one in quality.findings)
+    doubts = sum(map(_doubted, columns))
+    doubts += sum(one.kind not in _PLAIN for one in _others(columns, quality.findings))
     if target is not None:
         from hushtable.report.page import check_page  # with all that a report needs
 
@@ -138,4 +139,12 @@ def _sentences(
     columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
 ) -> list[str]:
     doubts = [f"{one.name}: {one.doubt or one.evidence}." for one in columns if _doubted(one)]
-    return [*doubts, *(one.words for one in findings)]
+    return [*doubts, *(one.words for one in _others(columns, findings))]
+
+
+def _others(
+    columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
+) -> list[QualityFinding]:
+    """Return findings without those on labels that a column's doubt is about."""
+    doubted = {one.name for one in columns if _doubted(one)}
+    return [one for one in findings if one.kind != "labels" or doubted.isdisjoint(one.columns)]

@@ -32,6 +32,9 @@ _OUTER = BLANKS + MARKS
 _NO_SELECTORS = dict.fromkeys(map(ord, SELECTORS))
 #: UTF-8's first byte of U+0300, the first character that may combine with the one before it.
 _FIRST_COMBINING = 0xCC
+#: Bytes that begin no character that combines or is replaced: those before, and from there on those
+#: of Cyrillic, Armenian, Chinese and Korean letters.
+_PLAIN = bytes([*range(_FIRST_COMBINING), 0xCF, 0xD0, 0xD1, 0xD4, *range(0xE4, 0xEA), 0xEB, 0xEC])
 #: Small letters that look like Latin ones, or whose capitals do; and letters with a stroke, which
 #: have no accent by Unicode. The Greek mu is none of them: micrograms are no milligrams.
 _LOOK_ALIKE = str.maketrans("авекмнорстхуіѕјαβεζηικορτυχıłøđ", "abekmhopctxyisjabezhikoptyxilod")
@@ -97,15 +100,17 @@ def _has_nothing_to_fold(column: pa.Array) -> bool:
     data = np.frombuffer(letters, np.uint8)[at[0] : at[-1]]
     if not len(data):
         return True
-    last = data.max()
-    if last >= _FIRST_COMBINING:
+    raw = data.tobytes()
+    if data.max() >= _FIRST_COMBINING and raw.translate(None, _PLAIN):
         return False
-    if last < 0x80 and data.min() > 0x20:
+    other_blanks = b"\xc2" in raw  # which begins U+0085 and U+00A0; 0x85 and 0xA0 end them
+    if data.min() > 0x20 and not other_blanks:
         return True
-    there = at[1:] > at[:-1]
-    first, last = data[at[:-1][there] - at[0]], data[at[1:][there] - at[0] - 1]
-    # 0xC2 begins U+0085 and U+00A0, and 0x85 and 0xA0 end them.
-    some = (first <= 0x20) | (first == 0xC2) | (last <= 0x20) | (last == 0x85) | (last == 0xA0)
+    at = at[np.append(True, at[1:] > at[:-1])]  # without those of empty texts
+    first, last = data[at[:-1] - at[0]], data[at[1:] - at[0] - 1]
+    some = (first <= 0x20) | (last <= 0x20)
+    if other_blanks:
+        some |= (first == 0xC2) | (last == 0x85) | (last == 0xA0)
     return not some.any()
 
 
@@ -225,5 +230,8 @@ def _bare(text: str) -> str:
 
 
 def merged(labels: Mapping[str, int]) -> list[str]:
-    """Return one label for each key, the most frequent, sorted."""
-    return sorted({*labels} - {text for group in near(labels) for text in group[1:]})
+    """Return one label for each key, the most frequent, in the order of the keys.
+
+    So that the order does not follow from which spelling is the most frequent.
+    """
+    return sorted({*labels} - {text for group in near(labels) for text in group[1:]}, key=key)

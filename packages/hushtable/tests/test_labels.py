@@ -1,0 +1,400 @@
+"""Texts as labels: what nobody sees is folded, and what may be one label is asked about."""
+
+import unicodedata
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import hushtable
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable.data import labels, read, understand
+from hushtable.data.labels import fold, fold_names, fold_texts, key
+from hushtable.data.texts import answers
+from hushtable.data.typed import open_rows
+from hushtable.errors import DataError, PlanError
+from hushtable.history import History
+
+NFC, NFD = "Z\u00fcrich", "Zu\u0308rich"
+HEART, PICTURE = "\u2764", "\u2764\ufe0f"
+#: Texts that are one with the first, and what nobody sees of each.
+ONE = [
+    NFC, NFD, f" {NFC}", f"{NFC}\t", f"{NFC}\u00a0", f"\u2009{NFD}\u202f", f"\ufeff{NFC}",
+    f"{NFC}\u200b", f"\u200e{NFC}\u200f", f"\u3000{NFC}\u200d", f"{NFC}\ufe0f", f"Z\ufe0e{NFC[1:]}",
+]  # fmt: skip
+#: Letters whose combinations are in doubt, and what is around texts.
+LETTERS = st.sampled_from(
+    [*"aAeu \t\n", "\u0308", "\u0301", "\u0327", "\u00e9", "\u1100", "\u1161", "\u11a8", "\uac00",
+     "\u0434", "\u03b1", "\u0387", "\u6f22", "\u304b", "\u3099", "\u0644", *labels.BLANKS,
+     *labels.MARKS, *labels.SELECTORS, "\U0001f600", "\u212b", "\u0340", "\u0483", "\u0958"]
+)  # fmt: skip
+TEXTS = st.text(LETTERS, max_size=6) | st.text(
+    st.characters(exclude_categories=("Cs", "Cn")), max_size=6
+)
+
+
+def table(*towns, **more):
+    """Return rows with these towns in turn, and a number."""
+    n = 20 * len(towns)
+    return pa.table({"town": [*towns] * 20, "size": [i % 17 / 4 for i in range(n)], **more})
+
+
+def fitted(rows, **options):
+    return HushTable(n_tables=5, random_state=0, passes=1).fit(read(rows, **options))
+
+
+# --- folding --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ONE)
+def test_what_nobody_sees_is_folded(text):
+    assert fold(text) == NFC
+
+
+def test_signs_inside_and_letters_stay():
+    family = "\U0001f468\u200d\U0001f469"
+    for text in ("a b", "a\u00a0b", "Z\u00dcRICH", family, "\u0627\u200c\u0628", "\uff21", "m\u00b2"):
+        assert fold(text) == text
+
+
+@given(TEXTS)
+def test_folding_again_changes_nothing(text):
+    assert fold(fold(text)) == fold(text)
+    assert unicodedata.is_normalized("NFC", fold(text))
+
+
+@given(st.lists(TEXTS | st.none(), max_size=12), st.integers(0, 3))
+@example(["", None, " a"], 1)
+@example(["\u00a0", "\u0434\u0308"], 0)
+def test_columns_are_folded_as_their_texts(texts, start):
+    column = pa.array(texts, pa.string()).slice(start)
+    found = fold_texts(column)
+    assert found.to_pylist() == [None if text is None else fold(text) for text in texts[start:]]
+
+
+@pytest.mark.parametrize("texts", [
+    ["a", "b c", ""], ["Stra\u00dfe", "Z\u00fcrich \u00e0 la"], ["\u041c\u043e\u0441\u043a\u0432\u0430"],
+    ["\u6771\u4eac", None], [],
+])  # fmt: skip
+def test_a_column_with_nothing_to_fold_is_returned_as_it_is(texts):
+    column = pa.array(texts, pa.string())
+    assert fold_texts(column) is column
+
+
+def test_bytes_show_what_may_be_folded():
+    plain = {byte for byte in labels._PLAIN if byte >= 0xCC}
+    after = {c for c in map(chr, range(0x300, 0x30000)) if c.isprintable() or not c.isspace()}
+    after = {c for c in after if not 0xD800 <= ord(c) <= 0xDFFF and c.encode()[0] in plain}
+    second = {
+        parts[1]
+        for c in map(chr, range(0x30000))
+        if len(parts := unicodedata.decomposition(c).split()) == 2 and parts[0][0] != "<"
+    }
+    assert len(after) > 30_000
+    for c in after:
+        assert fold(c) == c
+        assert not unicodedata.combining(c)
+        assert f"{ord(c):04X}" not in second
+
+
+# --- names of columns -----------------------------------------------------------------------------
+
+
+def test_names_that_fold_to_one_are_refused_in_words():
+    with pytest.raises(DataError, match=r"columns 'a' and 'a\\xa0' have one name, 'a': they differ"):
+        fold_names(["b", "a", "a\u00a0"])
+    with pytest.raises(DataError, match="how accents are composed: rename one of the two"):
+        HushTable().fit(pd.DataFrame({NFC: [1.0, 2.0], NFD: [3.0, 4.0]}))
+
+
+@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "records", "file", "typed"])
+def test_columns_are_found_by_any_spelling_of_their_names(tmp_path, name, kind):
+    rows = pa.table({NFC: [1.5, 2.5, 9.0] * 9, "b": ["x", "y", "x"] * 9})
+    model = HushTable(n_tables=3, random_state=0).fit(rows)
+    later = rows.rename_columns([name, "b"])
+    if kind == "pandas":
+        later = later.to_pandas()
+    elif kind == "polars":
+        later = pytest.importorskip("polars").from_arrow(later)
+    elif kind == "records":
+        later = later.to_pylist()
+    elif kind == "typed":
+        later = later.select([1, 0])
+    elif kind == "file":
+        later.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
+        later = tmp_path / "rows.csv"
+    assert model.score_samples(later).tolist() == model.score_samples(rows).tolist()
+
+
+def test_a_numeric_frame_is_found_too():
+    rows = pd.DataFrame({NFC: [1.5, 2.5, 9.0] * 9, "b": [1.0, 2.0, 7.0] * 9})
+    model = HushTable(n_tables=3, random_state=0).fit(rows)
+    later = rows.rename(columns={NFC: f"{NFD} "})
+    assert model.score_samples(later).tolist() == model.score_samples(rows).tolist()
+    assert model.feature_names_in_.tolist() == [NFC, "b"]
+
+
+def test_names_that_a_person_gives_are_folded(tmp_path):
+    without = table("a", "b", "c")
+    rows = without.append_column(f"{NFD} ", [[f"p{i % 30}" for i in range(60)]])
+    model = fitted(rows, drop=[NFC], kinds={" town": "category"})
+    assert model.plan_.schema.names == ["town", "size"]
+    assert read(rows, columns=[NFD, "size\u00a0"]).names == (NFC, "size")
+    of_persons = HushTable(n_tables=3, random_state=0).fit(rows, person=f"{NFD} ")
+    assert of_persons.persons_.n_persons == 30
+    assert of_persons.plan_.schema.names == ["town", "size"]
+    in_context = HushTable(n_tables=3, random_state=0, context=["town "]).fit(without)
+    assert in_context.plan_.context == ["town"]
+    kept = model.outliers(rows, n=3, keep=[f"{NFD} "])
+    assert sum(name.strip() == NFD for name in kept.column_names) == 1
+
+
+# --- categories -----------------------------------------------------------------------------------
+
+
+def test_spellings_are_one_category():
+    model = fitted(table(*ONE, "Bern", HEART, PICTURE))
+    assert model.plan_.schema.features[0].categories == ("Bern", NFC, HEART)
+    clean = fitted(table(*[NFC] * len(ONE), "Bern", HEART, HEART))
+    assert model.plan_.plan_id == clean.plan_.plan_id
+    assert model.sketch_.counts.tolist() == clean.sketch_.counts.tolist()
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_later_rows_are_folded_in_whatever_type_they_come(kind):
+    model = fitted(table(NFC, "Bern", "Bern"))
+    scores = model.score_samples(table(NFC, "Bern", "Bern")).tolist()
+    for text in ONE:
+        rows = table(text, " Bern", "Bern")
+        rows = rows.set_column(0, "town", rows["town"].cast(kind))
+        assert model.score_samples(rows).tolist() == scores
+
+
+def test_blank_texts_are_missing_in_files_and_frames(tmp_path):
+    rows = table("a", " ", "\u200b", "")
+    model = fitted(rows)
+    assert model.plan_.schema.features[0].categories == ("a",)
+    listed = Schema([Feature.categorical("town", ["", "a"]), Feature.numeric("size", low=0, high=4)])
+    batches = open_rows(rows, listed).read()
+    assert {text for batch in batches for text in batch.column(0).to_pylist()} == {"a", ""}
+
+
+def test_a_byte_order_mark_before_a_value_is_no_part_of_it(tmp_path):
+    lines = [f"{i % 7}.5,{'ab'[i % 2]},2026-01-{1 + i % 28:02}\n" for i in range(90)]
+    clean, marked = tmp_path / "clean.csv", tmp_path / "marked.csv"
+    clean.write_text("x,w,day\n" + "".join(lines))
+    odd = [line if i % 30 else f"\ufeff{line}" for i, line in enumerate(lines)]
+    odd = [line.replace(",a,", ",\ufeffa,").replace(",2026", ",\ufeff2026") for line in odd]
+    marked.write_text("\ufeffx,w,day\n" + "".join(odd))
+    model = HushTable(n_tables=5, random_state=0).fit(clean)
+    again = HushTable(n_tables=5, random_state=0).fit(marked)
+    assert again.plan_.plan_id == model.plan_.plan_id
+    assert again.score_samples(marked).tolist() == model.score_samples(clean).tolist()
+    marked.write_text("\ufeffx,w,day\n" + "".join(odd) + "\ufeffx,w,day\n" + "".join(lines))
+    with pytest.raises(DataError, match="line 92 repeats the names of columns"):
+        HushTable().fit(marked)
+
+
+def test_values_that_stand_for_missing_ones_are_folded():
+    rows = pa.table({"town": [NFC, f"{NFD} ", "b", "c"] * 9})
+    [one] = understand(rows, missing=[f" {NFD}"]).columns
+    assert one.evidence == "2 different texts"
+
+
+def test_a_public_schema_is_folded(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(f'[[feature]]\nname = "{NFD}"\nkind = "categorical"\ncategories = ["{NFD}", "b "]\n')
+    schema = Schema.from_toml(path)
+    assert (schema.names, schema.features[0].categories) == ([NFC], (NFC, "b"))
+    path.write_text(
+        f'[[feature]]\nname = "a"\nkind = "categorical"\ncategories = ["{NFD}", "{NFC}"]\n'
+    )
+    with pytest.raises(PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are one, as they differ"):
+        Schema.from_toml(path)
+
+
+# --- the version in a plan ------------------------------------------------------------------------
+
+
+def of_towns(version, categories):
+    feature = Feature("town", "categorical", categories=tuple(categories))
+    return Schema([feature, Feature.numeric("size", low=0, high=5)], labels=version)
+
+
+def test_a_plan_notes_the_version(tmp_path):
+    plan = Plan.draw(of_towns(1, [NFC, "b"]), n_tables=3, random_state=0)
+    assert plan.to_dict()["schema"]["labels"] == labels.LABELS_VERSION == 1
+    plan.save(tmp_path / "a.hush")
+    assert hushtable.load(tmp_path / "a.hush").plan_id == plan.plan_id
+    before = Plan.draw(of_towns(0, [NFC, "b"]), n_tables=3, random_state=0)
+    assert "labels" not in before.to_dict()["schema"]
+    assert before.difference(plan) == "texts are compared by rules 0 against 1"
+    with pytest.raises(PlanError, match="update hushtable"):
+        of_towns(2, ["a"])
+    with pytest.raises(PlanError, match="no row has the category 'Zu.*, as texts are folded"):
+        of_towns(1, [NFD])
+
+
+def test_numbers_alone_need_no_note():
+    schema = Schema([Feature.numeric("x", low=0, high=1)], labels=0)
+    assert schema == Schema([Feature.numeric("x", low=0, high=1)])
+    assert "labels" not in schema.to_dict()
+
+
+def test_a_plan_without_the_note_compares_texts_as_before():
+    schema = of_towns(0, [NFC, NFD, " a", "a"])
+    plan = Plan.draw(schema, n_tables=3, random_state=0)
+    again = Plan.from_content(plan.to_dict(), plan.arrays())
+    assert again.plan_id == plan.plan_id
+    rows = table(NFC, NFD, " a", "a", "a ")
+    [batch] = open_rows(rows, again.schema).read()
+    assert batch.column(0).to_pylist()[:5] == [NFC, NFD, " a", "a", "a "]
+    assert Sketch.from_data(again, rows).tally[0, 1] == 20  # unseen: the last
+
+
+# --- labels that may be one -----------------------------------------------------------------------
+
+
+@given(TEXTS)
+def test_what_is_folded_is_one_key(text):
+    assert key(fold(text)) == key(text)
+    assert key(f" {text}\u00a0") == key(text)
+
+
+@pytest.mark.parametrize(("group", "how"), [
+    (["Alpha", "alpha", "ALPHA"], "case"), (["Stra\u00dfe", "STRASSE"], "case"),
+    (["K\u00f6ln", "Koln"], "case or accents"), (["\u0130zmir", "izmir"], "case or accents"),
+    (["Alpha", "\u0410lpha"], "look-alike signs"), (["Bern", "\uff22ern"], "look-alike signs"),
+    (["m2", "m\u00b2"], "look-alike signs"), (["A", "\u0391"], "look-alike signs"),
+    (["a b", "a\u00a0b"], "look-alike signs"),
+])  # fmt: skip
+def test_labels_that_are_asked_about(group, how):
+    assert labels.near(dict.fromkeys(group, 1)) == [sorted(group)]
+    assert labels.is_asked(group)
+    assert labels.difference(group) == how
+
+
+@pytest.mark.parametrize("codes", [["a", "A"], ["aA", "AA", "aa"], ["b1", "B1"], ["e", "\u00e9"]])
+def test_case_of_codes_is_not_asked_about(codes):
+    rows = table(*codes, "x1", "y2")
+    [one, _] = understand(rows).columns
+    assert (one.kind, one.doubt) == ("category", "")
+
+
+def test_the_doubt_counts_the_rows_of_each_spelling():
+    towns = ["Alpha"] * 6 + ["alpha"] * 2 + ["ALPHA"] + ["Beta"] * 4
+    one = understand(pa.table({"site": towns * 5})).columns[0]
+    assert one.doubt == (
+        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: each is one label "
+        "(--as site=label), or they stay apart (--as site=category)"
+    )
+    assert (one.refused, one.asked, one.option) == (False, True, "--as site=label")
+    with pytest.warns(UserWarning, match="differ only by case"):
+        model = HushTable(n_tables=3, random_state=0).fit(pa.table({"site": towns * 5}))
+    assert len(model.plan_.schema.features[0].categories) == 4
+
+
+def test_a_label_is_written_as_most_write_it_and_later_rows_read_so(tmp_path):
+    towns = ["ALPHA", "Alpha", "alpha", "alpha ", "Beta", "Be\u0301ta", "Beta"]
+    model = fitted(table(*towns), kinds={"town": "label"})
+    assert model.plan_.schema.features[0].categories == ("alpha", "Beta")
+    [one, _] = model.understanding_
+    assert one.evidence == "2 labels in 5 spellings"
+    clean = fitted(table(*["alpha"] * 4, *["beta"] * 3))
+    model.save(tmp_path / "model.hush")
+    model = hushtable.load(tmp_path / "model.hush")
+    later = table("AL\u03a1HA", "\uff21lpha", "aLpHa", "\u00c4lpha", "BETA", "beta", "b\u00eata")
+    expected = clean.score_samples(table(*["alpha"] * 4, *["beta"] * 3)).tolist()
+    assert model.score_samples(later).tolist() == expected
+    later.to_pandas().to_csv(tmp_path / "later.csv", index=False)
+    assert model.score_samples(tmp_path / "later.csv").tolist() == expected
+    unattended = open_rows(later, model.plan_.schema, model.reading_, attended=False)
+    texts = [text for batch in unattended.read() for text in batch.column(0).to_pylist()]
+    assert {*texts} == {"alpha", "Beta"}
+
+
+def test_a_label_of_a_public_schema_is_found_by_any_spelling():
+    schema = of_towns(1, ["North", "South"])
+    rows = read(table("north", "SOUTH", "west"), kinds={"town": "label"})
+    [batch] = open_rows(rows, schema).read()
+    assert batch.column(0).to_pylist()[:3] == ["North", "South", "west"]
+
+
+# --- yes and no -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("texts", [
+    ["Yes", "yes", "Y", "TRUE", "No", "no", "N", "FALSE"], ["ja", "Ja", "nein"],
+    ["oui", "Non", "NON"], ["s\u00ed", "si", "no"], ["sim", "N\u00e3o", "nao"], ["tak", "nie", "TAK"],
+    ["\u0434\u0430", "\u043d\u0435\u0442", "\u0414\u0430"], ["evet", "hay\u0131r", "HAYIR"],
+    ["\u306f\u3044", "\u3044\u3044\u3048", "yes"], ["\u662f", "\u5426", "yes"], ["Y", "y", "N"],
+    ["\u0646\u0639\u0645", "\u0644\u0627", "yes"], ["\u2713", "\u2714\ufe0f", "\u2717"], ["yes", "yes", "1", "no"],
+    ["ano", "ne", "Ano"], ["nej", "ja", "Ja"], ["waar", "ja", "nee"], ["true", "yes", "false"],
+])  # fmt: skip
+def test_yes_and_no_in_their_spellings_are_one_category(texts):
+    model = fitted(table(*texts))
+    [one, _] = model.understanding_
+    assert one.kind == "category"
+    assert one.reading.kind == "answer"
+    assert one.doubt == ""
+    categories = model.plan_.schema.features[0].categories
+    assert {answers.side(text) for text in categories} == {True, False}
+    assert len(categories) == 2
+    said = ["Yes" if answers.side(text) else "NO" for text in texts]
+    later = table(*said)
+    assert model.score_samples(later).tolist() == model.score_samples(table(*texts)).tolist()
+
+
+@pytest.mark.parametrize("texts", [
+    ["Yes", "No"], ["yes", "no", "unknown"], ["x", "yes", "no"], ["S", "N", "O"], ["ja", "Ja", "JA"],
+])  # fmt: skip
+def test_other_texts_are_categories_as_they_are(texts):
+    [one, _] = understand(table(*texts)).columns
+    assert one.reading.kind == "category"
+    assert one.evidence == f"{len(texts)} different texts"
+
+
+def test_true_and_false_alone_and_digits_stay_numbers():
+    [one, _] = understand(table("True", "FALSE", "true")).columns
+    assert (one.kind, one.reading.kind) == ("number", "boolean")
+    [one, _] = understand(table("1", "0", "1", "0", "yes")).columns
+    assert one.reading.kind == "number"
+
+
+def test_yes_and_no_are_written_as_most_write_them_and_read_from_other_types(tmp_path):
+    model = fitted(table("Yes", "Yes", "y", "No", "no", "no"))
+    assert model.plan_.schema.features[0].categories == ("Yes", "no")
+    assert model.understanding_[0].evidence == "yes and no in 4 spellings"
+    expected = model.score_samples(table("Yes", "Yes", "y", "No", "no", "no")).tolist()
+    for column in ([True, True, True, False, False, False], [1, 1, 1, 0, 0, 0]):
+        assert model.score_samples(table(*column)).tolist() == expected
+
+
+# --- what else is compared ------------------------------------------------------------------------
+
+
+def test_persons_and_entities_are_folded():
+    ids = [NFC, f"{NFD} ", "b", "b\u00a0"] * 5
+    rows = pa.table({"who": ids, "x": [float(i) for i in range(20)]})
+    found = HushTable(n_tables=3, random_state=0).fit(rows, person="who")
+    assert found.persons_.n_persons == 2
+    at = pa.array(range(20), pa.timestamp("s"))
+    history = History(entity="who ", time="at")
+    history.update(rows.append_column("at", at))
+    assert list(history._numbers) == [NFC, "b"]
+    again = History.from_bytes(history.to_bytes())
+    assert list(again._numbers) == [NFC, "b"]
+    assert again._labels == 1
+
+
+def test_a_history_of_before_keeps_its_entities_apart():
+    history = History(entity="who", time="at")
+    history._labels = 0
+    rows = pa.table({"who": ["a", "a "], "at": pa.array([0, 1], pa.timestamp("s")), "x": [1.0, 2.0]})
+    history.update(rows)
+    assert list(History.from_bytes(history.to_bytes())._numbers) == ["a", "a "]
