@@ -59,9 +59,7 @@ def test_sites_write_one_category_in_several_ways(consortium):
         clean = pa.table({"town": towns["s00"] * (len(site.X) // 2), **columns})
         counted = site.sketch(round_.plan)
         assert counted.tally[:, 1].sum() == 0
-        np.testing.assert_array_equal(
-            counted.counts, Sketch.from_data(round_.plan, clean).counts
-        )
+        np.testing.assert_array_equal(counted.counts, Sketch.from_data(round_.plan, clean).counts)
     result = those.result(round_)
     assert result.plan.schema.features[0].categories == ("Bern", "Z\u00fcrich")
 

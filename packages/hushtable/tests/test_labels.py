@@ -55,7 +55,15 @@ def test_what_nobody_sees_is_folded(text):
 
 def test_signs_inside_and_letters_stay():
     family = "\U0001f468\u200d\U0001f469"
-    for text in ("a b", "a\u00a0b", "Z\u00dcRICH", family, "\u0627\u200c\u0628", "\uff21", "m\u00b2"):
+    for text in (
+        "a b",
+        "a\u00a0b",
+        "Z\u00dcRICH",
+        family,
+        "\u0627\u200c\u0628",
+        "\uff21",
+        "m\u00b2",
+    ):
         assert fold(text) == text
 
 
@@ -103,7 +111,9 @@ def test_bytes_show_what_may_be_folded():
 
 
 def test_names_that_fold_to_one_are_refused_in_words():
-    with pytest.raises(DataError, match=r"columns 'a' and 'a\\xa0' have one name, 'a': they differ"):
+    with pytest.raises(
+        DataError, match=r"columns 'a' and 'a\\xa0' have one name, 'a': they differ"
+    ):
         fold_names(["b", "a", "a\u00a0"])
     with pytest.raises(DataError, match="how accents are composed: rename one of the two"):
         HushTable().fit(pd.DataFrame({NFC: [1.0, 2.0], NFD: [3.0, 4.0]}))
@@ -164,7 +174,8 @@ def test_spellings_are_one_category():
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())],
 )
 def test_later_rows_are_folded_in_whatever_type_they_come(kind):
     model = fitted(table(NFC, "Bern", "Bern"))
@@ -179,7 +190,9 @@ def test_blank_texts_are_missing_in_files_and_frames(tmp_path):
     rows = table("a", " ", "\u200b", "")
     model = fitted(rows)
     assert model.plan_.schema.features[0].categories == ("a",)
-    listed = Schema([Feature.categorical("town", ["", "a"]), Feature.numeric("size", low=0, high=4)])
+    listed = Schema(
+        [Feature.categorical("town", ["", "a"]), Feature.numeric("size", low=0, high=4)]
+    )
     batches = open_rows(rows, listed).read()
     assert {text for batch in batches for text in batch.column(0).to_pylist()} == {"a", ""}
 
@@ -208,13 +221,17 @@ def test_values_that_stand_for_missing_ones_are_folded():
 
 def test_a_public_schema_is_folded(tmp_path):
     path = tmp_path / "schema.toml"
-    path.write_text(f'[[feature]]\nname = "{NFD}"\nkind = "categorical"\ncategories = ["{NFD}", "b "]\n')
+    path.write_text(
+        f'[[feature]]\nname = "{NFD}"\nkind = "categorical"\ncategories = ["{NFD}", "b "]\n'
+    )
     schema = Schema.from_toml(path)
     assert (schema.names, schema.features[0].categories) == ([NFC], (NFC, "b"))
     path.write_text(
         f'[[feature]]\nname = "a"\nkind = "categorical"\ncategories = ["{NFD}", "{NFC}"]\n'
     )
-    with pytest.raises(PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are one, as they differ"):
+    with pytest.raises(
+        PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are one, as they differ"
+    ):
         Schema.from_toml(path)
 
 
@@ -395,6 +412,8 @@ def test_persons_and_entities_are_folded():
 def test_a_history_of_before_keeps_its_entities_apart():
     history = History(entity="who", time="at")
     history._labels = 0
-    rows = pa.table({"who": ["a", "a "], "at": pa.array([0, 1], pa.timestamp("s")), "x": [1.0, 2.0]})
+    rows = pa.table(
+        {"who": ["a", "a "], "at": pa.array([0, 1], pa.timestamp("s")), "x": [1.0, 2.0]}
+    )
     history.update(rows)
     assert list(History.from_bytes(history.to_bytes())._numbers) == ["a", "a "]

@@ -30,7 +30,12 @@ def test_fit_asks_once_and_both_answers_are_kept(run, wards):
     do("fit", "rows.csv", "--as", "ward=label", "--seed", "0", "-o", "label.hush")
     do("fit", "rows.csv", "--as", "ward=category", "--seed", "0", "-o", "apart.hush")
     do("fit", "clean.csv", "--seed", "0", "-o", "clean.hush")
-    for model, table in (("label", "rows"), ("label", "later"), ("clean", "clean"), ("apart", "rows")):
+    for model, table in (
+        ("label", "rows"),
+        ("label", "later"),
+        ("clean", "clean"),
+        ("apart", "rows"),
+    ):
         do("score", f"{table}.csv", "--model", f"{model}.hush", "-o", f"{model}-{table}.csv")
     found = {name: pd.read_csv(f"{name}.csv")["score"].tolist()
              for name in ("label-rows", "label-later", "clean-clean", "apart-rows")}  # fmt: skip
