@@ -128,8 +128,9 @@ _As = Annotated[
     list[str] | None,
     option(
         "A=KIND,...",
-        "Read columns as number, date, category or id. As a number, <0.5 is 0.5, and what is no "
-        "number is missing; an id is left out.",
+        "Read columns as number, date, category, label or id. As a number, <0.5 is 0.5, and what "
+        "is no number is missing; of a label, spellings that differ by case, accents or look-alike "
+        "letters are one; an id is left out.",
         "--as",
     ),
 ]
