@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hushtable.cli import main
 from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines, json_lists
-from hushtable.errors import DataError
+from hushtable.errors import DataError, DataTypeError
 
 ROWS = [
     {"age": 30, "ward": "no{rth}"},
@@ -120,27 +120,10 @@ def test_objects_within_objects_become_columns_with_dotted_names(
     ]  # fmt: skip
 
 
-def test_geojson(tmp_path):
-    features = [
-        {
-            "type": "Feature",
-            "properties": {"n": n},
-            "geometry": {"type": "Point", "coordinates": [1, n]},
-        }
-        for n in (1, 2)
-    ]
-    path = saved(
-        tmp_path / "a.geojson", json.dumps({"type": "FeatureCollection", "features": features})
-    )
-    with pytest.raises(DataError, match=r"object 1: 'geometry.coordinates' holds a list.*\n"
-                       r"Add: --drop geometry.coordinates"):  # fmt: skip
-        rows_of(path)
-    columns = [name for name in as_reader(path).names if name != "geometry.coordinates"]
-    assert rows_of(path, columns)[1]["properties.n"] == 2
-
-
 def test_the_remedy_for_lists_can_be_typed(tmp_path, capsys):
-    rows = [{"age": i % 11, "a,b": [i], "v": {"c d": [1]}, "x": i % 7} for i in range(30)]
+    rows = [
+        {"age": i % 11, "a,b": ["i"], "v": {"c d": [1, 2, 3, 4]}, "x": i % 7} for i in range(30)
+    ]
     path = saved(tmp_path / "a.json", json.dumps(rows))
     model = str(tmp_path / "m.hush")
     assert main(["fit", str(path), "-o", model]) == 1
@@ -269,3 +252,25 @@ def test_every_value_is_as_it_was_written_or_refused(tmp_path_factory, rows, ind
             if isinstance(value, bool) and not isinstance(read, bool):
                 value = str(value).lower()
             assert read == (str(value) if isinstance(read, str) and value is not None else value)
+
+
+def test_places_of_geojson_are_columns(tmp_path):
+    path = tmp_path / "places.geojson"
+    places = [[8.5, 47.0], [8.75, 47.5, 400], None]
+    features = [
+        {"type": "Feature", "properties": {"n": n}, "geometry": place and {"coordinates": place}}
+        for n, place in enumerate(places)
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    [batch] = as_reader(path).read()
+    found = batch.to_pydict()
+    assert found["geometry.coordinates.0"] == [8.5, 8.75, None]
+    assert found["geometry.coordinates.1"] == [47.0, 47.5, None]
+    assert found["geometry.coordinates.2"] == [None, 400, None]
+
+
+def test_lists_of_another_length_are_refused_by_line(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1, "b": [1, 2]}\n{"a": 2, "b": [1, 2, 3, 4]}\n')
+    with pytest.raises(DataTypeError, match=r"line 2: 'b' holds a list.*\nAdd: --drop b"):
+        list(as_reader(path).read())

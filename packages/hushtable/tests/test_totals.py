@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hushtable.data import read, understand
-from hushtable.data.readers import FileLayout, as_reader
+from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.data.readers.encoding import footer_at
 from hushtable.errors import DataError, UsageError
 
@@ -254,7 +254,7 @@ def test_two_exports_with_marks_in_one_file(tmp_path):
 # --- no false alarms ------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 60), d=st.integers(1, 6))
 def test_an_ordinary_last_row_is_never_called_a_total(tmp_path_factory, seed, n, d):
     rng = np.random.default_rng(seed)
@@ -265,7 +265,8 @@ def test_an_ordinary_last_row_is_never_called_a_total(tmp_path_factory, seed, n,
         lambda: np.arange(n),
         lambda: rng.poisson(0.2, n),
         lambda: np.cumsum(rng.integers(1, 9, n)),
-        lambda: rng.choice(["a", "b", "Max", "Son"], n),
+        lambda: rng.choice(["a", "b", "Max", "Son", "total"], n),
+        lambda: 2.0 ** np.arange(n),
         lambda: np.where(rng.random(n) < 0.2, None, rng.normal(0, 1, n).round(3)),
     ]
     columns = {f"c{j}": makes[rng.integers(len(makes))]() for j in range(d)}
@@ -428,3 +429,44 @@ def test_hidden_rows_and_columns_are_read_and_said(tmp_path):
         assert n_rows(path) == 40
     opendocument(tmp_path / "a.ods", rows, hidden=(1, 2, 30))
     assert read(tmp_path / "a.ods").found == ("3 hidden rows are read",)
+
+
+def test_lines_are_left_out_where_nobody_is_asked(tmp_path):
+    """In rounds: by the option alone, and no line decides whether a site answers."""
+    unasked = Unasked(NAMES)
+    below = [["Total", None, AMOUNT, COUNT], '"(40', "Fin"]
+    for name, end in (("a.csv", ""), ("a.csv.gz", "\n\n")):
+        content = (text(*below).rstrip() + end).encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+        assert n_rows(tmp_path / name, skip_footer=3, unasked=unasked) == 40
+    opendocument(tmp_path / "a.ods", [NAMES, *ROWS, below[0]])
+    assert n_rows(tmp_path / "a.ods", skip_footer=1, unasked=unasked) == 40
+    assert n_rows(tmp_path / "a.ods", unasked=unasked) == 41
+    assert not unasked.words
+
+
+def test_each_file_of_a_folder_says_what_is_left_out(tmp_path):
+    """One of them has no total: its last row is left out as well, and that is said."""
+    (tmp_path / "a.csv").write_text(text(["Total", None, AMOUNT, COUNT]))
+    (tmp_path / "b.csv").write_text(text())
+    with pytest.raises(DataError, match=r"a\.csv: line 42, the last, looks like a total"):
+        sum(len(batch) for batch in as_reader(tmp_path).read())
+    found = read(tmp_path, skip_footer=1).found
+    assert found == (
+        f"of its lines, the last is left out, from 'Total,,{AMOUNT},{COUNT}' on",
+        f"of its lines, the last is left out, from '{line(ROWS[-1])}' on",
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_a_total_in_files_of_programs_is_noted(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    for below, doubts in (([["-", "Total", AMOUNT, COUNT]], 1), ([], 0)):
+        frame = pd.DataFrame([*ROWS, *below], columns=NAMES)
+        if ending == "parquet":
+            frame.to_parquet(path)
+        else:
+            frame.to_json(path, orient="records", lines=True)
+        found = [one for one in understand(path) if "add up others" in one.doubt]
+        assert [one.name for one in found] == ["site"] * doubts
+        assert all("'Total' in " in one.doubt and not one.refused for one in found)

@@ -151,7 +151,7 @@ def test_what_fit_notes_is_a_doubt_and_what_it_refuses_is_refused_with_the_same_
     assert words in checked.out
     assert checked.code == 3
     assert run("check", "codes.csv", "--as", "zip=category").code == 0
-    decimals = rows["pulse"].map("{:.2f}".format).str.replace(".", ",")
+    decimals = rows["pulse"].map("{:.4f}".format).str.replace(".", ",")
     rows.assign(pulse=decimals).fillna("").to_csv("comma.csv", index=False, sep=";")
     assert run("check", "comma.csv").code == 0
     total = (here / "clean.csv").read_text() + f"Total,{rows['pulse'].sum():.4f}\n"

@@ -20,6 +20,7 @@ from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
 from hushtable.data.labels import fold
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
+from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
 from hushtable.data.texts.decisions import Decider, numeric_identifier
@@ -38,6 +39,9 @@ from hushtable.data.typed import typed, with_calendar, with_history
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
+
+#: Rows from which on a text in one of them is out of the ordinary.
+_FEW_ROWS = 5
 
 
 class _Found:
@@ -135,6 +139,21 @@ def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
         )
 
 
+def _noting_total(
+    one: ColumnUnderstanding, seen: TextsSeen, decider: Decider
+) -> ColumnUnderstanding:
+    """Return a column that says if one row holds a word for a total, where nobody looked before."""
+    others = seen.exceptions.get("other")
+    # Of text files, the last lines were looked at.
+    if one.doubt or decider.delimiter or others is None or seen.n < _FEW_ROWS:
+        return one
+    for text, rows in others.rows.items():
+        if rows == 1 and text.casefold().strip(" :*") in TOTAL_WORDS:
+            where = decider.place(others.first[text])
+            return replace(one, doubt=f"{text!r} in {where}: does this row add up others?")
+    return one
+
+
 _FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "true and false"}
 
 
@@ -216,7 +235,7 @@ def _decider(
     def decide(j: int) -> ColumnUnderstanding:
         name, low, high = found.names[j], found.low[j], found.high[j]
         if j in found.texts and (found.texts[j].n or low > high):
-            one = decider.decide(name)
+            one = _noting_total(decider.decide(name), found.texts[j], decider)
             _check_mixed(one, found, j)
             codes = found.texts[j].codes
             if one.kind not in ("number", "date") or one.refused or found.mixed(j):

@@ -332,7 +332,7 @@ class _Head:
         """Return the rows from a line on, but for the last, which may be a total or cut off."""
         rows = [row for row in self.rows if row.first >= line and row.filled][:-1]
         whole = [row for row in rows if len(row.fields) == width]
-        plain = [row for row in whole if not starts_with_summary(row.fields)]
+        plain = [row for row in whole if row.filled == width or not starts_with_summary(row.fields)]
         every = range(width) if len(plain) > 2 else ()
         always = [j for j in every if all(filled_in(row, j) for row in plain)]
         return FirstRows([row.fields for row in plain], always)

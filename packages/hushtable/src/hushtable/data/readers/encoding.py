@@ -205,6 +205,8 @@ class Text(io.RawIOBase):
     ) -> None:
         super().__init__()
         self._footer, self._held, self._ready, self._ended = footer, b"", b"", False
+        #: Bytes to hold before lines are counted again.
+        self._enough = 0
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding in ("utf-8", "utf-8-sig") and asked
         errors = on_errors(encoding, asked=asked)
@@ -250,11 +252,14 @@ class Text(io.RawIOBase):
         if not self._footer:
             return self._next(size)
         while not self._ready and not self._ended:
-            block, self._ended = self._next(size)
+            block, self._ended = self._next(max(size, _BLOCK))
             self._held += block
+            if len(self._held) < self._enough and not self._ended:
+                continue
             lines = self._held.splitlines(keepends=True)
             cut = len(b"".join(lines[: footer_at(lines, self._footer)]))
             self._ready, self._held = self._held[:cut], self._held[cut:]
+            self._enough = 2 * len(self._held)  # else each line would be split again and again
             if len(self._held) > _MOST_HELD:
                 raise DataError(
                     f"{self._source}: {self._footer:,} lines of it are more than "

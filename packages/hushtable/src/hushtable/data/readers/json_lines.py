@@ -33,6 +33,8 @@ from hushtable.errors import DataError, DataTypeError, UsageError
 #: Bytes parsed at a time, up to the end of a line.
 _BLOCK = 1 << 22
 _NESTED = pa.list_(pa.null())
+#: Numbers in a list up to which each is a column: a place has two or three.
+_POINT = 3
 #: Objects within objects; and braces and brackets in a line that are counted only together.
 _DEEPEST, _MANY = 64, 256
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -165,7 +167,7 @@ class _Lines:
             found = dict(_leaves(table.schema))
             while any(pa.types.is_struct(field.type) for field in table.schema):
                 table = table.flatten()
-        if table is None or _doubtful(table, block):
+        if table is None or _doubtful(table, block) or _has_points(table):
             # Slow, but it tells what is wrong, and reads what Arrow does not: types that change.
             return self._slowly(block, types, line)
         if types is None:
@@ -276,15 +278,39 @@ def _fields(types: _Types) -> list[pa.Field]:
     ]
 
 
+def _has_points(table: pa.Table) -> bool:
+    """Whether lists of a few numbers are columns of their own, such as places of GeoJSON."""
+    for column in table.columns:
+        if pa.types.is_list(column.type) and (
+            pa.types.is_integer(column.type.value_type)
+            or pa.types.is_floating(column.type.value_type)
+        ):
+            longest = pc.max(pc.list_value_length(column)).as_py()
+            if longest is not None and 0 < longest <= _POINT:
+                return True
+    return False
+
+
 def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Any]]:
-    """Yield keys and value of each value in an object, and in the objects within it."""
+    """Yield keys and value of each value in an object, and in the objects within it.
+
+    Lists of a few numbers, such as the places of GeoJSON, are objects with the keys 0, 1, ...
+    """
     if len(outer) > _DEEPEST:
         raise DataError(f"{where}: objects are nested more than {_DEEPEST} deep: flatten them")
     for key, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, where, (*outer, key))
+        elif _is_point(value):
+            yield from (((*outer, key, str(k)), number) for k, number in enumerate(value))
         else:
             yield (*outer, key), value
+
+
+def _is_point(value: Any) -> bool:
+    if not isinstance(value, list) or not 0 < len(value) <= _POINT:
+        return False
+    return all(isinstance(one, _Number) for one in value)
 
 
 def _text(value: Any) -> str | None:

@@ -82,7 +82,7 @@ _NUMBER = re.compile(
 #: What is no part of a number.
 _SIGNS = re.compile(r"[^\d.,eE+-]|[A-Za-z]{2,}")
 #: Chance from which on a row's numbers are no coincidence, and with empty fields.
-_NO_CHANCE, _WITH_GAPS = 1e-6, 1e-4
+_NO_CHANCE, _WITH_GAPS = 1e-6, 1e-3
 #: Rows at the end that may be summaries; first rows and columns that are compared with them.
 MOST_SUMMARIES, _FEW_FIRST, _FEW_COLUMNS = 8, 100, 24
 
@@ -264,31 +264,30 @@ def is_summary(fields: Sequence[str], table: FirstRows, above: Callable[[int], p
     if not filled:
         return False
     label, gaps = fields[filled[0]], table.gaps(fields)
-    named = TOTAL.match(label) is not None
+    again = label in table.first_texts(filled[0])  # then it is a category, or a name
+    named = TOTAL.match(label) is not None and not again
+    other = _OTHER.match(label) is not None and not again
     if gaps and named:
         return True
     numeric = [j for j in filled if j in table.numeric and is_number(fields[j])][:_FEW_COLUMNS]
-    other = _OTHER.match(label) is not None
     found = {
         j: dict(_statistics(fields[j], above(j)))
         for j in numeric
         if other or _likely(fields[j], table.first_texts(j))
     }
-    if other and any(found.values()):
-        return True
-    if (named or gaps) and any("sum" in one for one in found.values()):
+    if other and (gaps or len(numeric) > 1) and numeric and all(found.values()):
         return True
     chance, hits = 1.0, 0
     for one in found.values():
         chances = [one[name] for name in ("sum", "mean") if name in one]
         chance, hits = chance * min(chances, default=1.0), hits + bool(chances)
-    return 2 * hits >= len(numeric) and chance <= (_WITH_GAPS if gaps else _NO_CHANCE)
+    if gaps or named:
+        return chance <= _WITH_GAPS
+    return 2 * hits >= len(numeric) and chance <= _NO_CHANCE
 
 
-def _readings(
-    text: str, column: pa.Array
-) -> Iterator[tuple[float, NDArray[np.float64], int, bool]]:
-    """Yield number, numbers of the column, decimals of the text and whether the column has fewer.
+def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.float64], int, int]]:
+    """Yield number, numbers of the column, decimals of the text and those of the column.
 
     For each of the signs that may be before the decimals.
     """
@@ -304,8 +303,8 @@ def _readings(
             continue
         decimals = _decimals(text, decimal)
         some = column.slice(0, _FEW_FIRST).drop_null().to_pylist()
-        more = decimals > max((_decimals(other, decimal) for other in some), default=0)
-        yield float(total), values, decimals, more
+        most = max((_decimals(other, decimal) for other in some), default=0)
+        yield float(total), values, decimals, most
 
 
 def _decimals(text: str, decimal: str) -> int:
@@ -316,14 +315,17 @@ def _decimals(text: str, decimal: str) -> int:
 
 def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
     """Yield what of a column a text is, and the chance that another row's value is it, too."""
-    for total, values, decimals, more in _readings(text, above):
+    for total, values, decimals, most in _readings(text, above):
         half, spread = 0.501 * 10.0**-decimals, float(np.ptp(values))
-        if abs(total) > np.abs(values).max() and np.isclose(total, values.sum()):
+        # Values that were rounded may add up to a little more or less than what they were.
+        rounded = np.sqrt(len(values)) * 10.0**-most if most else 0.0
+        near = abs(total - values.sum()) <= half + rounded + 1e-15 * len(values) * abs(total)
+        if abs(total) > np.abs(values).max() and near:
             yield "sum", 10.0 ** -min(6, int(np.count_nonzero(values)))
         if spread == 0.0:
             continue
         if abs(total - values.mean()) <= half and not (values == total).any():
-            yield "mean", min(1.0, 2 * half / spread) * (1e-3 if more else 1.0)
+            yield "mean", min(1.0, 2 * half / spread) * (1e-3 if decimals > most else 1.0)
         if total in (values.min(), values.max(), len(values)):
             yield "bound or count", 1.0
         for other in (np.median(values), values.std(), values.std(ddof=1)):
