@@ -6,6 +6,7 @@ only the drawn arrays of a plan.
 
 import itertools
 import math
+import unicodedata
 from types import SimpleNamespace
 
 LEVELS = 65_280
@@ -28,8 +29,21 @@ def is_missing(value):
     return value is None or value != value
 
 
+def as_category(feature, value):
+    """Return the text of a categorical value as plans compare it; None if it is missing.
+
+    Of the blanks and marks that are folded, tests have a few.
+    """
+    if is_missing(value):
+        return None
+    text = unicodedata.normalize("NFC", value.strip(" \t\n\r\xa0\u200b\ufeff"))
+    return None if text == "" and "" not in feature.categories else text
+
+
 def side(h, feature, value, family, subset_start):
     """h(x) for one hash function: 0 or 1."""
+    if feature.kind != "numeric":
+        value = as_category(feature, value)
     if is_missing(value):
         return int(family.missing[h])
     if feature.kind == "numeric":
@@ -104,7 +118,7 @@ def marginal_cells(plan, row):
             cell = None if is_missing(value) else level(value, feature.low, feature.high)
             cell = None if cell is None else cell * plan.family.bins // LEVELS
         else:
-            categories = list(feature.categories)
+            categories, value = list(feature.categories), as_category(feature, value)
             size = len(categories) + 2
             cell = categories.index(value) if value in categories else len(categories)
             cell = None if is_missing(value) else cell
@@ -115,6 +129,8 @@ def marginal_cells(plan, row):
 
 def code(feature, value):
     """1 + a number's level or a category's place, 0 for a missing value."""
+    if feature.kind != "numeric":
+        value = as_category(feature, value)
     if is_missing(value):
         return 0
     if feature.kind == "numeric":

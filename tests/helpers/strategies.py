@@ -7,6 +7,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.data.typed import open_rows
 from hushtable.plans.draws import DRAWS, detectors
 
 numbers = st.one_of(
@@ -50,6 +52,12 @@ def as_table(schema, rows):
         kind = pa.float64() if feature.kind == "numeric" else pa.string()
         arrays.append(pa.array([row[j] for row in rows], kind))
     return pa.table(arrays, names=schema.names)
+
+
+def codes_of(schema, table):
+    """Return the codes of an Arrow table's rows, as they are read under a schema."""
+    [batch] = open_rows(table, schema).read()
+    return Encoder(schema).encode(batch)
 
 
 def tampered(family):

@@ -15,12 +15,11 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import naive
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, drift, load
 from hushtable.data import read
-from hushtable.data.encoding import Encoder
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import family_from_content
 from hushtable.plans.families.contextual import WEIGHT, Contextual
 from hushtable.scores import Ranks, Scorer
-from strategies import as_table, schemas_and_rows, tampered
+from strategies import as_table, codes_of, schemas_and_rows, tampered
 
 few = settings(max_examples=25)
 WARDS = ("gyn", "surgery", "renal")
@@ -83,7 +82,7 @@ def test_counts_and_sums_equal_the_oracles(drawn, split, weight):
     sampled = Sketch.from_data(plan, table, max_samples=1000, random_state=0)
     assert sampled.counts.tolist() == sketch.counts.tolist()
     values = np.arange(plan.family.n_cells, dtype=np.float64)
-    codes = Encoder(plan.schema).encode(table.to_batches()[0])
+    codes = codes_of(plan.schema, table)
     expected = [sum(naive.contextual_cells(plan, row)) for row in rows]
     assert plan.family.sum(codes, values).tolist() == expected
 
@@ -98,7 +97,7 @@ def test_gains_equal_the_oracles_while_the_context_stays(drawn, rare):
     limits = np.array(
         [np.quantile(values[a:b], rare) + (rare == 1.0) for a, b in itertools.pairwise(offsets)]
     )
-    codes = Encoder(plan.schema).encode(table.to_batches()[0])
+    codes = codes_of(plan.schema, table)
     totals, gains = plan.family.gaining(values, limits)(codes)
     assert gains.tolist() == [naive.gains(plan, values, limits, row) for row in rows]
     assert totals.tolist() == plan.family.sum(codes, values).tolist()

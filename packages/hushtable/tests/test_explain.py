@@ -25,7 +25,7 @@ from hushtable.errors import DataError, UsageError
 from hushtable.kernels import _gains
 from hushtable.scores.explain import RARE, Explainer
 from hushtable.scores.scorer import Scorer
-from strategies import as_table, schemas_and_rows
+from strategies import as_table, codes_of, schemas_and_rows
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
@@ -61,7 +61,7 @@ def test_gains_equal_the_oracles(draw, data, seed, rare):
     limits = np.array(
         [np.quantile(values[a:b], rare) + (rare == 1.0) for a, b in itertools.pairwise(offsets)]
     )
-    codes = Encoder(schema).encode(as_table(schema, rows).to_batches()[0])
+    codes = codes_of(schema, as_table(schema, rows))
     totals, gains = sketch.plan.family.gaining(values, limits)(codes)
     assert gains.tolist() == [naive.gains(sketch.plan, values, limits, row) for row in rows]
     assert totals.tolist() == sketch.plan.family.sum(codes, values).tolist()

@@ -521,7 +521,7 @@ REFUSED = {
         "no column 'qqq': needs one of 'z', 'creatinine', 'ward', 'admitted', 'gap'",
     ),
     "a name that looks the same": (
-        of("ward\u200b", "only = 'low'"),
+        of("wa\u200brd", "only = 'low'"),
         "only in blanks or marks that are not visible",
     ),
     "a name alone": (

@@ -163,7 +163,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
     n_features, folds = len(names) - len(reader.keep), schema is None or schema.labels > 0
     readings = [reading.columns.get(name) for name in names[:n_features]]
     categories: list[Sequence[str]] = [()] * n_features
-    for j, feature in enumerate([] if schema is None else schema.features):
+    for j, feature in enumerate([] if schema is None else schema.features[:n_features]):
         categories[j] = feature.categories
         if feature.kind == "numeric":
             readings[j] = reading.column(feature.name, feature.unit)

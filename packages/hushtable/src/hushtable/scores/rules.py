@@ -507,8 +507,9 @@ class _Lookup:
     def _column(self, batch: Batch) -> Any:
         if self.place is not None:
             return _column(batch, self.place)
-        if not isinstance(batch, np.ndarray) and self.name in batch.schema.names:
-            return batch.column(self.name)
+        names = [] if isinstance(batch, np.ndarray) else [*map(fold, batch.schema.names)]
+        if fold(self.name) in names:
+            return batch.column(names.index(fold(self.name)))
         raise DataError(
             f"the rows have no column {self.name!r}, which known rows have to match: add it, or "
             "take it out of the rules"

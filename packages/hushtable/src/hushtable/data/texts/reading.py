@@ -327,7 +327,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         for name in ("time", "entity"):
-            object.__setattr__(self, name, fold(getattr(self, name)))
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, fold(value))
         object.__setattr__(self, "drop", tuple(map(fold, self.drop)))
         if self.decimal not in (None, *numbers.DECIMALS):
             raise UsageError(f"decimal={self.decimal!r}: needs ',' or '.'")
