@@ -1,7 +1,7 @@
 """Totals and other summaries among the rows of a table, and what stands below it.
 
 A reader passes the texts of the rows that it has in doubt; columns are read again only if these
-rows could be a summary by what the first rows hold. Tested by ``tests/test_totals.py``.
+rows could be a summary by what the first rows hold. Tested by ``tests/test_totals_of_tables.py``.
 """
 
 import contextlib
