@@ -20,12 +20,15 @@ from hushtable.plans.families import HashFamily
 
 OPTIONS = {"ace": {"n_bits": 10}}  # fewer cells are quicker
 EXPLAINED = [n for n, d in DRAWS.items() if d.family.gaining is not HashFamily.gaining]
-SCHEMA = Schema((
-    Feature.numeric("age", low=0, high=120, unit="year"),
-    Feature.categorical("ward", ["a", "b", "é"]),
-    Feature.numeric("pulse", low=20.5, high=250),
-    Feature.numeric("lactate", low=0.1, high=29.7),
-), labels=0)  # as it was before texts were folded
+SCHEMA = Schema(
+    (
+        Feature.numeric("age", low=0, high=120, unit="year"),
+        Feature.categorical("ward", ["a", "b", "é"]),
+        Feature.numeric("pulse", low=20.5, high=250),
+        Feature.numeric("lactate", low=0.1, high=29.7),
+    ),
+    labels=0,
+)  # as it was before texts were folded
 EXPECTED = Path(__file__).with_name("bits.json")
 
 

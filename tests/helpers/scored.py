@@ -103,7 +103,12 @@ def neutral(n_rows: int = 60) -> Scored:
 
 #: Texts in several spellings of which nobody sees the difference, the folded one first.
 SPELLINGS = {
-    "Z\u00fcrich": ["Zu\u0308rich", " Z\u00fcrich", "Zu\u0308rich\u00a0", "\ufeffZ\u00fcrich\u200b"],
+    "Z\u00fcrich": [
+        "Zu\u0308rich",
+        " Z\u00fcrich",
+        "Zu\u0308rich\u00a0",
+        "\ufeffZ\u00fcrich\u200b",
+    ],
     "\u2764": ["\u2764\ufe0f", "\u2764\ufe0e\t"],
     "Bern": ["Bern\u2009", "\u3000Bern\r\n", "Be\ufe0frn"],
 }

@@ -83,8 +83,8 @@ def test_columns_are_folded_as_their_texts(texts, start):
 
 
 @pytest.mark.parametrize("texts", [
-    ["a", "b c", ""], ["Stra\u00dfe", "Z\u00fcrich \u00e0 la"], ["\u041c\u043e\u0441\u043a\u0432\u0430"],
-    ["\u6771\u4eac", None], [],
+    ["a", "b c", ""], ["Stra\u00dfe", "Z\u00fcrich \u00e0 la"], ["\u6771\u4eac", None], [],
+    ["\u041c\u043e\u0441\u043a\u0432\u0430"],
 ])  # fmt: skip
 def test_a_column_with_nothing_to_fold_is_returned_as_it_is(texts):
     column = pa.array(texts, pa.string())
@@ -253,7 +253,7 @@ def test_a_plan_notes_the_version(tmp_path):
     assert before.difference(plan) == "texts are compared by rules 0 against 1"
     with pytest.raises(PlanError, match="update hushtable"):
         of_towns(2, ["a"])
-    with pytest.raises(PlanError, match="no row has the category 'Zu.*, as texts are folded"):
+    with pytest.raises(PlanError, match=r"no row has the category 'Zu.*, as texts are folded"):
         of_towns(1, [NFD])
 
 
@@ -347,10 +347,11 @@ def test_a_label_of_a_public_schema_is_found_by_any_spelling():
 
 @pytest.mark.parametrize("texts", [
     ["Yes", "yes", "Y", "TRUE", "No", "no", "N", "FALSE"], ["ja", "Ja", "nein"],
-    ["oui", "Non", "NON"], ["s\u00ed", "si", "no"], ["sim", "N\u00e3o", "nao"], ["tak", "nie", "TAK"],
+    ["oui", "Non", "NON"], ["s\u00ed", "si", "no"], ["sim", "N\u00e3o", "nao"],
+    ["tak", "nie", "TAK"], ["yes", "yes", "1", "no"],
     ["\u0434\u0430", "\u043d\u0435\u0442", "\u0414\u0430"], ["evet", "hay\u0131r", "HAYIR"],
     ["\u306f\u3044", "\u3044\u3044\u3048", "yes"], ["\u662f", "\u5426", "yes"], ["Y", "y", "N"],
-    ["\u0646\u0639\u0645", "\u0644\u0627", "yes"], ["\u2713", "\u2714\ufe0f", "\u2717"], ["yes", "yes", "1", "no"],
+    ["\u0646\u0639\u0645", "\u0644\u0627", "yes"], ["\u2713", "\u2714\ufe0f", "\u2717"],
     ["ano", "ne", "Ano"], ["nej", "ja", "Ja"], ["waar", "ja", "nee"], ["true", "yes", "false"],
 ])  # fmt: skip
 def test_yes_and_no_in_their_spellings_are_one_category(texts):
@@ -368,7 +369,8 @@ def test_yes_and_no_in_their_spellings_are_one_category(texts):
 
 
 @pytest.mark.parametrize("texts", [
-    ["Yes", "No"], ["yes", "no", "unknown"], ["x", "yes", "no"], ["S", "N", "O"], ["ja", "Ja", "JA"],
+    ["Yes", "No"], ["yes", "no", "unknown"], ["x", "yes", "no"], ["S", "N", "O"],
+    ["ja", "Ja", "JA"],
 ])  # fmt: skip
 def test_other_texts_are_categories_as_they_are(texts):
     [one, _] = understand(table(*texts)).columns
