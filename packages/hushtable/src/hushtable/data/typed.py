@@ -567,11 +567,7 @@ def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
 
 
 def _check(
-    name: str,
-    texts: pa.Array,
-    values: Any,
-    one: ColumnReading,
-    place: Callable[[int], str],
+    name: str, texts: pa.Array, values: Any, one: ColumnReading, place: Callable[[int], str]
 ) -> None:
     """Raise `DataError` for the first text that has no value."""
     for row in _without_value(texts, values):

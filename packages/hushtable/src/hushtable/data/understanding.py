@@ -22,8 +22,8 @@ from hushtable.data.labels import fold
 from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
 from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
-from hushtable.data.sentinels import CODES, DAYS, codes_in, lone_code, without_codes
-from hushtable.data.texts.decisions import Decider, numeric_identifier
+from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
+from hushtable.data.texts.decisions import Decider, NumbersSeen
 from hushtable.data.texts.reading import (
     ColumnReading,
     ColumnUnderstanding,
@@ -233,44 +233,33 @@ def _decider(
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
 
     def decide(j: int) -> ColumnUnderstanding:
-        name, low, high = found.names[j], found.low[j], found.high[j]
-        if j in found.texts and (found.texts[j].n or low > high):
-            one = _noting_total(decider.decide(name), found.texts[j], decider)
+        name, texts = found.names[j], found.texts.get(j)
+        asks = name not in reading.kinds
+        if texts is not None and (texts.n or found.low[j] > found.high[j]):
+            one = _noting_total(decider.decide(name), texts, decider)
             _check_mixed(one, found, j)
-            codes = found.texts[j].codes
             if one.kind not in ("number", "date") or one.refused or found.mixed(j):
                 return one
-            if codes and name not in reading.kinds:
-                return _with_codes(one, codes)
+            if texts.codes and asks:
+                return _with_codes(one, texts.codes)
             if one.kind == "date" or one.doubt:
                 return one
-            low, high = found.texts[j].low, found.texts[j].high
-            different, inner = found.texts[j].n_different, found.texts[j].inner
+            numbers = NumbersSeen(texts.low, texts.high, texts.n_different, texts.inner)
         else:
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
-            different, inner = found.different.get(j, 0), found.inner.get(j, (np.inf, -np.inf))
-        if low > high and j not in found.texts:
-            doubt, options = "it is missing in every row", (("--drop", name),)
-            return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, options, refused=True)
-        if low == high:
-            return replace(one, kind="constant")
-        codes = found.codes.get(j, {})
-        if codes and one.kind in ("number", "date") and name not in reading.kinds:
-            return _with_codes(one, codes)
-        named = reader.names is not None and name not in reading.kinds
-        why = numeric_identifier(name, low, high, different) if named else ""
-        if why and one.kind == "number":
-            return replace(
-                one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),), asked=True
-            )
-        if (odd := lone_code(low, high, inner)) is not None and one.kind == "number":
-            text = f"{odd:.10g}"  # all digits: it is what the option names
-            doubt = f"{text} lies far from all others: does it stand for a missing value?"
-            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
-        return one
+            if found.low[j] > found.high[j]:
+                doubt = "it is missing in every row"
+                drop = (("--drop", name),)
+                return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
+            codes = found.codes.get(j, {})
+            if codes and kind in ("number", "date") and asks and found.low[j] < found.high[j]:
+                return _with_codes(one, codes)
+            inner = found.inner.get(j, (np.inf, -np.inf))
+            numbers = NumbersSeen(found.low[j], found.high[j], found.different.get(j, 0), inner)
+        return numbers.judged(one, asks=asks and reader.names is not None)
 
     return decide
 

@@ -39,8 +39,8 @@ class Below:
         blank = False
         for _ in range(line - 1):
             blank = not next(every).strip()
-        counted = _Counted(every)
-        found = _Lines(first, blank)
+        counted = _FilledLines(every)
+        found = _RecordsBelow(first, blank)
         with contextlib.suppress(csv.Error):  # a field beyond the library's limit
             for record in records(counted, delimiter):
                 found.add(record)
@@ -50,7 +50,7 @@ class Below:
 
 
 @dataclass
-class _Counted:
+class _FilledLines:
     """Lines, with the number of those so far that are not blank."""
 
     lines: Iterator[str]
@@ -63,7 +63,7 @@ class _Counted:
 
 
 @dataclass
-class _Lines:
+class _RecordsBelow:
     """Records below the table of the first rows; ``blank``: a blank line is above them."""
 
     first: FirstRows

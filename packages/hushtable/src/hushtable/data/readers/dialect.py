@@ -193,14 +193,11 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     UsageError
         If what is given of the layout cannot be.
     """
-    source = str(path)
-    given, footer, asked = _given_delimiter(layout), layout.footer, layout.unasked is None
-    if layout.skip_lines is not None and layout.skip_lines < 0:
-        raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
-    encoding, lines = _first_lines(
-        path, layout.encoding and codec(layout.encoding), asked=asked, footer=footer
-    )
-    start = layout.skip_lines or 0
+    source, given, footer = str(path), _given_delimiter(layout), layout.footer
+    said = layout.encoding and codec(layout.encoding)
+    encoding, lines = _first_lines(path, said, asked=layout.unasked is None, footer=footer)
+    if (start := layout.skip_lines or 0) < 0:
+        raise UsageError(f"{start} lines to skip: needs 0 or more")
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
         given, start = given or excel[1], max(1, start)
     if _OTHER_FORMAT.match(lines[0] if lines else ""):
@@ -209,9 +206,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
             "file by its format"
         )
     if not any(line.strip() for line in lines[start:]):
-        below = f" above the last {footer:,} (--skip-footer)" * bool(footer)
-        after = f" after line {start}" * bool(start)
-        raise DataError(f"{source}: the file holds no lines{after}{below}")
+        where = f" after line {start}" * bool(start)
+        where += f" above the last {footer:,} (--skip-footer)" * bool(footer)
+        raise DataError(f"{source}: the file holds no lines{where}")
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
@@ -220,10 +217,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         words.append(f"delimiter {delimiter!r}")
     if footer:
         words.append(_left_out(path, encoding, footer))
-    odd = [row for row in found.rows if row.first >= body and len(row.fields) != len(names)]
-    remarks = any(is_remark(row.fields[0]) for row in odd)
-    if remarks:
-        words.append("lines that begin with # left out")
+    remarks = found.has_remarks(body, len(names))
     return Dialect(
         encoding,
         delimiter,
@@ -374,6 +368,13 @@ class _Head:
             lines = head.first - self.start
             self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
         return *self._named(names, head, [row for row in below if len(row.fields) > 1]), body
+
+    def has_remarks(self, line: int, width: int) -> bool:
+        """Return whether lines below this one that begin with # are no rows, and note it."""
+        odd = [row for row in self.rows if row.first >= line and len(row.fields) != width]
+        found = any(is_remark(row.fields[0]) for row in odd)
+        self.words += ["lines that begin with # left out"] * found
+        return found
 
     def _known_line(self, unasked: Unasked) -> int:
         """Return which record holds the names of a schema."""

@@ -35,7 +35,7 @@ def row_words(row: Sequence[Any]) -> str:
     return " | ".join(map(as_name, row))
 
 
-class _Rows:
+class _FilledRows:
     """Rows of a sheet that hold something, as texts."""
 
     def __init__(self, cells: Cells, places: Sequence[int], names: Mapping[int, str]) -> None:
@@ -78,7 +78,7 @@ def check_rows(
     """Raise `DataError` if totals, a footer or another table are among the rows."""
     if not places or not names:
         return
-    rows = _Rows(cells, places, names)
+    rows = _FilledRows(cells, places, names)
     for k in range(1, len(rows)):
         row = cells[places[k]]
         if row[rows.used[0]] == rows.names[0] and rows[k] == rows.names and len(names) > 1:
@@ -102,7 +102,7 @@ def check_rows(
         raise total_refused(f"{where}: {line}", begins, n + layout.footer, several=n > 1)
 
 
-def _check_table_below(rows: _Rows, k: int, where: str, footer: int) -> None:
+def _check_table_below(rows: _FilledRows, k: int, where: str, footer: int) -> None:
     """Raise `DataError` if the names of another table, or its title, stand below an empty row."""
     names = k
     while names < len(rows) - 1 and sum(map(bool, rows[names])) == 1:

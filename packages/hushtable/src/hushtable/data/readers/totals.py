@@ -1,7 +1,7 @@
 """Totals and other summaries among the rows of a table, and what stands below it.
 
 A reader passes the texts of the rows that it has in doubt; columns are read again only if these
-rows could be a summary by what the first rows hold. Tested by ``tests/test_totals.py``.
+rows could be a summary by what the first rows hold. Tested by ``tests/test_totals_of_tables.py``.
 """
 
 import contextlib
@@ -319,7 +319,7 @@ def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
         half, spread = 0.501 * 10.0**-decimals, float(np.ptp(values))
         # Values that were rounded may add up to a little more or less than what they were.
         rounded = np.sqrt(len(values)) * 10.0**-most if most else 0.0
-        near = abs(total - values.sum()) <= half + rounded + 1e-15 * len(values) * abs(total)
+        near = abs(total - values.sum()) <= half + rounded + 2e-15 * abs(total)
         if abs(total) > np.abs(values).max() and near:
             yield "sum", 10.0 ** -min(6, int(np.count_nonzero(values)))
         if spread == 0.0:

@@ -2,33 +2,28 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from hushtable.data import labels
-from hushtable.data.columns import texts_column
+from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
-from hushtable.data.texts.dates import ORDERS, PIVOT, Order, pivot_of
+from hushtable.data.texts.dates import PIVOT, Order, pivot_of
+from hushtable.data.texts.doubts import ColumnDoubts
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
-    SERIAL,
     ColumnReading,
     ColumnUnderstanding,
     Kind,
-    Reading,
     quoted,
 )
-from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen, looks
+from hushtable.data.texts.seen import FEW, TextsSeen, looks
 from hushtable.data.texts.words import words as cldr
 
 #: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
 _MOSTLY = 0.5
 #: Share of texts with a leading zero up to which they are typing errors among numbers.
 _FEW_CODES = 0.01
-#: Different exceptions that an option can list.
-_LISTED = 8
 #: Equal pairs to be expected, of which none is there, from which numbers are identifiers.
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
@@ -38,7 +33,7 @@ _GROUPS, _SPELLINGS = 3, 4
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
 #: Rows from which it is no chance that no number has more than 59 hundredths.
 _SURE_CLOCK = 50
-#: Pairs of directions of which one is the minus of the other.
+#: Directions of which one is the minus of the other.
 _WAYS = ({"N", "S"}, {"E", "W"}, {"E", "O", "W"}, {"O", "W"})
 #: A clock's word beside its hours and minutes: 17.30 Uhr.
 _CLOCK = "uhr"
@@ -50,16 +45,8 @@ _ID_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Decider:
+class Decider(ColumnDoubts):
     """Decides what columns of text are, each with the others in view."""
-
-    reading: Reading
-    seen: Mapping[str, TextsSeen]
-    #: Words for where a row is, by its number.
-    place: Callable[[int], str]
-    #: The sign between the fields of a CSV file; empty for other sources.
-    delimiter: str = ""
 
     def decide(self, name: str) -> ColumnUnderstanding:
         """Decide what a column of text is."""
@@ -70,8 +57,8 @@ class Decider:
                 (("--drop", name),), refused=True,
             )  # fmt: skip
         n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
-        if asked in ("number", "date") and self._n_lost(seen, asked) == seen.n:
-            return self._none(name, seen, asked)
+        if asked in ("number", "date") and self.n_lost(seen, asked) == seen.n:
+            return self.none(name, seen, asked)
         if asked == "number":
             return self._number(name, seen)
         if asked == "date" or (asked is None and seen.shapes["date"] >= _MOSTLY * seen.n):
@@ -90,19 +77,8 @@ class Decider:
             return ColumnUnderstanding(
                 name, "category", 1.0, evidence, reading=ColumnReading("answer")
             )
-        if seen.n_dotted == seen.n == seen.n_plain > _SURE_CLOCK and asked is None:
-            words = "times of day, with a point between hours and minutes"
-            reading = ColumnReading("time", dotted=True)
-            return ColumnUnderstanding(name, "number", 0.9, words, words, reading=reading)
-        lengths = self._n_lengths(seen)
-        if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
-            fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
-            words = "times of day or durations"
-            return self._with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
-        if seen.shapes["angle"] + self._n_with_ways(seen) >= _MOSTLY * seen.n:
-            fits = {"angle", "flag", *_NUMBERS}
-            words = "angles, in degrees; south and west are below 0"
-            return self._with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
+        if (sixty := self._time_or_angle(name, seen, n_numbers)) is not None:
+            return sixty
         if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
             return self._number(name, seen)
         partly = n_numbers > 0 and not self._like_numbers(seen)
@@ -115,28 +91,26 @@ class Decider:
         digits = not seen.n_plain or (seen.low >= 0.0 and seen.high <= 1.0)
         return digits and not seen.shapes["point"] and are_answers(seen.texts, seen.n_plain)
 
-    @staticmethod
-    def _n_lost(seen: TextsSeen, kind: str, order: Order | None = None) -> int:
-        """Return how many rows say nothing as a number, or as a date: of any order, if None."""
-        if kind == "date":
-            return min(seen.unread[one] for one in (ORDERS if order is None else (order,)))
-        return seen.unread["number"]
-
-    def _none(self, name: str, seen: TextsSeen, asked: str) -> ColumnUnderstanding:
-        """Return a column that says nothing of the kind that somebody asked for."""
-        every = Exceptions()
-        for noted in seen.exceptions.values():
-            every.merge(noted)
-        text, where = self._first(every) if every.first else (f"{seen.low:g}", "every row")
-        kept = quoted([f"{name}=category"])
-        return ColumnUnderstanding(
-            name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
-            f"none of its {seen.n:,} texts is a {asked}, such as {text[:40]!r} in {where}: leave "
-            f"the column out, or keep it as texts (--as {kept})",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
-
     # --- numbers ------------------------------------------------------------------------------
+
+    def _time_or_angle(
+        self, name: str, seen: TextsSeen, n_numbers: int
+    ) -> ColumnUnderstanding | None:
+        """Return a column of times of day, durations or angles; None if it holds none."""
+        if seen.n_dotted == seen.n == seen.n_plain > _SURE_CLOCK:
+            words = "times of day, with a point between hours and minutes"
+            reading = ColumnReading("time", dotted=True)
+            return ColumnUnderstanding(name, "number", 0.9, words, words, reading=reading)
+        lengths = self._n_lengths(seen)
+        if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
+            fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
+            words = "times of day or durations"
+            return self.with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
+        if seen.shapes["angle"] + self._n_with_ways(seen) >= _MOSTLY * seen.n:
+            fits = {"angle", "flag", *_NUMBERS}
+            words = "angles, in degrees; south and west are below 0"
+            return self.with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
+        return None
 
     @staticmethod
     def _n_lengths(seen: TextsSeen) -> int:
@@ -186,7 +160,7 @@ class Decider:
         elif powers:
             times = {f"{unit} is 10^{powers[unit]}" for unit in seen.units if powers[unit]}
             evidence += f", of which {', '.join(sorted(times))}"
-        return self._with_exceptions(name, "number", reading, seen, fits, evidence, sure)
+        return self.with_exceptions(name, "number", reading, seen, fits, evidence, sure)
 
     @staticmethod
     def _n_bare(seen: TextsSeen) -> int:
@@ -232,7 +206,7 @@ class Decider:
 
     def _either_decimal(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
         shape = "1.234" if seen.shapes["1.234"] else "1,234"
-        text, where = self._first(seen.exceptions[shape])
+        text, where = self.first(seen.exceptions[shape])
         likely = "," if self.delimiter == ";" else "."
         other = "." if likely == "," else ","
         return ColumnUnderstanding(
@@ -286,7 +260,7 @@ class Decider:
         if order is None:
             order = self.reading.dates
         if order is None:
-            example = self._first(seen.exceptions["date"])
+            example = self.first(seen.exceptions["date"])
             if seen.no_month.all():
                 return self._two_orders(name, seen)
             if not seen.n_either:
@@ -317,7 +291,7 @@ class Decider:
         reading = ColumnReading(
             "date", dates=order, lenient=lenient, language=language, pivot=pivot
         )
-        return self._with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
+        return self.with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
 
     @staticmethod
     def _clear_order(seen: TextsSeen) -> Order | None:
@@ -336,7 +310,7 @@ class Decider:
         )  # fmt: skip
 
     def _two_orders(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        text, where = self._first(seen.exceptions["date"])
+        text, where = self.first(seen.exceptions["date"])
         return ColumnUnderstanding(
             name, "date", 0.5, "dates in two orders",
             f"some have the day first, others the month, such as {text!r} in {where}: write them "
@@ -345,7 +319,7 @@ class Decider:
         )  # fmt: skip
 
     def _two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        text, where = self._first(seen.exceptions["date"])
+        text, where = self.first(seen.exceptions["date"])
         return ColumnUnderstanding(
             name, "date", 0.5, "dates with two digits of the year",
             f"years of two digits, as in {text!r} in {where}, fill a century, so that any may be "
@@ -356,7 +330,7 @@ class Decider:
     def _two_languages(
         self, name: str, seen: TextsSeen, languages: Mapping[tuple[int, ...], str]
     ) -> ColumnUnderstanding:
-        text, where = self._first(seen.exceptions["date"])
+        text, where = self.first(seen.exceptions["date"])
         named = " or ".join(languages.values())
         return ColumnUnderstanding(
             name, "date", 0.5, "dates with names of months in one of several languages",
@@ -365,106 +339,7 @@ class Decider:
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
-    # --- exceptions, categories ---------------------------------------------------------------
-
-    def _with_exceptions(
-        self,
-        name: str,
-        kind: Kind,
-        reading: ColumnReading,
-        seen: TextsSeen,
-        fits: set[str],
-        evidence: str,
-        sure: float = 1.0,
-    ) -> ColumnUnderstanding:
-        """Return a column that is read so; refused if texts do not fit, and nobody asked for it."""
-        odd = Exceptions()
-        for shape, noted in seen.exceptions.items():
-            if shape not in fits:
-                odd.merge(noted)
-        n_lost = self._n_lost(seen, kind, reading.dates) if reading.lenient else 0
-        if n_lost and kind == "date":  # those of another order fit, and say nothing
-            odd.merge(seen.exceptions.get("date", Exceptions()))
-            odd.n = n_lost
-        n_fit = seen.n - odd.n
-        counted = f"{n_fit:,} {evidence}"
-        if not odd.n:
-            said = "" if evidence in ("numbers", "dates") and sure == 1.0 else evidence
-            return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
-        confidence = n_fit / seen.n
-        if reading.lenient:
-            return self._as_asked(name, kind, reading, seen, odd, (counted, confidence))
-        words = f"{counted} and {self._listed(odd)}"
-        few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
-        if few and set(seen.exceptions) - fits <= {"other"}:
-            options = tuple(("--missing", text) for text in odd.rows)
-        else:
-            way, loss = self._way(name, reading, seen, odd)
-            options, words = (way,), words + loss
-        return ColumnUnderstanding(
-            name, kind, confidence, counted, words, options, refused=True, reading=reading
-        )
-
-    def _as_asked(
-        self,
-        name: str,
-        kind: Kind,
-        reading: ColumnReading,
-        seen: TextsSeen,
-        odd: Exceptions,
-        counted: tuple[str, float],
-    ) -> ColumnUnderstanding:
-        """Return a column that is read as somebody asked, and say which values that loses."""
-        lost = self._n_lost(seen, kind, reading.dates)
-        words, doubt = counted[0], ""
-        if odd.n > lost:
-            words += f"; as asked, {odd.n - lost:,} more with a limit, a flag or another sign"
-        if lost:
-            become = "value becomes" if lost == 1 else "values become"
-            which = self._listed(self._lost(odd, reading, lost))
-            doubt = f"as asked, {lost:,} {become} missing: {which}"
-        return ColumnUnderstanding(name, kind, counted[1], words, doubt, reading=reading)
-
-    @staticmethod
-    def _lost(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
-        """Return those of some texts, in ``n`` rows, that say nothing where somebody asks."""
-        texts = list(odd.rows)
-        values = replace(reading, lenient=True).values(texts_column(texts))
-        lost = Exceptions()
-        for text, value in zip(texts, values, strict=True):
-            if value != value:
-                lost.add(text, odd.rows[text], odd.first[text])
-        lost.n = max(n, lost.n)
-        return lost
-
-    def _way(
-        self, name: str, reading: ColumnReading, seen: TextsSeen, odd: Exceptions
-    ) -> tuple[tuple[str, str], str]:
-        """Return the option for texts that no option names, and words for what it would lose."""
-        drop = ("--drop", name)
-        if reading.kind in ("time", "angle"):  # as a number, a time of day would be missing
-            return drop, ""
-        kind = "date" if reading.kind == "date" else "number"
-        asked = f"{name}={kind}"
-        lost = self._n_lost(seen, kind, reading.dates)
-        serial = self._serial_words(odd, asked) if kind == "date" else ""
-        if not lost:
-            return ("--as", asked), serial
-        of = f"{lost:,} of {seen.n:,} values"
-        loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
-        if lost < odd.n:  # else they were listed just before
-            loss += f": {self._listed(self._lost(odd, reading, lost))}"
-        return (drop if 2 * lost > seen.n else ("--as", asked)), loss + serial
-
-    @staticmethod
-    def _serial_words(odd: Exceptions, asked: str) -> str:
-        """Say what whole numbers among dates become where somebody asks for dates."""
-        text = next((text for text in odd.rows if re.match(SERIAL, text)), None)
-        if text is None:
-            return ""
-        [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
-        day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
-        return f"; --as {quoted([asked])} takes numbers as days that Excel counts: {text} is {day}"
+    # --- categories ---------------------------------------------------------------------------
 
     def _like_numbers(self, seen: TextsSeen) -> str:
         """Say which texts look like numbers or dates of an unknown kind; nothing if few do."""
@@ -479,22 +354,6 @@ class Decider:
             f"texts that look like numbers or dates of an unknown kind, such as {like[0][:40]!r} "
             f"in {where}: write them in another way, or keep them as texts"
         )
-
-    def _first(self, noted: Exceptions) -> tuple[str, str]:
-        """Return the first text of some, and where it is."""
-        text = min(noted.first, key=lambda text: noted.first[text])
-        return text, self.place(noted.first[text])
-
-    def _listed(self, odd: Exceptions) -> str:
-        """Return exceptions in words: the most frequent, and where the first of each is."""
-        often = Counter(odd.rows).most_common(3)
-        words = ", ".join(
-            f"{text[:40]!r} in {self.place(odd.first[text])}"
-            + (f" and {rows - 1:,} more" if rows > 1 else "")
-            for text, rows in often
-        )
-        rest = odd.n - sum(rows for _, rows in often)
-        return words + (f", and {rest:,} rows with others" if rest else "")
 
     def _category(self, name: str, seen: TextsSeen, why: str = "") -> ColumnUnderstanding:
         asked = self.reading.kinds.get(name)
@@ -574,3 +433,30 @@ def numeric_identifier(name: str, low: float, high: float, n_different: int) -> 
     if _ID_NAME.search(name):
         return f"{n_different:,} whole numbers, no two equal, under the name of an identifier"
     return ""
+
+
+@dataclass(frozen=True)
+class NumbersSeen:
+    """Numbers of a column: their range, and of the first how many are whole and all different."""
+
+    low: float
+    high: float
+    n_different: int
+    #: Range of the first without codes for a missing value.
+    inner: tuple[float, float]
+
+    def judged(self, one: ColumnUnderstanding, *, asks: bool) -> ColumnUnderstanding:
+        """Return a column, noting that its numbers are one, identifiers, or hold a code."""
+        if self.low == self.high:
+            return replace(one, kind="constant")
+        if one.kind != "number":
+            return one
+        why = numeric_identifier(one.name, self.low, self.high, self.n_different) if asks else ""
+        if why:
+            drop = (("--drop", one.name),)
+            return replace(one, kind="id", confidence=0.8, doubt=why, options=drop, asked=True)
+        if (odd := lone_code(self.low, self.high, self.inner)) is not None:
+            text = f"{odd:.10g}"  # all digits: it is what the option names
+            doubt = f"{text} lies far from all others: does it stand for a missing value?"
+            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
+        return one

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, null, scalar, texts_column
+from hushtable.data.texts.shapes import by_shape
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import words
 
@@ -73,13 +74,11 @@ def _pattern(decimal: Decimal) -> str:
 #: One group of three digits behind one sign: 1,234 is a thousand or a little more than one.
 _EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
 _LIMIT = r"^[<>≤≥]=?\s*[-+]?(?P<number>.+)$"
-#: Degrees, minutes and seconds of an angle, or degrees with a direction.
-_PARTS = (r"\d{1,3}(?:[.,]\d+)?", r"\d{1,2}(?:[.,]\d+)?")
-_ANGLE = (
-    rf"^(?P<sign>[-+])?(?P<degrees>{_PARTS[0]}) ?°? *(?P<minutes>{_PARTS[1]}) ?' *"
-    rf"(?:(?P<seconds>{_PARTS[1]}) ?(?:\"|'') *)?(?P<way>[NSEWO])?$"
+#: Degrees, minutes and seconds of an angle, or degrees with a direction: a shape, digits as 9.
+_ANGLE = re.compile(
+    r"(?P<sign>[-+])?(?P<degrees>9{1,3}(?:[.,]9+)?) ?°? *(?:(?P<minutes>9{1,2}(?:[.,]9+)?) ?' *"
+    r"(?:(?P<seconds>9{1,2}(?:[.,]9+)?) ?(?:\"|'') *)?)?(?P<way>[nsewo])?"
 )
-_WAY = rf"^(?P<sign>[-+])?(?P<degrees>{_PARTS[0]}) ?°? ?(?P<minutes>)(?P<seconds>)(?P<way>[NSEWO])$"
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
@@ -215,22 +214,20 @@ def _said(
 
 def angles(texts: pa.Array) -> NDArray[np.float64]:
     """Return the degrees (n,) of angles such as 48°51'24"N, south and west below 0; else NaN."""
-    texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     found = np.full(len(texts), np.nan)
-    for pattern in (_ANGLE, _WAY):
-        parts = pc.extract_regex(texts, pattern)
-
-        def number(name: str, parts: Any = parts) -> NDArray[np.float64]:
-            field = pc.replace_substring(parts.field(name), ",", ".")
-            field = pc.if_else(pc.equal(field, ""), "0", field)
-            return _array(
-                pc.cast(pc.if_else(parts.is_valid(), field, null(pa.string())), pa.float64())
-            )
-
-        minutes, seconds = number("minutes"), number("seconds")
-        degrees = number("degrees") + minutes / 60.0 + seconds / 3600.0
-        minus = mask(pc.match_substring(parts.field("sign"), "-"))
-        minus ^= mask(pc.match_substring_regex(parts.field("way"), "[SWO]"))
-        fits = mask(parts.is_valid()) & (minutes < 60.0) & (seconds < 60.0)
-        found = np.where(fits & np.isnan(found), np.where(minus, -degrees, degrees), found)
+    for angle, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _angle):
+        degrees, minutes, seconds = (
+            some.number(angle.span(part)) if angle[part] else np.zeros(len(some))
+            for part in ("degrees", "minutes", "seconds")
+        )
+        size = degrees + minutes / 60.0 + seconds / 3600.0
+        minus = (angle["sign"] == "-") != (angle["way"] in ("s", "w", "o"))
+        fits = (minutes < 60.0) & (seconds < 60.0)
+        found[places] = np.where(fits, -size if minus else size, np.nan)
     return found
+
+
+def _angle(shape: str) -> re.Match[str] | None:
+    """Return where an angle stands in texts of a shape."""
+    found = _ANGLE.fullmatch(shape)
+    return found if found is not None and (found["minutes"] or found["way"]) else None
