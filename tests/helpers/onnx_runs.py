@@ -3,6 +3,8 @@
 import numpy as np
 import onnxruntime
 
+from hushtable.data.labels import fold
+
 
 def session(model):
     """Return a session of a model, given as a graph or as the path of its file."""
@@ -10,14 +12,15 @@ def session(model):
     return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
 
 
-def fed(schema, rows, missing=""):
-    """Return Arrow rows as inputs, by the names of the columns."""
+def fed(schema, rows, missing="", *, folds=True):
+    """Return Arrow rows as inputs, by the names of the columns; texts are folded, if asked."""
     found = {}
     for feature in schema.features:
         values = rows[feature.name].to_pylist()
         if feature.kind == "numeric":
             column = np.array([np.nan if x is None else x for x in values], np.float64)
         else:
-            column = np.array([missing if x is None else x for x in values], object)
+            sort = fold if folds else str
+            column = np.array([missing if x is None else sort(x) for x in values], object)
         found[feature.name] = column[:, np.newaxis]
     return found

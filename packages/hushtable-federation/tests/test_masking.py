@@ -79,10 +79,15 @@ def test_sites_of_every_version_agree():
     assert agreed_key(mine, theirs, "masks", "a", "b").hex() == (
         "e1c7b0775538dc24c957e48db3b77bf347fecdc1a645d803aa1dad263ad20c8d"
     )
-    schema = Schema([Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "é"])])
+    features = Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "é"])
     secret = bytes(range(32))
-    words = [generator(secret, schema, *purpose).bytes(8).hex() for purpose in ((), ("id",))]
-    assert words == ["531cd148e665c270", "65c673d06bc2e741"]
+    for labels, expected in (
+        (0, ["531cd148e665c270", "65c673d06bc2e741"]),
+        (1, ["d60c98cb397e0986", "6641ddb124962eb1"]),
+    ):
+        schema = Schema(features, labels=labels)
+        words = [generator(secret, schema, *purpose).bytes(8).hex() for purpose in ((), ("id",))]
+        assert words == expected
 
 
 def test_a_stream_is_chacha20():

@@ -307,8 +307,8 @@ def test_the_doubt_counts_the_rows_of_each_spelling():
     towns = ["Alpha"] * 6 + ["alpha"] * 2 + ["ALPHA"] + ["Beta"] * 4
     one = understand(pa.table({"site": towns * 5})).columns[0]
     assert one.doubt == (
-        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: each is one label "
-        "(--as site=label), or they stay apart (--as site=category)"
+        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: are they one label? "
+        "If not, add --as site=category"
     )
     assert (one.refused, one.asked, one.option) == (False, True, "--as site=label")
     with pytest.warns(UserWarning, match="differ only by case"):

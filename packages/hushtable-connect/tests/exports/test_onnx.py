@@ -1,6 +1,5 @@
 """Models as ONNX graphs, in onnxruntime, score as the library does."""
 
-import dataclasses
 import sys
 
 import numpy as np
@@ -55,13 +54,12 @@ def counted(schema=SCHEMA, detector="hushtable", n=200):
 
 def test_texts_that_were_folded_score_alike_and_others_are_unseen():
     case = scored.respelled()
+    check_same(case)
     town = pa.array([fold(text) for text in case.rows["town"].to_pylist()])
-    folded = dataclasses.replace(case, rows=case.rows.set_column(0, "town", town))
-    check_same(folded)
     run = session(onnx_model(Model.of(case.detector)))
     rows = case.rows.set_column(0, "town", pa.array(["unseen"] * len(case.rows)))
     [unseen] = run.run(["score"], fed(case.detector.plan_.schema, rows))
-    [found] = run.run(["score"], fed(case.detector.plan_.schema, case.rows))
+    [found] = run.run(["score"], fed(case.detector.plan_.schema, case.rows, folds=False))
     written = [text == one for text, one in zip(case.rows["town"].to_pylist(), town.to_pylist(),
                                                 strict=True)]  # fmt: skip
     assert (found == np.where(written, case.scores, unseen)).all()

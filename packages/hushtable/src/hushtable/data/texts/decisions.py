@@ -397,9 +397,8 @@ class Decider(ColumnDoubts):
         if len(groups) > _GROUPS:
             more = len(groups) - _GROUPS
             words.append(f"so do labels of {more:,} more group{'s' * (more > 1)}")
-        label, apart = (quoted([f"{one.name}={kind}"]) for kind in ("label", "category"))
-        way = f"each is one label (--as {label}), or they stay apart (--as {apart})"
-        doubt = f"{'; '.join(words)}: {way}"
+        apart = quoted([f"{one.name}=category"])
+        doubt = f"{'; '.join(words)}: are they one label? If not, add --as {apart}"
         options = (("--as", f"{one.name}=label"),)
         return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
