@@ -73,13 +73,13 @@ def test_what_a_file_holds_counts_and_not_its_name(tmp_path, kind, name):
         ("a.json", LINES),
         ("a.jsonl", f"[{LINES.strip()}]".replace("}\n", "},\n")),
         ("a.csv", f" [{LINES.strip()}]".replace("}\n", "},\n")),
-        ("a.csv", gzip.compress(CSV.encode())),
+        ("a.csv", gzip.compress(CSV.encode(), mtime=0)),
         ("a.txt", lzma.compress(CSV.encode())),
         ("a.csv", pa.compress(CSV.encode(), "zstd", asbytes=True)),
         ("a.csv.gz", CSV),
-        ("a.csv.xz", gzip.compress(CSV.encode())),
+        ("a.csv.xz", gzip.compress(CSV.encode(), mtime=0)),
         ("a.json", lzma.compress(LINES.encode())),
-        ("a.csv", gzip.compress(lzma.compress(CSV.encode()))),
+        ("a.csv", gzip.compress(lzma.compress(CSV.encode()), mtime=0)),
     ],
 )
 def test_texts_under_other_names(tmp_path, name, content):
