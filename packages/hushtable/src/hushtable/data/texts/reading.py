@@ -195,7 +195,7 @@ class ColumnReading:
     dates: Order = "dmy"
     unit: str = ""
     lenient: bool = False
-    powers: Mapping[str, int] = field(default_factory=dict)
+    powers: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str = ""
     pivot: int = PIVOT
     dotted: bool = False
