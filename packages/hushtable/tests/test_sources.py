@@ -337,7 +337,7 @@ def test_keys_that_come_late(tmp_path):
 def test_nested_values_are_refused_where_they_are_used(tmp_path):
     for nested, kind in (
         ('{"x": 1}', "1: 'a' holds a value, and an"),
-        ("[1]", "10: 'a' holds a list"),
+        ('["x"]', "10: 'a' holds a list"),
     ):
         path = saved(
             tmp_path / "a.jsonl", '{"a": 1, "b": 2}\n' * 9 + f'{{"a": {nested}, "b": 3}}\n'

@@ -102,5 +102,5 @@ def test_messages_name_what_is_registered(tmp_path):
     (tmp_path / "rows.odd").write_text("1")
     with pytest.raises(DataError, match=r"ends in \.csv, .*\.jsonl"):
         as_reader(tmp_path / "rows.odd")
-    with pytest.raises(DataError, match=r"no CSV or Parquet or .* or JSON stream file"):
+    with pytest.raises(DataError, match=r"no CSV or Parquet or .* or JSON stream"):
         as_reader(tmp_path / "none")
