@@ -119,6 +119,15 @@ def test_names_that_fold_to_one_are_refused_in_words():
         HushTable().fit(pd.DataFrame({NFC: [1.0, 2.0], NFD: [3.0, 4.0]}))
 
 
+def test_a_file_with_such_names_is_refused_by_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"b,{NFC},{NFD}\n" + "1,2,3\n" * 9)
+    with pytest.raises(
+        DataError, match=r"line 1: columns 'Z\\xfcrich' and 'Zu\\u0308rich' have one"
+    ):
+        HushTable().fit(path)
+
+
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "records", "file", "typed"])
 def test_columns_are_found_by_any_spelling_of_their_names(tmp_path, name, kind):

@@ -507,9 +507,10 @@ class _Lookup:
     def _column(self, batch: Batch) -> Any:
         if self.place is not None:
             return _column(batch, self.place)
-        names = [] if isinstance(batch, np.ndarray) else [*map(fold, batch.schema.names)]
-        if fold(self.name) in names:
-            return batch.column(names.index(fold(self.name)))
+        if not isinstance(batch, np.ndarray):
+            names = [*map(fold, batch.schema.names)]
+            if fold(self.name) in names:
+                return batch.column(names.index(fold(self.name)))
         raise DataError(
             f"the rows have no column {self.name!r}, which known rows have to match: add it, or "
             "take it out of the rules"

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from hushtable.data.labels import fold
+from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import (
     codec,
     compression,
@@ -347,6 +347,9 @@ class _Head:
         if below and (what := _no_row(below[0])):
             self.words.append(f"line {below[0].first + 1}, of {what}, left out")
             body, below = below[0].end, below[1:]
+        written = [name.strip() for name in head.fields if fold(name)]
+        if len(set(written)) == len(written):  # others are listed twice, as anybody sees
+            fold_names(written, f"{self.source}: line {head.first + 1}")
         names = [fold(name) for name in head.fields]
         width = width_of(below)[0] if below else len(names)
         if len(names) == width + 1 and not names[-1]:
