@@ -74,8 +74,10 @@ def give(here):
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
     text = "age,pulse\n" + "\n".join(f"{a:g},{b:g}" for a, b in rows) + "\n"
-    for name in ("mine", "patients", "rows", "north", "south"):
+    for name in ("patients", "rows", "north", "south"):
         (here / f"{name}.csv").write_text(text)
+    named = (f"P{k:03},{line}" if k else f"patient,{line}" for k, line in enumerate(text.split()))
+    (here / "mine.csv").write_text("\n".join(named) + "\n")
     (here / "schema.toml").write_text(SCHEMA)
 
 

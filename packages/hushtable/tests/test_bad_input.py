@@ -71,10 +71,9 @@ def test_paths_that_are_not_there(tmp_path):
     for path in ("none.csv", "none*.csv", "."):
         with pytest.raises(DataError, match=r"no such file|no CSV or Parquet"):
             HushTable().fit(tmp_path / path)
-    with pytest.raises(DataError, match="holds nothing that can be read.*ends in"):
+    with pytest.raises(DataError, match=r"holds nothing that can be read.*ends in"):
         HushTable().fit(csv(tmp_path, "\0\1\2", "a.odd"))
-    with pytest.raises(DataError, match="not a Parquet file"):
-        HushTable().fit(csv(tmp_path, "a\n1\n", "a.parquet"))
+    assert HushTable().fit(csv(tmp_path, "a\n1\n2\n", "a.parquet")).plan_.schema.names == ["a"]
     pq.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "b.parquet")
     (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-40])
     with pytest.raises(DataError, match=r"b\.parquet"):
