@@ -15,7 +15,7 @@ from hushtable_connect.joins.aggregates import KeyedFeatures, keyed_features
 from hushtable_connect.joins.request import JoinRequest, parse_features, table_name
 from hushtable_connect.joins.rows import rows_of_keys, with_features
 
-__all__ = ["Joins", "grouped", "joined"]
+__all__ = ["grouped", "joined"]
 
 
 def joined(

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, as_numbers, as_texts, texts_column
-from hushtable.data.labels import fold_texts
 from hushtable.data.persons import ids_of
 from hushtable.data.readers import Batch, Reader, near_names
 from hushtable.data.texts.reading import (
@@ -171,7 +170,7 @@ class _TableColumn:
         """Return values as DuckDB gets them."""
         if self.is_text:
             texts = as_texts(column, self.seen.name)
-            return without_blanks(fold_texts(texts))
+            return without_blanks(texts)
         values = as_numbers(column, self.seen.name).astype(np.float64)
         return as_column(values, ~np.isnan(values))
 
