@@ -138,13 +138,20 @@ def _blocks(
 def _sentences(
     columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
 ) -> list[str]:
-    doubts = [f"{one.name}: {one.doubt or one.evidence}." for one in columns if _doubted(one)]
+    doubts = [
+        f"{one.name}: {_ended(one.doubt or one.evidence)}" for one in columns if _doubted(one)
+    ]
     return [*doubts, *(one.words for one in _others(columns, findings))]
+
+
+def _ended(words: str) -> str:
+    return words if words.endswith(("?", ".")) else f"{words}."
 
 
 def _others(
     columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
 ) -> list[QualityFinding]:
-    """Return findings without those on labels that a column's doubt is about."""
+    """Return findings without those on labels and codes that a column's doubt is about."""
     doubted = {one.name for one in columns if _doubted(one)}
-    return [one for one in findings if one.kind != "labels" or doubted.isdisjoint(one.columns)]
+    own = ("labels", "sentinel")
+    return [one for one in findings if one.kind not in own or doubted.isdisjoint(one.columns)]
