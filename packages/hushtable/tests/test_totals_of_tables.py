@@ -470,3 +470,11 @@ def test_a_total_in_files_of_programs_is_noted(tmp_path, ending):
         found = [one for one in understand(path) if "add up others" in one.doubt]
         assert [one.name for one in found] == ["site"] * doubts
         assert all("'Total' in " in one.doubt and not one.refused for one in found)
+
+
+@pytest.mark.parametrize("content", ["a;b\n=k1\n", "a,31\n.\n", "a,b\nTotal\n"])
+def test_names_above_a_line_that_is_no_row(content, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"line 2|no rows"):
+        list(as_reader(path).read())

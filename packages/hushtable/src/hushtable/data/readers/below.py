@@ -78,7 +78,8 @@ class _RecordsBelow:
         self.n += 1
         if len(self.records) < 3:
             self.records.append(record)
-        if len(record.fields) != len(self.first.rows[0]) or self.names or not record.filled:
+        width = len(self.first.rows[0]) if self.first.rows else 0
+        if len(record.fields) != width or self.names or not record.filled:
             return
         if self.first.is_names(record.fields):
             self.names = True
