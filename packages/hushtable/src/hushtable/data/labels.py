@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
 
 #: Of the rules of `fold`. A plan notes it: 0 is that of plans without a note, whose texts are
@@ -84,11 +84,10 @@ def fold_texts(column: pa.Array) -> pa.Array:
     if _has_nothing_to_fold(column):
         return column
     encoded = column.dictionary_encode()
-    different = folded = encoded.dictionary
-    for selector in SELECTORS:
-        folded = pc.replace_substring(folded, selector, "")
-    folded = pc.utf8_trim(pc.utf8_normalize(folded, form="NFC"), characters=_OUTER)
-    return column if folded.equals(different) else folded.take(encoded.indices)
+    different = encoded.dictionary.to_pylist()
+    # Not pc.utf8_normalize, which in Arrow 18 decomposes where it should compose.
+    folded = [fold(text) for text in different]
+    return column if folded == different else texts_column(folded).take(encoded.indices)
 
 
 def _has_nothing_to_fold(column: pa.Array) -> bool:
