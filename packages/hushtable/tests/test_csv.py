@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import HushTable, data
-from hushtable.data.readers import FileLayout, as_reader
+from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, UsageError
 
@@ -553,3 +553,10 @@ def test_numbers_in_brackets_below_the_names_are_a_row(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n(1),(2)\n3,4\n", encoding="utf-8")
     assert sum(len(batch) for batch in as_reader(path).read()) == 2
+
+
+def test_what_stands_below_the_names_decides_nothing_where_nobody_is_asked(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n[s],[m]\n1,2\n", encoding="utf-8")
+    rows = as_reader(path, layout=FileLayout(unasked=Unasked(["a", "b"])))
+    assert sum(len(batch) for batch in rows.read()) == 2

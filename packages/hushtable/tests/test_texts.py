@@ -240,6 +240,20 @@ def test_years_of_two_digits_follow_one_another(years, pivot):
     assert dates.pivot_of(years) == pivot
 
 
+def test_points_in_time_that_name_their_zone():
+    texts = pa.array(
+        ["2026-05-15T10:00Z", "15.05.2026 10:00 +02:00", "15.05.2026 10:00", "x", None]
+    )
+    assert dates.say_zones(texts).tolist() == [True, True, False, False, False]
+    np.testing.assert_array_equal(dates.seconds(texts, "dmy")[:3] / 3600 % 24, [10.0, 8.0, 10.0])
+
+
+def test_years_of_two_digits_stand_first_or_last():
+    texts = pa.array(["53-02-11", "11.02.94", "2026-05-15", "x"])
+    assert dates.short_years(texts, "ymd") == {53, 11}
+    assert dates.short_years(texts, "dmy") == {11, 94}
+
+
 def test_names_of_months_are_read_in_the_language_of_their_column():
     polish, croatian = (pa.array([f"1 {word} 2026" for word in words]) for words in (
         ["lip", "sty"], ["lip", "sij"]

@@ -294,3 +294,12 @@ def test_a_later_word_keeps_the_decimal_sign_of_the_model():
     model = Reading(columns={"x": ColumnReading("number", ",")})
     column = model.updated(Reading(kinds={"x": "number"})).column("x")
     assert column.values(pa.array(["1.234", "1,5", "<0,5", "ERR"])).tolist()[:3] == [1234, 1.5, 0.5]
+
+
+def test_births_with_two_digits_of_the_year_are_of_one_century():
+    texts = [f"{40 + i % 50:02}-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(200)]
+    one = column(texts, dates="ymd")
+    assert one.kind == "date"
+    assert one.reading.pivot == 40
+    [first] = one.reading.values(pa.array(texts[:1]))
+    assert np.datetime64(int(first), "s") == np.datetime64("1940-01-01T00:00:00")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hushtable.data.history import history_names, values_behind
 from hushtable.data.schema import Feature, Schema
-from hushtable.data.texts import dates
 from hushtable.data.texts.reading import Reading
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -100,12 +99,6 @@ def zone_doubt(zoned: NDArray[np.bool_], there: NDArray[np.bool_], reading: Read
         f"time={name!r}: its times say their zone, so an hour depends on the place: name the place "
         "whose clock counts, such as zone='Europe/Berlin' (--zone Europe/Berlin)"
     )
-
-
-def says_zone(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts (n,) end in a zone."""
-    found = pc.fill_null(pc.match_substring_regex(texts, dates.ZONE), False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def by_clock(seconds: NDArray[Any], zone: str) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.calendar import PARTS, by_clock, parts_of, says_zone, sources, zone_doubt
+from hushtable.data.calendar import PARTS, by_clock, parts_of, sources, zone_doubt
 from hushtable.data.columns import (
     as_column,
     as_numbers,
@@ -331,7 +331,7 @@ def _times(
     kind = column.type
     if is_text(kind):
         texts, one = plain_texts(column), reading.column(name, DATE)
-        values, zoned = one.values(texts), says_zone(texts)
+        values, zoned = one.values(texts), dates.say_zones(texts)
         if unasked is None and not one.lenient:
             _check(name, texts, values, one, place)
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):

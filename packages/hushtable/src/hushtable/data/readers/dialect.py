@@ -344,7 +344,9 @@ class _Head:
         else:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
-        if below and (what := _no_row(below[0])):
+        # Where nobody is asked, a row counts wherever it stands.
+        asked = self.layout.unasked is None
+        if asked and below and (what := _no_row(below[0])):
             self.words.append(f"line {below[0].first + 1}, of {what}, left out")
             body, below = below[0].end, below[1:]
         written = [name.strip() for name in head.fields if fold(name)]

@@ -29,12 +29,6 @@ ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 
 #: Eight digits that are a day of a calendar.
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
-_HOUR, _SIXTY = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
-#: A point in time that says its zone.
-ZONE = (
-    rf"^\d{{4}}-\d{{2}}-\d{{2}}[T ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:\.\d{{1,6}})?)?"
-    rf"(?:Z|[+-]{_HOUR}:?{_SIXTY})$"
-)
 #: A time of day with a point, or a number.
 DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
 #: Signs of East Asia behind year, month, day, hour, minute and second.
@@ -223,15 +217,24 @@ def seconds(
     return result
 
 
+def say_zones(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts (n,) are points in time that name their zone."""
+    found = np.zeros(len(texts), np.bool_)
+    for date, places, _ in _dates(texts, "dmy", ""):
+        found[places] = date.time is not None and date.time.zoned
+    return found
+
+
 def month_words(texts: pa.Array) -> set[str]:
     """Return the names of months that dates among texts are written with."""
     return {date.word for date, _, _ in _dates(texts, "dmy", "") if date.word}
 
 
-def short_years(texts: pa.Array) -> set[int]:
-    """Return the years of two digits behind day and month in dates among texts."""
+def short_years(texts: pa.Array, order: Order) -> set[int]:
+    """Return the years of two digits in dates among texts, in this order of their parts."""
     found: set[int] = set()
-    for date, _, some in _dates(texts, "dmy", ""):
+    texts = texts.filter(pc.invert(pc.match_substring_regex(texts, r"\d{4}")))  # most have four
+    for date, _, some in _dates(texts, order, ""):
         if date.short_year is not None:
             found.update(some.number(date.short_year).astype(int).tolist())
     return found

@@ -281,12 +281,12 @@ class Decider(ColumnDoubts):
         if len(languages) > 1:
             return self._two_languages(name, seen, languages)
         language = next(iter(languages.values()), "") if seen.months else ""
-        pivot = pivot_of(seen.years)
+        pivot = pivot_of(seen.years[order])
         if pivot is None:
             return self._two_centuries(name, seen)
         evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
         lenient = self.reading.kinds.get(name) == "date"
-        if seen.years and pivot != PIVOT:
+        if pivot != PIVOT:
             evidence += f", those of two digits from {1900 + pivot} on"
         reading = ColumnReading(
             "date", dates=order, lenient=lenient, language=language, pivot=pivot
@@ -295,11 +295,15 @@ class Decider(ColumnDoubts):
 
     @staticmethod
     def _clear_order(seen: TextsSeen) -> Order | None:
-        """Return the order of dates that have a day above 12; None if there are none, or two."""
+        """Return the order of dates that have a day above 12; None if there are none, or two.
+
+        Years of two digits may stand first, as in 53-02-11.
+        """
         first, second = seen.no_month.tolist()
         if bool(first) == bool(second):
             return None
-        return "dmy" if first else "mdy"
+        order: Order = "dmy" if first else "mdy"
+        return "ymd" if seen.unread["ymd"] < seen.unread[order] else order
 
     def _either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
         text, where = example

@@ -111,7 +111,9 @@ class TextsSeen:
     bare_high: float = -np.inf
     #: Names of months, and years of two digits, in dates.
     months: set[str] = field(default_factory=set)
-    years: set[int] = field(default_factory=set)
+    years: dict[dates.Order, set[int]] = field(
+        default_factory=lambda: {order: set() for order in dates.ORDERS}
+    )
     #: Rows with a number that may be a time of day, such as 9.05.
     n_dotted: int = 0
     #: By unit, a number with it and the number of its row; by "" one without.
@@ -331,7 +333,8 @@ class TextsSeen:
         if a_date.any():
             some = taken(texts, np.flatnonzero(a_date))
             self.months |= dates.month_words(some)
-            self.years |= dates.short_years(some)
+            for order, years in self.years.items():
+                years |= dates.short_years(some, order)
         first, second = dates.day_or_month(texts)
         for k, one in enumerate((first, second)):
             self.no_month[k] += int(rows[a_date & (one > 12)].sum())
@@ -349,7 +352,8 @@ class TextsSeen:
         self.flags += other.flags
         self.bare_high = max(self.bare_high, other.bare_high)
         self.months |= other.months
-        self.years |= other.years
+        for order, years in other.years.items():
+            self.years[order] |= years
         self.n_dotted += other.n_dotted
         self.codes |= other.codes
         self.unit_examples = other.unit_examples | self.unit_examples
