@@ -23,87 +23,12 @@ FILE = (
     / "packages/hushtable/src/hushtable/data/texts/cldr_words.json"
 )  # fmt: skip
 #: The first that knows all words of a column is taken: those of many exports stand first.
-LANGUAGES = [
-    "en",
-    "de",
-    "fr",
-    "es",
-    "pt",
-    "it",
-    "nl",
-    "pl",
-    "ru",
-    "tr",
-    "sv",
-    "da",
-    "no",
-    "fi",
-    "cs",
-    "sk",
-    "hu",
-    "ro",
-    "bg",
-    "el",
-    "uk",
-    "hr",
-    "sl",
-    "sr",
-    "sr_Latn",
-    "bs",
-    "mk",
-    "sq",
-    "et",
-    "lv",
-    "lt",
-    "is",
-    "ga",
-    "cy",
-    "eu",
-    "ca",
-    "gl",
-    "mt",
-    "af",
-    "sw",
-    "zu",
-    "am",
-    "ar",
-    "he",
-    "fa",
-    "ur",
-    "hi",
-    "bn",
-    "mr",
-    "gu",
-    "ta",
-    "te",
-    "kn",
-    "ml",
-    "pa",
-    "ne",
-    "si",
-    "th",
-    "lo",
-    "my",
-    "km",
-    "vi",
-    "id",
-    "ms",
-    "fil",
-    "ja",
-    "zh",
-    "zh_Hant",
-    "ko",
-    "mn",
-    "kk",
-    "uz",
-    "ky",
-    "az",
-    "ka",
-    "hy",
-    "be",
-    "tg",
-    "tk",
-]
+_CODES = (
+    "en de fr es pt it nl pl ru tr sv da no fi cs sk hu ro bg el uk hr sl sr sr_Latn bs mk sq et "
+    "lv lt is ga cy eu ca gl mt af sw zu am ar he fa ur hi bn mr gu ta te kn ml pa ne si th lo my "
+    "km vi id ms fil ja zh zh_Hant ko mn kk uz ky az ka hy be tg tk"
+)
+LANGUAGES = _CODES.split()
 #: Seconds of what durations are made of; months and years have no fixed length.
 UNITS = {"week": 604_800, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 #: Beside those of the CLDR, as programs abbreviate them.
@@ -207,7 +132,16 @@ def main() -> None:
         "units": dict(sorted((by_word | MORE_UNITS).items())),
         "currencies": sorted(codes),
     }
-    FILE.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    lines = [f"{json.dumps(key)}: {_lines(part)}" for key, part in content.items()]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _lines(part: Any) -> str:
+    """Return JSON with a line for each language."""
+    if not isinstance(part, dict) or not all(isinstance(one, list) for one in part.values()):
+        return json.dumps(part, ensure_ascii=False)
+    said = [f"{json.dumps(k)}: {json.dumps(one, ensure_ascii=False)}" for k, one in part.items()]
+    return "{\n" + ",\n".join(said) + "\n}"
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import ColumnReading, Reading
+from hushtable.data.texts.words import words
 from hushtable.errors import PlanError, UsageError
 
 
@@ -313,3 +314,8 @@ def test_what_was_said_again_decides_no_more_and_what_is_new_does():
 def test_options_that_do_not_exist_are_refused(options):
     with pytest.raises(UsageError, match="needs"):
         Reading(**options)
+
+
+def test_months_have_names_in_more_than_70_languages():
+    assert len(words().months) > 70
+    assert all(set(names.values()) == set(range(1, 13)) for names in words().months.values())
