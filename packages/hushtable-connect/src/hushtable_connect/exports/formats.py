@@ -40,7 +40,7 @@ class Model:
         ------
         UsageError
             If it is none of these, or takes numbers or categories for missing ones, or several
-            spellings for one label, which no runtime is told.
+            spellings for one label, which no other runtime does.
         FileError, OSError
             If the file cannot be read, or holds counts that do not score.
         """

@@ -350,7 +350,7 @@ def _codes(rows: Records) -> Codes:
 
 
 def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str, pa.Array]:
-    """Return whether rows are told by texts or numbers, and the ids as texts, null where missing.
+    """Return whether texts or numbers identify rows, and the ids as texts, null where missing.
 
     A number that is no id is refused where a person is ``asked``, and else missing.
     """

@@ -113,7 +113,7 @@ def _beginning(path: Path, start: bytes, codec: str) -> bytes:
         with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
             return bytes(plain.read(_BEGINNING))
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
-        return b""  # whoever reads it to the end says what is wrong
+        return b""  # reading it to the end raises the error
 
 
 def _of_zip(path: Path) -> str:

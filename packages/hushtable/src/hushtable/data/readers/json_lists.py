@@ -265,7 +265,7 @@ class _Window:
             except json.JSONDecodeError:
                 if len(self._text) < _SHORT and self._more():
                     continue
-                return "", ""  # whoever reads all says what is wrong
+                return "", ""  # reading all of it raises the error
             except RecursionError:
                 return "", ""
             next_ = _BLANKS.match(self._text, end).end()  # type: ignore[union-attr] # it does
