@@ -302,15 +302,6 @@ def filled_in(row: Record, j: int) -> bool:
     return j < len(row.fields) and bool(row.fields[j].strip())
 
 
-def _no_row(row: Record) -> str:
-    """Say what stands below the names and is no row: dashes, or units in brackets."""
-    fields = [field.strip() for field in row.fields if field.strip()]
-    for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
-        if fields and all(re.fullmatch(pattern, field) for field in fields):
-            return "" if what == "units" and any(map(is_number, fields)) else what
-    return ""
-
-
 class _Head:
     """Finds the line of names, and judges it, by the records of the first lines."""
 
@@ -344,9 +335,7 @@ class _Head:
         else:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
-        # Where nobody is asked, a row counts wherever it stands.
-        asked = self.layout.unasked is None
-        if asked and below and (what := _no_row(below[0])):
+        if below and (what := self._no_row(below[0])):
             self.words.append(f"line {below[0].first + 1}, of {what}, left out")
             body, below = below[0].end, below[1:]
         written = [name.strip() for name in head.fields if fold(name)]
@@ -380,6 +369,16 @@ class _Head:
         found = any(is_remark(row.fields[0]) for row in odd)
         self.words += ["lines that begin with # left out"] * found
         return found
+
+    def _no_row(self, row: Record) -> str:
+        """Say what stands below the names and is no row: dashes, or units in brackets."""
+        if self.layout.unasked is not None:
+            return ""  # where nobody is asked, a row counts wherever it stands
+        fields = [field.strip() for field in row.fields if field.strip()]
+        for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
+            if fields and all(re.fullmatch(pattern, field) for field in fields):
+                return "" if what == "units" and any(map(is_number, fields)) else what
+        return ""
 
     def _known_line(self, unasked: Unasked) -> int:
         """Return which record holds the names of a schema."""
