@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.cli import main
+from hushtable_federation.folder.mailbox import Store
+from hushtable_federation.folder.round_folder import RoundFolder, rounds
+from hushtable_federation.keys import Keys
+from hushtable_federation.site import Attendant, Site
 
 SCHEMA = """
 [[feature]]
@@ -77,9 +81,37 @@ def post(here, round_):
     return box
 
 
+class Confirming(Attendant):
+    """Somebody who looks at a round, knows all who take part, and agrees."""
+
+    attended = True
+
+    def __init__(self, cards):
+        self.cards = cards
+
+
+def draw_keys(here, box, *but):
+    """Have the other sites whose keys are in a folder make their first visit to its rounds."""
+    store = Store.open(box)
+    for asked in rounds(store):
+        for name in set(asked.names) - set(but) if asked.terms.masked else ():
+            key = here / f"{name}.key"
+            if key.exists() and Keys.load(key).card in asked.sites:
+                site, cards = Site.open(key), [asked.coordinator, *asked.sites]
+                if site.settings.rows is None:
+                    site = Site.open(key, rows=str(here / f"{name}.csv"))
+                cards = [card for card in cards if card != site.card]
+                site.visit(RoundFolder(asked, Store.open(box, name)), Confirming(cards))
+
+
 def answer(here, name, round_="round.hush", *options, rows=None):
-    """Return the command by which a site answers a round in a folder of its own."""
-    return visit(here, post(here, round_), name, *options, rows=rows or f"{name}.csv")
+    """Return the command by which a site answers a round in a folder of its own.
+
+    It comes last, after all others have drawn their keys: so it sends its counts at once.
+    """
+    box = post(here, round_)
+    draw_keys(here, box, name)
+    return visit(here, box, name, *options, rows=rows or f"{name}.csv")
 
 
 def hold(here, round_, *names, rows="{}.csv", known=False):
@@ -88,7 +120,7 @@ def hold(here, round_, *names, rows="{}.csv", known=False):
     The rows of the sites ``names`` are in ``rows``; without ``known``, each trusts all cards.
     """
     box, cards = post(here, round_), () if known else trust(here, "lead", *names)
-    for _ in range(2):  # their counts, and what takes the masks off
+    for _ in range(3):  # their keys, their counts, and what takes the masks off
         for name in names:
             do(*visit(here, box, name, *cards, rows=str(rows).format(name)))
         do(*visit(here, box, "lead"))

@@ -2,6 +2,7 @@
 
 import contextlib
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.result import Result
-from round_helpers import T0, UNATTENDED
+from round_helpers import DEADLINE, T0, UNATTENDED, clock_at
+
+#: From here on, the coordinator waits no longer for the keys of sites that are away.
+HALF = T0 + (DEADLINE - T0) / 2 + timedelta(minutes=1)
 
 
 class Clock:
@@ -79,6 +83,14 @@ class Folder:
         """Have all sites visit but those away; return their visits."""
         names = [name for name in self.consortium.sites if name not in away]
         return {name: self.site(name) for name in names}
+
+    def counted(self, *away):
+        """Have all sites but those away visit until their counts are sent; return the visits."""
+        self.sites(*away)
+        if away:
+            with clock_at(HALF):
+                self.visit()
+        return self.sites(*away)
 
     def result(self, name="lead"):
         return Result.load(self.output(name))

@@ -7,6 +7,7 @@ from functools import partial
 from unittest.mock import patch
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
@@ -46,6 +47,8 @@ class Site:
     book: Book
     X: np.ndarray
     asked: int = field(default=0)
+    #: All sites of the consortium, by name.
+    others: dict = field(default_factory=dict, repr=False)
 
     @property
     def name(self):
@@ -59,8 +62,27 @@ class Site:
         reply = Reply(round_, self.keys, self.book, at=at, **options)
         sketch = self.sketch(reply.plan) if sketch is None else sketch
         options |= {"attended": True, "statement": Statement(new_people)}
+        online = self._online(sketch, **options)
         with clock_at(at):
-            return [*self._online(sketch, **options).begin(round_).values()][-1]
+            noted = [self.book.step(round_.round_id, step) for step in ("keys", "rows")]
+            if noted[0] and not noted[1] and self.book.answer(round_.round_id) is None:
+                shares.answer_keys(online._state(round_), None)  # for its rows alone
+            sent = online.begin(round_)
+            if round_.terms.masked:
+                keys = {name: self.others[name].key(round_) for name in round_.names}
+                sent = online.send_counts(round_, keys)
+            return [*sent.values()][-1]
+
+    def key(self, round_):
+        """Return what the site says of its key for a round, drawn before it counts its rows.
+
+        So other sites can send their counts.
+        """
+        private = X25519PrivateKey.generate()
+        body = {"public": private.public_key().public_bytes_raw().hex()}
+        content = Message.make(round_, "keys", self.keys, body).content
+        kept = {"private": private.private_bytes_raw().hex()}
+        return self.book.note_step(round_.round_id, "keys", round_.round_id, content, kept)[1]
 
     def _online(self, sketch, **options):
         return OnlineSite(self.keys, self.book, lambda plan: sketch, **options)
@@ -84,7 +106,8 @@ class Consortium:
         for i in range(k):
             keys = Keys.generate(f"s{i:02d}")
             book = Book.create(folder / f"s{i:02d}.book", keys.card, epsilon=cap)
-            self.sites[keys.card.name] = Site(keys, book, rng.normal(size=(rows, 3)))
+            X = rng.normal(size=(rows, 3))
+            self.sites[keys.card.name] = Site(keys, book, X, others=self.sites)
         for site in self.sites.values():  # as if all had compared their fingerprints
             site.book.trust([self.lead.card], "coordinator")
             site.book.trust([card for card in self.cards if card != site.keys.card], "site")

@@ -27,7 +27,7 @@ def at_the_time_of_the_rounds(monkeypatch):
 # --- sums -------------------------------------------------------------------------------------
 
 #: In these, anyone who is gone has not masked.
-BEFORE = ("shares", "masked")
+BEFORE = ("keys", "shares", "masked")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ BEFORE = ("shares", "masked")
         *(pytest.param(*some, marks=pytest.mark.slow) for some in ((3, 0), (10, 0), (10, 1))),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("step", STEPS[:4])
+@pytest.mark.parametrize("step", STEPS[:5])
 def test_the_sum_is_that_of_those_who_stayed(shared, quick_noise, k, lost, step):
     those = shared(k)
     gone = list(those.sites)[:lost]
@@ -51,7 +51,7 @@ def test_the_sum_is_that_of_those_who_stayed(shared, quick_noise, k, lost, step)
     # Where all are there, nobody is asked to sign who is in.
     asked = {one for one, *_ in online.log}
     everybody = step not in BEFORE or not lost
-    steps = {"shares", "masked", "unmask", "end"}
+    steps = {"keys", "shares", "masked", "unmask", "end"}
     assert asked == steps | (set() if everybody else {"survivors"})
     assert set(online.sum.lost) == (set() if step == "survivors" else set(gone))
     assert online.sum.found_out == {}
@@ -83,7 +83,7 @@ def test_dropouts_in_every_step(shared, quick_noise):
     assert result.ledger.epsilon <= 1.0
 
 
-@pytest.mark.parametrize("step", STEPS[:4])
+@pytest.mark.parametrize("step", STEPS[:5])
 def test_too_many_dropouts_end_the_round_without_a_sum(shared, quick_noise, step):
     those = shared(5)
     round_ = those.open(least=4)
@@ -132,7 +132,7 @@ def test_sites_refuse_in_a_word(consortium):
     those = consortium(3, cap=0.5)
     round_ = those.open()
     online = Online(those, round_)
-    with pytest.raises(RoundError, match=r"s00: shares: budget"):
+    with pytest.raises(RoundError, match=r"s00: keys: budget"):
         online.run()
     assert "cap of 's00' is 0.5" in logged(those.sites["s00"])
     assert those.sites["s00"].book.answers() == []
@@ -434,7 +434,7 @@ def test_a_site_that_answers_nonsense_about_the_list(shared, quick_noise, step, 
         assert online.sum.lost["s00"] == f"{step}: garbled"
 
 
-@pytest.mark.parametrize("step", STEPS[:4])
+@pytest.mark.parametrize("step", STEPS[:5])
 def test_an_answer_that_was_changed_on_its_way_is_a_dropout(shared, quick_noise, step):
     those = shared(5)
     round_ = those.open(least=3)

@@ -392,12 +392,12 @@ def test_a_roster_with_other_keys_of_mine(consortium):
 def test_keys_of_others_that_changed(consortium, who):
     those = consortium(2)
     site = those.sites["s00"]
-    site.submit(those.open())
+    site.submit(those.open(masked=False))
     new = Keys.generate(who)
     if who == "lead":
-        round_ = those.open(title="next", keys=new)
+        round_ = those.open(title="next", keys=new, masked=False)
     else:
-        round_ = those.open(title="next", cards=[those.cards[0], new.card])
+        round_ = those.open(title="next", cards=[those.cards[0], new.card], masked=False)
     with pytest.raises(RoundError, match=f"keys of '{who}' in this round are not those"):
         site.submit(round_)
     site.book.trust([new.card], "coordinator" if who == "lead" else "site")

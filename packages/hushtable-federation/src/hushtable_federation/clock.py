@@ -42,6 +42,11 @@ def goes_on(deadline: datetime) -> datetime:
     return deadline + CLOCKS
 
 
+def keys_until(opened: datetime, deadline: datetime) -> datetime:
+    """Return until when sites that have drawn no key for a round are waited for: half its time."""
+    return (opened + (deadline - opened) / 2).replace(microsecond=0)
+
+
 def shown_time(at: datetime) -> str:
     """Return a time as people read it."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

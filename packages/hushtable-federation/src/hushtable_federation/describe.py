@@ -15,7 +15,7 @@ from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Share
-from hushtable_federation.clock import CLOCKS, goes_on, now, shown_time
+from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
 from hushtable_federation.folder.progress import MISSING, Progress
 from hushtable_federation.folder.round_folder import RoundFolder
 from hushtable_federation.folder.visits import Visit
@@ -125,6 +125,7 @@ RESULT = "RESULT"
 #: What a person calls the states of a site.
 STATES = {
     "awaited": "awaited",
+    "ready": "rows are counted; counts are not sent yet",
     "refused": "refused",
     "twice": "signed two different answers: neither counts",
     "in": "counts are in",
@@ -190,8 +191,13 @@ def standing(progress: Progress) -> str:
             f"It cannot end: {progress.left} of {n} sites are left, and {round_.needed} are needed."
         )
     if progress.phase == "counting":
-        names = progress.those(*MISSING)
+        names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
         awaited = f"{listed(names)} {'is' if len(names) == 1 else 'are'} awaited"
+        if not progress.settled and not progress.late:
+            return (
+                f"{len(progress.those('ready'))} of {n} sites have counted their rows, and none "
+                f"sends its counts yet. {_keys_words(round_, awaited)}"
+            )
         return f"{n_in} of {n} sites are in. {_until(round_, awaited, progress.late)}"
     if progress.phase == "short":
         return (
@@ -206,6 +212,14 @@ def standing(progress: Progress) -> str:
             f"{round_.needed} have {HELPED.get(progress.asked, 'answered')}."
         )
     return f"Done: the result of {len(progress.those('summed'))} of {n} sites is there."
+
+
+def _keys_words(round_: Round, awaited: str) -> str:
+    """Return until when the first visits of sites are awaited."""
+    return (
+        f"{awaited}. From {shown_time(keys_until(round_.opened, round_.deadline))} on, the next "
+        f"call of {round_.coordinator.name} decides to go on without sites that have not called."
+    )
 
 
 def _until(round_: Round, awaited: str, late: bool) -> str:
@@ -278,21 +292,29 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
     after = shown_time(goes_on(progress.round.deadline))
     answer = sync.replace(" --key", " DATA --key")
     refused = progress.those("refused")
-    awaited = progress.those("awaited")
+    awaited, ready = progress.those("awaited"), progress.those("ready")
     if progress.late:
         return [*_waiting_for_clocks(progress, sync, amend), *_twice(progress, amend)]
+    settles = [lead] if progress.lead_settles else []
+    again = (
+        "Call again, without rows: the site can send its counts."
+        if progress.settled
+        else f"Nothing until the other sites, or {lead}, have called; then call again."
+    )
     steps = [f"Remind {listed(awaited)}."] if awaited else []
     steps += [f"Ask {listed(refused)}: the log beside each book says why."] if refused else []
     return [
         Todo(awaited, f"Answer with the site's rows, until {until}.", answer, True),
         Todo(refused, f"Settle why the site refused, and answer until {until}.", answer, True),
+        Todo(settles, "Call: who is in is decided by that.", sync),
+        Todo(ready, again, sync),
         Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
              f"{amend} --days 3", bool(refused)),
         *_twice(progress, amend),
         Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {after}, "
              "without rows: the site is needed once more to take the masks off."
              if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
-        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
     ]  # fmt: skip
 
 
@@ -378,12 +400,14 @@ def _fetch(progress: Progress, sync: str) -> Todo:
 # --- what was done --------------------------------------------------------------------------------
 
 _DONE = {
+    "keys": "Counted the rows, and sent a key for this round alone. Nothing of the counts has left.",
     "masked": "Sent this site's counts, with noise and masked. No row has left.",
     "submission": "Sent this site's counts, with noise. No row has left.",
     "shares": "Sent what takes the masks off again, sealed.",
     "survivors": "Signed the list of who is in the sum. This costs nothing.",
     "unmask": "Helped to take the masks off the sum. This costs nothing.",
     "without": "Helped to leave out a site that was found out. This costs nothing.",
+    "ask-shares": "Asked {n} to send their counts.",
     "ask-survivors": "Asked {n} to sign the list of who is in the sum.",
     "ask-unmask": "Asked {n} to help take the masks off the sum.",
     "ask-without": "Asked {n} to help leave out who was found out.",
@@ -395,7 +419,8 @@ def done_words(posted: Sequence[str]) -> list[str]:
     """Return what a visit put into the folder, in sentences; ``posted`` as in `Visit`."""
     steps = dict.fromkeys(posted)
     if "masked" in steps:
-        steps.pop("shares", None)  # one thing to a person
+        for one in ("keys", "shares"):  # one thing to a person
+            steps.pop(one, None)
     n = Counter(posted)
     counted = {step: "1 site" if n[step] == 1 else f"{n[step]} sites" for step in steps}
     return [_DONE.get(step, f"Sent: {step}.").format(n=counted[step]) for step in steps]

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable_federation.keys import Keys, crypto, stream
+from hushtable_federation.keys import crypto, stream
 from hushtable_federation.round import Round
 
 Words = NDArray[np.uint64]
@@ -48,20 +48,47 @@ def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
     return bytes(c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(shared))
 
 
-def roster_keys(round_: Round, keys: Keys) -> dict[str, bytes]:
-    """Return what a site agrees on with each other one in a round, by name.
+@dataclass(frozen=True)
+class RoundKeys:
+    """What a site agrees on masks and seals with in one round: one-time keys of X25519.
 
-    A key is bound to the round, and so to plan, terms and roster. The site's book sees to it that
-    each masks one vector alone; that with a site which is lost is given away.
+    Each site draws a pair for the round, and forgets the private half with the round: someone who steals
+    its other keys later cannot compute what these agreed on.
+
+    Attributes
+    ----------
+    round : Round
+        Which all keys are bound to: and so to plan, terms and roster.
+    me : str
+        The site.
+    private : X25519PrivateKey
+        Its own half.
+    public : dict of str to str
+        By site that it masks with, and of itself: public keys, 64 hexadecimal digits.
     """
-    me = keys.card.name
-    return {
-        card.name: agreed_key(
-            keys.masking, card.masking, "online masks", round_.round_id, *sorted((me, card.name))
-        )
-        for card in round_.sites
-        if card.name != me
-    }
+
+    round: Round
+    me: str
+    private: Any
+    public: Mapping[str, str]
+
+    def pairs(self) -> dict[str, bytes]:
+        """Return the key of the mask with each other site.
+
+        The site's book sees to it that each masks one vector alone; that with a site which is lost
+        is given away.
+        """
+        return {
+            name: self._agreed("online masks", name) for name in self.public if name != self.me
+        }
+
+    def seal(self, other: str) -> bytes:
+        """Return the key by which the site and another, or itself, seal rows."""
+        return self._agreed("shares", other)
+
+    def _agreed(self, purpose: str, other: str) -> bytes:
+        pair = sorted((self.me, other))
+        return agreed_key(self.private, self.public[other], purpose, self.round.round_id, *pair)
 
 
 _NONCE = 12
@@ -72,12 +99,6 @@ SEAL_BYTES = _NONCE + 16
 def place_of(round_: Round, name: str) -> int:
     """Return the place of a site's shares: from 1, in the order of the roster."""
     return round_.names.index(name) + 1
-
-
-def row_key(round_: Round, keys: Keys, other: str) -> bytes:
-    """Return the key by which a site and another, or itself, seal rows in a round."""
-    pair = sorted((keys.card.name, other))
-    return agreed_key(keys.masking, round_.card(other).masking, "shares", round_.round_id, *pair)
 
 
 def seal_row(key: bytes, sender: str, reader: str, row: bytes) -> bytes:
@@ -373,6 +394,8 @@ class Unmasking:
         By site, the public part of what it dealt.
     shares : mapping of str to mapping of Secret to int
         By site, the shares that it gives, and was dealt.
+    partners : mapping of str to collection of str
+        By site, those with which it has masks.
     sites : list of str
         Of whom the sum is.
     liars : dict of str to str
@@ -382,6 +405,7 @@ class Unmasking:
     round: Round
     dealings: Mapping[str, Dealing]
     shares: Mapping[str, Mapping[Secret, int]]
+    partners: Mapping[str, Collection[str]]
     sites: list[str]
     liars: dict[str, str] = field(default_factory=dict)
     _found: dict[Secret, bytes] = field(default_factory=dict, init=False, repr=False)
@@ -389,13 +413,16 @@ class Unmasking:
     def masks(self) -> NDArray[np.uint64]:
         """Return what masks the sum, of shape (n_cells,); raises `RoundError` without it."""
         n_cells = self.round.layout.n_cells
-        out = [name for name in self.round.names if name not in self.sites]
         total = np.zeros(n_cells, np.uint64)
         for name in self.sites:
             total += stream(self.secret(name, name), n_cells)
-            pairs = {other: self.secret(name, other) for other in out}
-            total += pairwise_mask(name, pairs, n_cells)
+            total += pairwise_mask(name, self.outside(name), n_cells)
         return total
+
+    def outside(self, name: str) -> dict[str, bytes]:
+        """Return the keys of a site's masks with those of whom the sum is not; as `masks` raises."""
+        out = sorted(set(self.partners[name]) - {*self.sites})
+        return {other: self.secret(name, other) for other in out}
 
     def secret(self, dealer: str, other: str) -> bytes:
         """Return the key of a site's own mask, or of its mask with another; as `masks` raises."""

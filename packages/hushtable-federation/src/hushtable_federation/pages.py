@@ -85,6 +85,7 @@ def _glance(progress: Progress) -> dict[str, str]:
     if progress.phase == "unmasking":
         found |= {f"have {HELPED.get(progress.asked, 'answered')}": len(progress.those("helped"))}
     if progress.phase in ("counting", "short"):
+        found |= {"have counted": len(progress.those("ready"))}
         found |= {"are awaited": len(progress.those("awaited"))}
         found |= {"refused": len(progress.refused)}
     shown = {label: str(n) for label, n in found.items()}

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import goes_on, now, stamp
+from hushtable_federation.clock import goes_on, keys_until, now, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.online import shares
 from hushtable_federation.online.messages import Message
@@ -18,12 +18,16 @@ from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
 
 Phase = Literal["stopped", "counting", "short", "closing", "unmasking", "done"]
-#: Of a site: nothing is there yet; it refused; it signed two answers; its counts are there; it is
-#: asked in a further step, or has answered the last one; it is in the result; the sum goes on
-#: without it.
-State = Literal["awaited", "refused", "twice", "in", "asked", "helped", "summed", "dropped", "out"]
+#: Of a site: nothing is there yet; it refused; it signed two answers; its key for the round is
+#: there; its counts are there; it is asked in a further step, or has answered the last one; it is
+#: in the result; the sum goes on without it.
+State = Literal[
+    "awaited", "refused", "twice", "ready", "in", "asked", "helped", "summed", "dropped", "out"
+]
 #: Of whom there is nothing that counts, and who are not left out.
-MISSING: tuple[State, ...] = "awaited", "refused", "twice"
+ABSENT: tuple[State, ...] = "awaited", "refused", "twice"
+#: Of whom there are no counts, and who are not left out.
+MISSING: tuple[State, ...] = "ready", *ABSENT
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,10 @@ class Progress:
         Amendments contradict each other; sites answer; too few did, and the time is over, or too
         few are left; the coordinator can go on; the sites take the masks off; the result is there.
     states : dict of str to str
-        By site: ``"awaited"``, ``"refused"``, ``"twice"``, ``"in"``, ``"asked"``, ``"helped"``,
-        ``"summed"``, ``"dropped"`` or ``"out"``.
+        By site: ``"awaited"``, ``"refused"``, ``"twice"``, ``"ready"``, ``"in"``, ``"asked"``,
+        ``"helped"``, ``"summed"``, ``"dropped"`` or ``"out"``.
+    settled : bool
+        Whether it is known by whose keys counts are masked: then sites can send them.
     refused : dict of str to Refusal
         By site that refused, its word.
     asked : str
@@ -58,6 +64,7 @@ class Progress:
     at: datetime
     phase: Phase
     states: dict[str, State]
+    settled: bool
     refused: dict[str, Refusal]
     asked: str
     amendment: Amendment
@@ -75,8 +82,8 @@ class Progress:
         states, phase = look.states()
         refused = {name: word for name, word in look.refused.items() if states[name] == "refused"}
         return cls(
-            folder.round, look.at, phase, states, refused, look.step, folder.amendment, folder.odd,
-            folder.stopped,
+            folder.round, look.at, phase, states, look.settled, refused, look.step,
+            folder.amendment, folder.odd, folder.stopped,
         )  # fmt: skip
 
     def those(self, *states: State) -> list[str]:
@@ -99,11 +106,22 @@ class Progress:
         return len(self.states) - len(self.those("dropped"))
 
     @property
+    def lead_settles(self) -> bool:
+        """Whether the coordinator's next call decides by whose keys counts are masked."""
+        if self.settled or len(self.those("ready")) < self.round.needed:
+            return False
+        return not self.those(*ABSENT) or self.at > keys_until(
+            self.round.opened, self.round.deadline
+        )
+
+    @property
     def waits_for(self) -> list[str]:
         """Who has to do something before the round goes on: sites, or the coordinator."""
         lead = self.round.coordinator.name
-        if self.phase == "counting":
+        if self.phase == "counting" and self.settled:
             return self.those(*MISSING)
+        if self.phase == "counting":
+            return [*self.those(*ABSENT), *([lead] if self.lead_settles else [])]
         if self.phase == "unmasking":
             goes_on = len(self.those("helped")) >= self.round.needed or bool(self.those("in"))
             return [*self.those("asked"), *([lead] if goes_on else [])]
@@ -116,6 +134,7 @@ class Progress:
             "asked": self.asked,
             "at": stamp(self.at),
             "over": self.over,
+            "keys_until": stamp(keys_until(self.round.opened, self.round.deadline)),
             "goes_on": stamp(goes_on(self.round.deadline)),
             "waits_for": self.waits_for,
             "states": dict(self.states),
@@ -132,6 +151,7 @@ class _Look:
     at: datetime = field(default_factory=now)
     refused: dict[str, Refusal] = field(default_factory=dict)
     step: str = ""
+    settled: bool = True
 
     def states(self) -> tuple[dict[str, State], Phase]:
         """Return the state of each site, and how far the round is."""
@@ -145,10 +165,12 @@ class _Look:
             self.step = next(step for step in reversed(ASKED) if step in steps)
             return {name: self._helped(name, asked) for name in names}, "unmasking"
         states = {name: self._answered(name) for name in names}
+        if self.folder.round.terms.masked:
+            self._settle(states)
         if self.folder.stopped:
             return states, "stopped"
         missing, needed = set(MISSING) & set(states.values()), self.folder.round.needed
-        left = len(self.folder.left())
+        left = sum(state not in ("dropped", "out") for state in states.values())
         if missing and left >= needed and self.at <= goes_on(self.folder.round.deadline):
             return states, "counting"
         enough = sum(state == "in" for state in states.values()) >= needed
@@ -184,17 +206,29 @@ class _Look:
 
     # --- before ---------------------------------------------------------------------------------
 
+    def _settle(self, states: dict[str, State]) -> None:
+        """Note whether it is known by whose keys counts are masked; leave out who came later."""
+        asked = [name for name in states if any(True for _ in self._signed(ASK + "shares", name))]
+        self.settled = bool(asked) or set(states.values()) <= {"ready", "in"}
+        for name in states if asked else ():
+            if name not in asked and states[name] != "dropped":
+                states[name] = "out"
+
     def _answered(self, site: str) -> State:
         if site in self.folder.amendment.dropped:
             return "dropped"
-        steps = ("masked", "shares") if self.folder.round.terms.masked else ("submission",)
+        masked = self.folder.round.terms.masked
+        steps = ("masked", "shares") if masked else ("submission",)
         found = [self._answers(step, site) for step in steps]
-        if max(found) > 1:
+        keys = self._answers("keys", site) if masked else 0
+        if max(*found, keys) > 1:
             return "twice"
         if min(found) == 1:
             return "in"
         self._refused(site)
-        return "refused" if site in self.refused else "awaited"
+        if site in self.refused:
+            return "refused"
+        return "ready" if keys else "awaited"
 
     def _answers(self, step: str, site: str) -> int:
         """Return how many different answers to a step a site signed: one is to count."""
@@ -212,6 +246,8 @@ class _Look:
     def _digest(self, step: str, site: str, name: str, content: bytes) -> str:
         """Return the digest of an answer, once it is checked as the coordinator checks it."""
         round_ = self.folder.round
+        if step == "keys":
+            return shares.RoundKey.read(round_, site, content).digest
         if step == "shares":
             message = Message.read(content, round_.card(site)).check(round_, step)
             shares.read_dealt(round_, message)

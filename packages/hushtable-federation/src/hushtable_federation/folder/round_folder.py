@@ -24,6 +24,8 @@ ASK = "ask-"
 #: Steps in which the coordinator asks each site by a file of its own, once it is decided who is
 #: in the sum.
 ASKED: tuple[Step, ...] = "survivors", "unmask", "without"
+#: All in which it asks so: before, with whose keys the counts are masked.
+REQUESTS: tuple[Step, ...] = "shares", *ASKED
 #: Why a round cannot be amended any more.
 DECIDED = (
     "it is decided already who is in the sum, and nothing can be amended: what is missing, the "

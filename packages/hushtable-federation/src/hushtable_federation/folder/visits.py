@@ -16,10 +16,18 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.clock import goes_on, now, shown_time
-from hushtable_federation.folder.round_folder import ASK, ASKED, HEAD, REFUSED, RoundFolder
+from hushtable_federation.clock import goes_on, keys_until, now, shown_time
+from hushtable_federation.folder.round_folder import (
+    ASK,
+    ASKED,
+    HEAD,
+    REFUSED,
+    REQUESTS,
+    RoundFolder,
+)
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message, Step, unclosed
+from hushtable_federation.online.shares import RoundKey
 from hushtable_federation.online.site import BEGINNING, OnlineSite
 from hushtable_federation.online.tally import Decisions, Tally, read_decided, write_decided
 from hushtable_federation.result import Collection, Result
@@ -123,7 +131,7 @@ class CoordinatorVisit:
         for step in (*BEGINNING, *ASKED):
             self._read(tally, step)
         tally.drop(self.folder.amendment.dropped)
-        if not tally.listed and not self._closes(tally, visit):
+        if not tally.listed and not (self._has_keys(tally, visit) and self._closes(tally, visit)):
             return visit
         lacking = sorted(set(tally.listed) - set(tally.present))
         if lacking:
@@ -169,35 +177,65 @@ class CoordinatorVisit:
                 except HushTableError as error:
                     self.folder.refuse(name, str(error))
 
-    def _closes(self, tally: Tally, visit: Visit) -> bool:
-        """Decide who is in the sum if it is time; return whether that is decided."""
+    def _has_keys(self, tally: Tally, visit: Visit) -> bool:
+        """Decide with whose keys all mask if it is time, and hand these on; return whether it is.
+
+        Where all sites have drawn one, they see that by themselves, and nobody needs to ask.
+        """
         round_, left = self.folder.round, self.folder.left()
-        missing = [name for name in left if name not in tally.present]
-        over, least = now() > goes_on(round_.deadline), round_.needed
+        self._say_twice(tally, visit, left)
+        if not tally.decided.keys:
+            missing = [name for name in left if name not in tally.drawn]
+            few = len(tally.drawn) < round_.needed
+            early = now() <= keys_until(round_.opened, round_.deadline)
+            over = now() > goes_on(round_.deadline) or len(left) < round_.needed
+            if missing and (early or few) and not over:
+                self._wait(visit, missing)
+                return False
+            if few:
+                return self._short(visit, len(tally.drawn), missing, left)
+            tally.close_keys()
+            write_decided(self.journal, round_, tally.decided)
+        if set(tally.decided.keys) != set(round_.names):
+            self._ask("shares", tally, visit)
+        return True
+
+    def _say_twice(self, tally: Tally, visit: Visit, left: list[str]) -> None:
         for name in sorted(set(tally.twice) & set(left)):
             visit.needs_person = True
             visit.say(
                 f"{name} {tally.twice[name]}: neither counts. Go on without it (hushtable round "
                 f"amend --drop {name}), and ask which of its books is the newest."
             )
+
+    def _closes(self, tally: Tally, visit: Visit) -> bool:
+        """Decide who is in the sum if it is time; return whether that is decided."""
+        round_ = self.folder.round
+        left = [name for name in self.folder.left() if name in tally.decided.keys]
+        missing = [name for name in left if name not in tally.present]
+        over, least = now() > goes_on(round_.deadline), round_.needed
         if missing and not over and len(tally.present) + len(missing) >= least:
             self._wait(visit, missing)
             return False
         if len(tally.present) < least:
-            visit.end(
-                "failed",
-                f"{len(tally.present)} sites have answered, and {least} are needed: "
-                "nothing can be read of what they sent. "
-                + (
-                    "Extend the round (hushtable round amend --days), or open another."
-                    if len(left) >= least
-                    else f"Only {len(left)} are left: open another round."
-                ),
-                waits_for=missing,
-            )
-            return False
+            return self._short(visit, len(tally.present), missing, left)
         tally.close()
         return True
+
+    def _short(self, visit: Visit, n: int, missing: list[str], left: list[str]) -> bool:
+        least = self.folder.round.needed
+        visit.end(
+            "failed",
+            f"{n} sites have answered, and {least} are needed: nothing can be read of what they "
+            "sent. "
+            + (
+                "Extend the round (hushtable round amend --days), or open another."
+                if len(left) >= least
+                else f"Only {len(left)} are left: open another round."
+            ),
+            waits_for=missing,
+        )
+        return False
 
     def _sum(self, tally: Tally, visit: Visit) -> Visit:
         step: Step = "unmask" if tally.whole or tally.decided.signers else "survivors"
@@ -272,7 +310,7 @@ class CoordinatorVisit:
         noted = Decisions()
         if self.journal.exists():
             noted = read_decided(self.journal, self.folder.round)
-        for step in ASKED:
+        for step in REQUESTS:
             for site in self.folder.there(ASK + step):
                 for name, message in self.folder.requests(step, site):
                     self._agree(noted, _decided_by(message), name)
@@ -284,7 +322,7 @@ class CoordinatorVisit:
             mine = getattr(noted, part)
             if not mine:
                 setattr(noted, part, record)
-            elif record and record != mine and part in ("sites", "without"):
+            elif record and record != mine and part in ("keys", "sites", "without"):
                 raise RoundError(
                     f"{name} asks by other decisions than those of {self.journal}: two "
                     "coordinators are at work with one key. Sites answer the first alone; find the "
@@ -305,6 +343,9 @@ class CoordinatorVisit:
 def _decided_by(message: Message) -> Decisions:
     """Return what a request shows of decisions."""
     body, names = message.body, sorted(unclosed(message))
+    if message.step == "shares":
+        digests = {n: files.unpack(one, n).digest for n, one in unclosed(message).items()}
+        return Decisions(keys=digests)
     if "sites" in body:
         return Decisions(sites=body["sites"])
     if message.step == "unmask":
@@ -313,7 +354,7 @@ def _decided_by(message: Message) -> Decisions:
 
 
 #: Steps that a site answers by messages; its counts have a form of their own.
-MESSAGES: tuple[Step, ...] = "shares", *ASKED
+MESSAGES: tuple[Step, ...] = "keys", "shares", *ASKED
 #: Of a book that was restored from a backup, or of a second computer.
 _OTHER = (
     "An answer lies there that this site's keys signed, and this book does not know: the book is "
@@ -335,10 +376,10 @@ class SiteVisit:
     book : Book
         The site's.
     begin : callable
-        Returns the answers that need no request, by step, as `OnlineSite.begin`; called where the
-        site has not answered yet. None where nobody gave rows.
+        Returns the answer that needs nobody else's, by its step, as `OnlineSite.begin`; called
+        where the site has not counted yet. None where nobody gave rows.
     online : OnlineSite
-        Answers what is asked.
+        Sends the counts, and answers what is asked.
     output : Path
         Where the result goes.
     """
@@ -362,7 +403,7 @@ class SiteVisit:
             return visit.end("failed", _OTHER)
         self._send_again(visit)
         if not self._has_answered:
-            return self._first(visit)
+            return self._second(visit) if self._has_counted else self._first(visit)
         asked = self._asked(visit)
         lead = self.folder.round.coordinator.name
         if self._is_dropped and not self.folder.decided:
@@ -374,6 +415,16 @@ class SiteVisit:
     @property
     def _has_answered(self) -> bool:
         return self.book.answer(self.folder.round.round_id) is not None
+
+    @property
+    def _has_counted(self) -> bool:
+        return self.book.step(self.folder.round.round_id, "keys") is not None
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether all mask with keys that were drawn before this site's."""
+        asked = [name for name in self.folder.round.names if any(self.folder.requests("shares", name))]
+        return bool(asked) and self.me.name not in asked
 
     @property
     def _is_dropped(self) -> bool:
@@ -441,7 +492,7 @@ class SiteVisit:
                 f"Only {len(folder.left())} sites are left, and {folder.round.needed} are needed: "
                 "nothing is sent. Ask the coordinator for another round."
             )
-        if folder.decided:
+        if folder.decided or self._is_late:
             return (
                 "It is decided already who is in the sum, and this site is not: nothing was sent, "
                 "and nothing spent. The result will be there for it as well."
@@ -462,25 +513,67 @@ class SiteVisit:
                 "open", f"The rows are asked for, until {shown_time(folder.round.deadline)}."
             )
         sent = self.begin()
+        if folder.round.terms.masked:
+            self._add(visit, "keys", sent["keys"])
+            return self._second(visit)
+        return self._send(visit, sent)
+
+    def _send(self, visit: Visit, sent: dict[str, bytes]) -> Visit:
         self._add_head()
         for step, content in sent.items():
             self._add(visit, step, content)
-        return visit.end("waiting", waits_for=[folder.round.coordinator.name])
+        return visit.end("waiting", waits_for=[self.folder.round.coordinator.name])
+
+    def _second(self, visit: Visit) -> Visit:
+        """Send the counts, if it is known by whose keys they are masked: nothing is read anew."""
+        folder, why = self.folder, self._hindered()
+        if why:
+            return visit.end("failed", why)
+        keys = self._keys()
+        if keys is not None:
+            return self._send(visit, self.online.send_counts(folder.round, keys))
+        missing = [name for name in folder.left() if not any(folder.of("keys", name))]
+        return visit.end(
+            "waiting",
+            "The rows of this site are counted, and nothing of the counts is sent yet: that takes "
+            "another call, once the other sites have called, or until "
+            f"{shown_time(keys_until(folder.round.opened, folder.round.deadline))} the coordinator "
+            "has decided to go on without them.",
+            waits_for=missing or [folder.round.coordinator.name],
+        )
+
+    def _keys(self) -> dict[str, bytes] | None:
+        """Return what the sites signed about their keys, by name; None if that is not settled.
+
+        That is what the coordinator hands on, or else those of all sites of the roster.
+        """
+        folder = self.folder
+        for _, message in folder.requests("shares", self.me.name):
+            return unclosed(message)
+        found = dict[str, bytes]()
+        for name in folder.round.names:
+            several = dict[str, bytes]()
+            for file, content in folder.of("keys", name):
+                try:
+                    several[RoundKey.read(folder.round, name, content).digest] = content
+                except HushTableError as error:
+                    folder.refuse(file, str(error))
+            if len(several) != 1:
+                return None
+            found[name] = several.popitem()[1]
+        return found
 
     def _send_again(self, visit: Visit) -> None:
         """Put there again what the book says was sent, if it is not there whole."""
         given = self.book.answer(self.folder.round.round_id)
-        if given is None:
-            return
-        self._add_head()
-        noted = self.book.step(self.folder.round.round_id, "shares")
-        if noted is not None:
-            self._add(visit, "shares", noted[1])
-        self._add(visit, self._step, given.content)
-        for step in ASKED:
-            noted = self.book.step(self.folder.round.round_id, step)
-            if noted is not None:
-                self._add(visit, step, noted[1])
+        noted = {step: self.book.step(self.folder.round.round_id, step) for step in MESSAGES}
+        if given is not None:
+            self._add_head()
+        for step, one in noted.items():
+            if one is not None and (given is not None or step == "keys"):
+                self._add(visit, step, one[1])
+        if given is not None:
+            self._add(visit, self._step, given.content)
 
     def _add_head(self) -> None:
         """Put there, before the answer, that the book holds it: an older copy shows by that."""

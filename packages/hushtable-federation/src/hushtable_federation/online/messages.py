@@ -15,7 +15,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 
-Step = Literal["hello", "shares", "masked", "survivors", "unmask", "without", "end"]
+Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask", "without", "end"]
 #: Of the sum. Before them, anyone who has to find out where a site is says hello; after them, the
 #: coordinator may say that the round has ended.
 STEPS: tuple[Step, ...] = get_args(Step)[1:-1]

@@ -95,6 +95,9 @@ class SecureSum:
 
     def _run(self) -> Noised:
         tally = self.tally
+        self._ask("keys")
+        tally.close_keys()
+        self._note()
         self._ask("shares")
         if not tally.listed:
             tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
@@ -143,7 +146,7 @@ class SecureSum:
             )
         for name in sorted(set(self.tally.round.names) - set(tally.listed)):
             # Out since an earlier process, which alone knew why.
-            step = "masked" if ("shares", name) in self._there else "shares"
+            step = next(one for one in BEGINNING if (one, name) not in self._there)
             tally.lost.setdefault(name, f"{step}: silent")
         self._note()
 

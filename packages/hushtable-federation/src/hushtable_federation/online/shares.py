@@ -1,7 +1,8 @@
-"""Step ``shares``, and the list of who is in the sum: what a site deals, keeps, takes and refuses.
+"""Steps ``keys`` and ``shares``, and the list of who is in the sum: what a site deals and takes.
 
-All that can fail for the sake of the rows fails in the first step, before anybody spends; from
-then on a site answers from its book alone. The secrets of a site are the key of its own mask, and
+All that can fail because of the rows fails in the first step, before anybody spends; from
+then on a site answers from its book alone. In that step, a site draws a key for this round, on
+which its masks and seals depend. The secrets of a site are the key of its own mask, and
 that of its mask with each other site: in the order of the roster, its own at its own place. A row
 of shares that is not what its dealer proved is complained about, with the key that opens it.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
@@ -25,13 +27,12 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import library
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import PersonsSeen, RowDigests, from_bytes, to_bytes
-from hushtable_federation.keys import Keys
+from hushtable_federation.keys import Keys, crypto
 from hushtable_federation.masks import (
     SEAL_BYTES,
     Dealing,
+    RoundKeys,
     place_of,
-    roster_keys,
-    row_key,
     seal_row,
     unseal_row,
 )
@@ -46,19 +47,25 @@ Kept = dict[str, Any]
 _COUNTED = "rows"
 
 
-class CountedRows(NamedTuple):
-    """Counts of the rows, of shape (n_cells,), and by what rows and persons are known again."""
-
-    counts: NDArray[np.int64]
-    digests: RowDigests | None
-    persons: PersonsSeen
-
-
 class Statement(NamedTuple):
     """Of a person who is here, about the rows; as in `Reply.answer` and `Reply.counted`."""
 
     new_people: bool = False
     outside_too: bool = False
+
+
+class CountedRows(NamedTuple):
+    """Counts of the rows, of shape (n_cells,), and by what rows and persons are known again.
+
+    ``new_people`` and ``attended`` are as when they were counted: whether a person says that they
+    are of other people, and whether one looked at the round.
+    """
+
+    counts: NDArray[np.int64]
+    digests: RowDigests | None
+    persons: PersonsSeen
+    new_people: bool
+    attended: bool
 
 
 NOTHING_SAID = Statement()
@@ -68,17 +75,18 @@ NOTHING_SAID = Statement()
 class SiteState:
     """A site in a round under way; what it holds between steps is in its book.
 
-    ``reply`` checks the round on every side, anew in each step that needs it; ``count`` and
-    ``recognise`` are those of `OnlineSite`.
+    ``reply`` checks the round on every side, anew in each step that needs it; it takes whether a
+    person looks at it. ``count`` and ``recognise`` are those of `OnlineSite`.
     """
 
     round: Round
     keys: Keys
     book: Book
-    reply: Callable[[], Reply]
+    reply: Callable[[bool], Reply]
     count: Callable[[Plan], Sketch]
     recognise: Callable[[], RowDigests | None]
     statement: Statement = NOTHING_SAID
+    attended: bool = False
 
     @property
     def me(self) -> str:
@@ -103,6 +111,17 @@ class SiteState:
         """Return what was answered in a step before; refuses if it was not asked."""
         return self._noted(step, step)[0]
 
+    def round_keys(self) -> RoundKeys:
+        """Return the keys of this round; raises as `kept` once they are forgotten."""
+        return self.keys_with(self.kept("shares")["keys"])
+
+    def keys_with(self, public: Mapping[str, str]) -> RoundKeys:
+        """Return this site's key for the round, with the public ones of those it masks with."""
+        private = bytes.fromhex(self.kept("keys")["private"])
+        return RoundKeys(
+            self.round, self.me, crypto().X25519PrivateKey.from_private_bytes(private), public
+        )
+
     # --- the rows -----------------------------------------------------------------------------
 
     def keep_rows(
@@ -118,15 +137,19 @@ class SiteState:
             "digests": _text(None if digests is None else digests.to_bytes()),
             "sample": _text(None if counted.sample is None else counted.sample.to_bytes()),
             "register": _text(register),
+            "new_people": self.statement.new_people,
+            "attended": self.attended,
         }
         content = counts.astype("<i8").tobytes()
         self.book.note_step(self.round.round_id, _COUNTED, "", content, kept)
 
     def rows(self) -> CountedRows:
         """Return what `keep_rows` was given."""
-        counts, kept = self._noted(_COUNTED, "shares")
-        found = {name: None if one is None else base64.b64decode(one) for name, one in kept.items()}
-        digests, sample, register = (found[name] for name in ("digests", "sample", "register"))
+        counts, kept = self._noted(_COUNTED, "keys")
+        digests, sample, register = (
+            None if kept[name] is None else base64.b64decode(kept[name])
+            for name in ("digests", "sample", "register")
+        )
         persons = PersonsSeen(
             None if sample is None else RowDigests.from_bytes(sample),
             None if register is None else from_bytes(register),
@@ -135,6 +158,8 @@ class SiteState:
             np.frombuffer(counts, "<i8").astype(np.int64),
             None if digests is None else RowDigests.from_bytes(digests),
             persons,
+            kept["new_people"],
+            kept["attended"],
         )
 
     def _noted(self, name: str, step: str) -> tuple[bytes, Kept]:
@@ -151,11 +176,12 @@ def _text(content: bytes | None) -> str | None:
 #: Signed within the answer, so that it can be handed on without the rows for others.
 _PUBLIC = "dealing"
 _DEALT = ("secrets", "readers", "proof", "rows")
+_KEYS = "keys"
 
 
-def answer_shares(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
-    """Check the round on every side, count the rows; deal shares of all keys of masks."""
-    reply = site.reply()
+def answer_keys(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
+    """Check the round on every side, and count the rows; draw the site's key for the round."""
+    reply = site.reply(site.attended)
     if not site.round.terms.masked:
         raise Refused(Refusal.ROUND, "steps are for masked rounds: ask for one")
     if reply.earlier is not None and reply.earlier.round_id == site.round.round_id:
@@ -170,27 +196,70 @@ def answer_shares(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     if digests is not None:
         site.book.check_people(reply.data_set, digests, site.statement.new_people)
     site.keep_rows(counts, digests, sketch.persons)
+    private = crypto().X25519PrivateKey.generate()
+    public = private.public_key().public_bytes_raw().hex()
+    return site.sign("keys", {"public": public}), {"private": private.private_bytes_raw().hex()}
+
+
+class RoundKey(NamedTuple):
+    """A site's key for a round: 64 hexadecimal digits, and the digest of what says so."""
+
+    public: str
+    digest: str
+
+    @classmethod
+    def read(cls, round_: Round, site: str, content: bytes) -> "RoundKey":
+        """Check what a site signed; raises `RoundError`."""
+        message = Message.read(content, round_.card(site)).check(round_, "keys")
+        public = message.body.get("public")
+        if not is_digest(public):  # of the same form: 32 bytes in hexadecimal digits
+            raise RoundError(f"{site!r} drew no key for this round")
+        return cls(str(public), message.digest)
+
+
+def digest_of(contents: Mapping[str, bytes]) -> str:
+    """Return the digest of what sites signed about their keys."""
+    each = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return hashlib.sha256(rfc8785.dumps(each)).hexdigest()
+
+
+def answer_shares(site: SiteState, contents: Mapping[str, bytes]) -> tuple[bytes, Kept]:
+    """Deal shares of all keys of masks, with those sites whose keys for the round these are."""
+    with refusing(Refusal.SHARES):
+        found = {name: RoundKey.read(site.round, name, one) for name, one in contents.items()}
+    check_enough(site.round, found)
+    if found.get(site.me) != RoundKey.read(site.round, site.me, site.answered("keys")):
+        raise Refused(Refusal.SITES, "the keys for this round are without the one of this site")
+    keys = site.keys_with({name: one.public for name, one in found.items()})
+    with refusing(Refusal.SHARES):
+        pairs = keys.pairs()
     own_mask = secrets.token_bytes(32)
-    pairs = roster_keys(site.round, site.keys)
+    # Of a site without a key there is no mask, and nobody is asked for what stands in its place.
+    secret = {name: pairs.get(name, secrets.token_bytes(32)) for name in site.round.names}
     dealing, rows = Dealing.deal(
         bind_dealing(site.round, site.me),
-        [pairs.get(name, own_mask) for name in site.round.names],
+        [*(secret | {site.me: own_mask}).values()],
         site.round.needed,
         len(site.round.names),
     )
     sealed = [
-        seal_row(row_key(site.round, site.keys, name), site.me, name, row)
+        seal_row(keys.seal(name) if name in found else secret[name], site.me, name, row)
         for name, row in zip(site.round.names, rows, strict=True)
     ]
-    content, digest = _packed(site, dealing, sealed)
-    return content, {"own_mask": own_mask.hex(), "digest": digest}
+    digests = {name: one.digest for name, one in found.items()}
+    content, digest = _packed(site, dealing, sealed, digests)
+    kept = {"own_mask": own_mask.hex(), "digest": digest, "keys": dict(keys.public)}
+    return content, kept | {"digests": digests}
 
 
-def _packed(site: SiteState, dealing: Dealing, sealed: list[bytes]) -> tuple[bytes, str]:
+def _packed(
+    site: SiteState, dealing: Dealing, sealed: list[bytes], keys: Mapping[str, str]
+) -> tuple[bytes, str]:
     """Return the answer, and the digest of its public part."""
     digests = [hashlib.sha256(row).digest() for row in sealed]
     arrays = {name: getattr(dealing, name) for name in _DEALT[:-1]}
     arrays["rows"] = _table(digests)
+    arrays[_KEYS] = _table([bytes.fromhex(keys.get(n, _NO_KEY)) for n in site.round.names])
     public = Message.make(site.round, _PUBLIC, site.keys, {}, arrays)
     whole = {_PUBLIC: _table([public.content])[0], "sealed": _table(sealed)}
     return site.sign("shares", {}, whole), public.digest
@@ -198,6 +267,10 @@ def _packed(site: SiteState, dealing: Dealing, sealed: list[bytes]) -> tuple[byt
 
 def _table(rows: list[bytes]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+
+
+#: In place of the digest of a site's key, where there is no mask with it.
+_NO_KEY = 64 * "0"
 
 
 def bind_dealing(round_: Round, dealer: str) -> bytes:
@@ -213,12 +286,14 @@ class Dealt:
     """The public part of what a site dealt: checked, but for the proof, which is for readers.
 
     ``message`` is as the site signed it; ``rows`` are the digests of the sealed rows, of shape
-    (n_sites, 32).
+    (n_sites, 32). ``keys`` are, by site with which it has a mask, and of itself, the digests of
+    the keys for the round that these agreed on.
     """
 
     message: Message
     dealing: Dealing
     rows: NDArray[np.uint8]
+    keys: dict[str, str]
 
     @classmethod
     def read(cls, round_: Round, site: str, content: bytes) -> "Dealt":
@@ -226,14 +301,21 @@ class Dealt:
         message = Message.read(content, round_.card(site)).check(round_, _PUBLIC)
         n = len(round_.names)
         shapes = {"secrets": (n, 32), "readers": (n, 32), "rows": (n, 32)}
-        shapes["proof"] = (round_.needed, 33)
+        shapes |= {"proof": (round_.needed, 33), _KEYS: (n, 32)}
         found = message.arrays
         if {name: found[name].shape for name in found} != shapes:
             raise RoundError(f"{site!r} did not deal its shares to all")
         dealing = Dealing(bind_dealing(round_, site), *(found[name] for name in _DEALT[:-1]))
-        if found["rows"].dtype != np.uint8:
+        if found["rows"].dtype != np.uint8 or found[_KEYS].dtype != np.uint8:
             raise RoundError(f"{site!r} did not deal its shares to all")
-        return cls(message, dealing, found["rows"])
+        digests = [one.tobytes().hex() for one in found[_KEYS]]
+        each = zip(round_.names, digests, strict=True)
+        keys = {name: digest for name, digest in each if digest != _NO_KEY}
+        return cls(message, dealing, found["rows"], keys)
+
+    def agrees(self, keys: Mapping[str, str]) -> bool:
+        """Whether it has masks with all of these sites, by these keys; and perhaps with others."""
+        return all(self.keys.get(name) == digest for name, digest in keys.items())
 
     def is_row(self, place: int, sealed: bytes) -> bool:
         """Whether this is the sealed row for the reader at a place."""
@@ -309,19 +391,25 @@ def take_list(site: SiteState, asked: Message) -> CheckedList:
     or what comes with it is not what these sites signed.
     """
     sites = _checked(site, asked.body.get("sites"))
+    keys = site.kept("shares")["digests"]
+    if not set(sites) <= set(keys):
+        raise Refused(Refusal.SITES, "this site has no masks with some sites of the list")
+    keys, mine = {name: keys[name] for name in sites}, site.round_keys()
     sealed, found = asked.arrays.get(_ROWS), unclosed(asked)
     if set(found) != set(sites) or sealed is None or sealed.shape[:1] != (len(sites),):
         raise Refused(Refusal.REQUEST, f"step {asked.step!r}: the request is not of its form")
     rows, complaints = dict[str, bytes](), dict[str, Complaint]()
-    mine = place_of(site.round, site.me)
+    place = place_of(site.round, site.me)
     with refusing(Refusal.SHARES):
         for i, dealer in enumerate(sorted(sites)):
             dealt = Dealt.read(site.round, dealer, found[dealer])
             content = sealed[i].tobytes()
-            if dealt.message.digest != sites[dealer]["shares"] or not dealt.is_row(mine, content):
+            if dealt.message.digest != sites[dealer]["shares"] or not dealt.is_row(place, content):
                 raise RoundError(f"the coordinator hands on other shares than {dealer!r} signed")
-            key = row_key(site.round, site.keys, dealer)
-            row = open_row(dealt, key, site.me, mine, content)
+            if not dealt.agrees(keys):
+                raise RoundError(f"{dealer!r} has no mask with a site of the list, or by other keys")
+            key = mine.seal(dealer)
+            row = open_row(dealt, key, site.me, place, content)
             if row is None:
                 complaints[dealer] = Complaint(key, content)
             else:

@@ -18,17 +18,19 @@ from hushtable_federation.book.digests import RowDigests
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.keys import Keys
 from hushtable_federation.online import shares, steps
-from hushtable_federation.online.messages import Message, Step
+from hushtable_federation.online.messages import Message, Step, unclosed
 from hushtable_federation.online.shares import Kept, SiteState, Statement
 from hushtable_federation.policy import Approval, Policy
 from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 
+#: All that a coordinator waits for before it is decided who is in the sum.
+BEGINNING: tuple[Step, ...] = "keys", "shares", "masked"
 #: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
-BEGINNING: tuple[Step, ...] = "shares", "masked"
+_FIXED: tuple[Step, ...] = "keys", "masked"
 _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
-    "shares": shares.answer_shares, "masked": steps.answer_masked,
+    "keys": shares.answer_keys, "shares": shares.answer_shares, "masked": steps.answer_masked,
     "survivors": steps.answer_survivors, "unmask": steps.answer_unmask,
     "without": steps.answer_without,
 }  # fmt: skip
@@ -98,9 +100,9 @@ class OnlineSite:
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._reply = partial(
-            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan,
-            attended=attended,
-        )  # fmt: skip
+            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan
+        )
+        self._attended = attended
         self._statement = statement or Statement()
         self._last: Round | None = None
 
@@ -141,15 +143,25 @@ class OnlineSite:
         return Message.refuse(round_id, self._keys, word)
 
     def begin(self, round_: Round) -> dict[str, bytes]:
-        """Return the answers that need no request, by step: all that a coordinator waits for first.
+        """Return the answer that needs nobody else's, by its step: the rows are counted.
 
-        Of a round without masks, these are all there are. Raises what hinders it, for anyone who is
+        Of a round without masks, it is all there is. Raises what hinders it, for anyone who is
         here.
         """
         self._last = round_
         if not round_.terms.masked:
             return {"submission": steps.answer_submission(self._state(round_))}
-        return {step: self._answer(round_, step) for step in BEGINNING}
+        return {"keys": self._answer(round_, "keys")}
+
+    def send_counts(self, round_: Round, keys: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Return the answers with the counts, under masks with the sites whose keys these are.
+
+        Of a site that dealt its shares before a crash, those; raises what hinders it.
+        """
+        self._last = round_
+        noted = self._book.step(round_.round_id, "shares")
+        dealt = self._answer(round_, "shares", keys=keys) if noted is None else noted[1]
+        return {"shares": dealt, "masked": self._answer(round_, "masked")}
 
     def head(self, round_: Round) -> bytes:
         """Return, signed, the link of the book's entry with the answer to a round.
@@ -165,7 +177,13 @@ class OnlineSite:
         )
         return Message.make(round_, "head", self._keys, {"head": next(links)}).content
 
-    def _answer(self, round_: Round, step: str, asked: Message | None = None) -> bytes:
+    def _answer(
+        self,
+        round_: Round,
+        step: str,
+        asked: Message | None = None,
+        keys: Mapping[str, bytes] | None = None,
+    ) -> bytes:
         work = _STEPS.get(step)
         about = round_.round_id if asked is None else asked.round_id
         if (work is None and step not in ("hello", "end")) or about != round_.round_id:
@@ -176,10 +194,14 @@ class OnlineSite:
         if work is None:
             assert asked is not None  # hello is a request
             return steps.answer_hello(self._state(round_), asked.digest)
-        digest = round_.round_id if asked is None or step in BEGINNING else asked.digest
+        found: Any = asked
+        digest = round_.round_id if asked is None or step in _FIXED else asked.digest
+        if step == "shares":
+            found = keys if asked is None else unclosed(asked)
+            digest = shares.digest_of(found)
         noted = self._book.step(round_.round_id, step)
         if noted is None:
-            record, kept = work(self._state(round_), asked)
+            record, kept = work(self._state(round_), found)
             with self._book.writing():
                 given = self._book.note_step(round_.round_id, step, digest, record, kept)
                 self._book.keep_steps(round_.round_id, over(round_))
@@ -190,16 +212,20 @@ class OnlineSite:
         return self._noted(round_, step, digest, *given)
 
     def _state(self, round_: Round) -> SiteState:
-        reply = partial(self._reply, round_, approval=self._approvals.get(round_.round_id))
-        count = partial(self._counted, round_)
+        approval, count = self._approvals.get(round_.round_id), partial(self._counted, round_)
+
+        def reply(attended: bool) -> Reply:
+            return self._reply(round_, approval=approval, attended=attended)
+
         return SiteState(
-            round_, self._keys, self._book, reply, count, self._recognise, self._statement
-        )
+            round_, self._keys, self._book, reply, count, self._recognise, self._statement,
+            self._attended,
+        )  # fmt: skip
 
     def _counted(self, round_: Round, plan: Plan) -> Sketch:
         sketch = self._count(plan)
         for words in sketch.unread:
-            step = "shares" if round_.terms.masked else "submission"
+            step = "keys" if round_.terms.masked else "submission"
             self._log.write(stamp(now()), round_.round_id, step, "unread", words)
         return sketch
 

@@ -1,4 +1,4 @@
-"""The steps after the shares: the site's answer to each, and what the coordinator reads of it.
+"""The steps beside keys and shares: the site's answer to each, and what the coordinator reads of it.
 
 ``hello`` says whose keys a site has; ``masked`` brings counts under masks. Where sites are missing,
 the others sign in ``survivors`` who is in the sum, once. ``unmask`` brings the shares that take the
@@ -24,7 +24,6 @@ from hushtable_federation.masks import (
     opening_bytes,
     pairwise_mask,
     place_of,
-    roster_keys,
 )
 from hushtable_federation.online import shares, totals
 from hushtable_federation.online.messages import Message, ask, unclosed
@@ -36,7 +35,7 @@ from hushtable_federation.submission import Submission
 
 def answer_hello(site: SiteState, digest: str) -> bytes:
     """Sign the request, by its digest, for those whom the site knows."""
-    site.reply().check_known()
+    site.reply(site.attended).check_known()
     return site.sign("hello", {"asked": digest})
 
 
@@ -62,24 +61,23 @@ def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | Non
 
 
 def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
-    """Add noise to the counts, write it down, and mask among all sites of the roster.
+    """Add noise to the counts, write it down, and mask among all sites that drew keys.
 
     Any of them that does not answer is left out later, by shares of the keys of its masks.
     """
-    own_mask = bytes.fromhex(site.kept("shares")["own_mask"])
-    reply = site.reply()
+    own_mask, rows = bytes.fromhex(site.kept("shares")["own_mask"]), site.rows()
+    reply = site.reply(rows.attended)  # who looked at the round did so before
     n_cells = site.round.layout.n_cells
-    masks = pairwise_mask(site.me, roster_keys(site.round, site.keys), n_cells)
+    masks = pairwise_mask(site.me, site.round_keys().pairs(), n_cells)
     masks += stream(own_mask, n_cells)
-    rows = site.rows()
-    new = site.statement.new_people
+    new = rows.new_people
     reply.answer(rows.counts, masks, rows=rows.digests, persons=rows.persons, new_people=new)
     return b"", {}  # what is sent lies with the contribution in the book, once
 
 
 def answer_submission(site: SiteState) -> bytes:
     """Count the rows and add noise: all that a round without masks asks for."""
-    reply = site.reply()
+    reply = site.reply(site.attended)
     sketch = site.count(reply.plan)
     counts = reply.counted(sketch, outside_too=site.statement.outside_too)
     rows, persons = site.recognise(), PersonsSeen.of(sketch.persons)
@@ -131,7 +129,7 @@ def answer_unmask(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
     wanted = [[name, *out] for name in names]
     arrays |= pick_shares(site.round, kept, names, wanted)
     if site.round.terms.max_rows is not None:
-        arrays[totals.NAME] = totals.of_masks(site.round, site.keys, names)
+        arrays[totals.NAME] = totals.of_masks(site.round_keys(), names)
     return site.sign("unmask", body, arrays), kept
 
 

@@ -38,6 +38,8 @@ class Decisions:
 
     Attributes
     ----------
+    keys : dict of str to str
+        By site whose key for the round all mask with, the digest of what says so; empty before.
     sites : dict of str to dict
         The list of who is in the sum, with the digests of what they sent; empty before.
     signers : list of str
@@ -46,6 +48,7 @@ class Decisions:
         Who was left out of the list since; and whose complaints show why.
     """
 
+    keys: dict[str, str] = field(default_factory=dict)
     sites: shares.Sites = field(default_factory=dict)
     signers: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -89,6 +92,7 @@ class Tally:
         self.lost: dict[str, str] = {}
         self.reached: dict[str, str] = {}
         self.judged = shares.Judgement()
+        self.drawn: dict[str, Message] = {}
         self.dealt: dict[str, shares.Dealt] = {}
         self._sealed: dict[str, dict[str, bytes]] = {}
         self.submitted: dict[str, Submission] = {}
@@ -114,7 +118,9 @@ class Tally:
 
     def add(self, step: Step, site: str, content: bytes) -> None:
         """Take an answer in; raises `HushTableError` in words for the coordinator alone."""
-        if step == "shares":
+        if step == "keys":
+            self._take_key(site, content)
+        elif step == "shares":
             self._take_shares(site, content)
         elif step == "masked":
             read = steps.read_masked(self.round, site, content)
@@ -131,8 +137,18 @@ class Tally:
     def drop(self, names: Collection[str]) -> None:
         """Leave sites out before the list is decided, whatever they sent."""
         for name in names if not self.listed else ():
+            if not self.decided.keys:
+                self.drawn.pop(name, None)
             self.dealt.pop(name, None)
             self.submitted.pop(name, None)
+
+    def _take_key(self, site: str, content: bytes) -> None:
+        digest = shares.RoundKey.read(self.round, site, content).digest
+        if self.decided.keys:
+            if self.decided.keys.get(site) == digest:
+                self.drawn[site] = Message.read(content, self.round.card(site))
+        elif self._is_first("keys", site, digest):
+            self.drawn[site] = Message.read(content, self.round.card(site))
 
     def _take_shares(self, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, "shares")
@@ -151,6 +167,7 @@ class Tally:
         if self.listed:
             return site in self.listed and known == digest
         if site in self.twice:
+            self.drawn.pop(site, None)
             self.dealt.pop(site, None)
             self.submitted.pop(site, None)
             raise RoundError(f"{site!r} {self.twice[site]}")
@@ -199,8 +216,17 @@ class Tally:
 
     @property
     def present(self) -> list[str]:
-        """Who dealt shares and sent masked counts."""
-        return sorted(set(self.dealt) & set(self.submitted))
+        """Who dealt shares and sent counts, masked with all whose keys were decided on."""
+        there, keys = set(self.dealt) & set(self.submitted), self.decided.keys
+        if self.listed:  # which sites agreed was looked at before that was decided
+            return sorted(there)
+        return sorted(one for one in there & set(keys) if self.dealt[one].agrees(keys))
+
+    def close_keys(self) -> None:
+        """Decide that all mask with those who have drawn keys now; raises if they are too few."""
+        if not self.decided.keys:
+            self.check_enough(len(self.drawn), "keys")
+            self.decided.keys = {name: self.drawn[name].digest for name in sorted(self.drawn)}
 
     def close(self) -> None:
         """Decide that who is there now is in the sum; raises `RoundError` if they are too few."""
@@ -256,10 +282,12 @@ class Tally:
 
     def requests(self, step: Step) -> dict[str, bytes]:
         """Return what is asked in a step, by site; the same bytes each time."""
+        if step == "keys":
+            return dict.fromkeys(self.round.names, self._ask(step, {}, {}))
         if step == "shares":
-            return self._same(step, self.round.names)
+            return self._with_keys()
         if step == "masked":
-            return self._same(step, sorted(self.dealt))
+            return dict.fromkeys(sorted(self.dealt), self._ask(step, {}, {}))
         if step == "survivors" or (step == "unmask" and self.whole):
             return {name: self._listing(step, name) for name in sorted(self.listed)}
         if step == "unmask":
@@ -283,8 +311,13 @@ class Tally:
         """Return what tells a site that the round has ended, and nothing more will be asked."""
         return self._ask("end", {}, {})
 
-    def _same(self, step: Step, names: list[str]) -> dict[str, bytes]:
-        return dict.fromkeys(names, self._ask(step, {}, {}))
+    def _with_keys(self) -> dict[str, bytes]:
+        """Return what hands on the keys for the round; nothing if one of them is gone."""
+        keys = self.decided.keys
+        if not set(keys) <= set(self.drawn):
+            return {}
+        contents = {name: self.drawn[name].content for name in keys}
+        return dict.fromkeys(keys, self._ask("shares", {}, enclosed(contents)))
 
     def _listing(self, step: Step, name: str) -> bytes:
         sealed = {dealer: self._sealed[dealer][name] for dealer in self.listed}
@@ -304,7 +337,8 @@ class Tally:
         for name in self.staying:
             words += self.submitted[name].words
         dealings = {name: one.dealing for name, one in self.dealt.items()}
-        unmasking = Unmasking(self.round, dealings, self._given(), self.staying)
+        partners = {name: set(one.keys) - {name} for name, one in self.dealt.items()}
+        unmasking = Unmasking(self.round, dealings, self._given(), partners, self.staying)
         try:
             words -= unmasking.masks()
         finally:
@@ -317,17 +351,13 @@ class Tally:
 
     def _check_totals(self, unmasking: Unmasking) -> None:
         """Raise `RoundError` if a site counted more rows than it may, or no rows at all."""
-        out = [name for name in self.round.names if name not in self.staying]
         on_list = sorted(self.listed)
         places = [on_list.index(name) for name in self.staying]
         opened = totals.OpenedTotals.of(
             self.round,
             {name: self.submitted[name].words for name in self.staying},
             {name: unmasking.secret(name, name) for name in self.staying},
-            {
-                name: {other: unmasking.secret(name, other) for other in out}
-                for name in self.staying
-            },
+            {name: unmasking.outside(name) for name in self.staying},
             {
                 name: message.arrays[totals.NAME][places]
                 for name, message in self.answers["unmask"].items()
@@ -383,7 +413,7 @@ def read_decided(path: Path, round_: Round) -> Decisions:
         record = json.loads(path.read_bytes())
     except ValueError:
         record = None
-    kinds = {"hushtable": str, "round_id": str, "sites": dict, "signers": list[str]}
+    kinds = {"hushtable": str, "round_id": str, "keys": dict, "sites": dict, "signers": list[str]}
     kinds |= {"without": list[str], "shown": list[str]}
     what = (
         f"{path}: not the decisions of a coordinator, or damaged: in a folder, remove it and call "

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable_federation.keys import Keys, stream
-from hushtable_federation.masks import pairwise_mask, roster_keys
+from hushtable_federation.keys import stream
+from hushtable_federation.masks import RoundKeys, pairwise_mask
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.shares import enough
 from hushtable_federation.round import Round
@@ -35,12 +35,12 @@ def of_tables(round_: Round, words: Words) -> Words:
     return np.add.reduceat(words, starts)
 
 
-def of_masks(round_: Round, keys: Keys, names: list[str]) -> Words:
+def of_masks(keys: RoundKeys, names: list[str]) -> Words:
     """Return what a site says of its masks with those on the list: of shape (n_names, n_tables).
 
     Of itself zeros.
     """
-    pairs = roster_keys(round_, keys)
+    round_, pairs = keys.round, keys.pairs()
     found = np.zeros((len(names), len(round_.layout.cells)), np.uint64)
     for i, name in enumerate(names):
         if name in pairs:
