@@ -75,7 +75,7 @@ def here(tmp_path, quick_noise):
 
 
 @pytest.mark.parametrize(
-    ("gone", "writes"), [({}, 10), ({"unmask": {"east"}}, 9), ({"masked": {"east"}}, 11)]
+    ("gone", "writes"), [({}, 14), ({"unmask": {"east"}}, 13), ({"masked": {"east"}}, 15)]
 )
 def test_killed_at_every_write(here, tmp_path, dies, gone, writes):
     """Each process dies after its first write: that is before the next one, too."""

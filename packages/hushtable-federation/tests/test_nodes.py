@@ -61,7 +61,7 @@ def places(tmp_path, monkeypatch):
 @pytest.mark.parametrize("fate", ["lost", "failed", TimeoutError("handshake")])
 def test_an_answer_lost_in_each_step_is_asked_for_again(places, fate):
     round_ = places.open(least=3)
-    left = {"hello", "shares", "masked", "unmask"}
+    left = {"hello", "keys", "shares", "masked", "unmask"}
 
     def once(site, step):
         if site != "south" or step not in left:
@@ -78,7 +78,7 @@ def test_an_answer_lost_in_each_step_is_asked_for_again(places, fate):
     requests = {}
     for site, step, content in network.asked:
         requests.setdefault((site, step), []).append(content)
-    assert all(len(requests["south", step]) >= 2 for step in ("hello", "shares", "unmask"))
+    assert all(len(requests["south", step]) >= 2 for step in ("hello", "keys", "shares", "unmask"))
     assert all(len(set(sent)) == 1 for sent in requests.values())  # always in the same words
 
 
@@ -92,7 +92,7 @@ def test_a_refusal_is_a_word_and_the_others_go_on(places):
     state = network.run()
     assert not state["done"]
     assert "1 site" in state["error"]
-    assert state["lost"] == {"north": "shares: unavailable", "south": "shares: policy"}
+    assert state["lost"] == {"north": "keys: unavailable", "south": "keys: policy"}
     assert state["refused"] == {"south": "policy"}
     assert not any(b"Ann" in said for said in network.said)
     assert "needed, ['a', 'b']" in (places.folder / "north.log").read_text()
@@ -163,4 +163,4 @@ def test_a_carrier_without_the_column_is_refused_where_the_policy_wants_it(place
     places.open(least=3)
     state = Network(places).run()
     assert not state["done"]
-    assert state["lost"] == {"east": "shares: policy"}
+    assert state["lost"] == {"east": "keys: policy"}

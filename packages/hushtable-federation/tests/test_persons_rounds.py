@@ -62,9 +62,9 @@ def test_a_site_without_a_person_at_it_refuses_in_one_word(those):
     site = those.sites["s00"]
     strict = replace(UNATTENDED, persons="column")
     agent = OnlineSite(site.keys, site.book, site.sketch, policy=strict)
-    answer = agent.answer(ask(round_, "shares", those.lead, {}))
+    answer = agent.answer(ask(round_, "keys", those.lead, {}))
     with pytest.raises(Refused) as refused:
-        Message.read(answer, site.keys.card).check(round_, "shares")
+        Message.read(answer, site.keys.card).check(round_, "keys")
     assert refused.value.word is Refusal.POLICY
 
 

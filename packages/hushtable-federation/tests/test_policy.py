@@ -376,7 +376,7 @@ def test_unattended_sites_trust_nobody_anew(tmp_path, monkeypatch):
     agent = Online(those, round_).agents["s00"]
 
     before = those.sites["s00"].book.known()
-    for step in ("hello", "shares"):
+    for step in ("hello", "keys"):
         answer = Message.read(
             agent.answer(ask(round_, step, stranger, {})), those.sites["s00"].keys.card
         )

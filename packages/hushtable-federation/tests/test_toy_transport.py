@@ -99,13 +99,13 @@ def test_a_round_over_a_folder(here, tmp_path):
 
 
 def test_a_site_drops_out(here, tmp_path):
-    result, secure_sum = run(here, tmp_path, {"east": 2}, timeout=2.0)
+    result, secure_sum = run(here, tmp_path, {"east": 3}, timeout=2.0)
     np.testing.assert_array_equal(result.counts, sent(here, "north", "south"))
     assert secure_sum.lost == {"east": "masked: silent"}
 
 
 def test_too_many_drop_out_and_the_transport_is_closed(here, tmp_path):
-    with pytest.raises(RoundError, match="1 sites are left in step 'shares'"):
+    with pytest.raises(RoundError, match="1 sites are left in step 'keys'"):
         run(here, tmp_path, {"east": 1, "south": 1}, timeout=2.0)
 
 
@@ -135,7 +135,7 @@ def test_silent_sites_are_asked_again_and_answers_count_once(here):
     secure_sum = SecureSum(here.round, here.lead, Unsteady(wire), tries=2)
     result = secure_sum.run()
     np.testing.assert_array_equal(result.counts, sent(here, "east", "north"))
-    assert secure_sum.lost == {"south": "shares: silent"}
+    assert secure_sum.lost == {"south": "keys: silent"}
     assert wire.closed
 
 

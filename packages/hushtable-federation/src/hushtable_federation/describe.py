@@ -17,7 +17,7 @@ from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
 from hushtable_federation.folder.progress import MISSING, Progress
-from hushtable_federation.folder.round_folder import RoundFolder
+from hushtable_federation.folder.round_folder import ASK, RoundFolder
 from hushtable_federation.folder.visits import Visit
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
@@ -195,8 +195,8 @@ def standing(progress: Progress) -> str:
         awaited = f"{listed(names)} {'is' if len(names) == 1 else 'are'} awaited"
         if not progress.settled and not progress.late:
             return (
-                f"{len(progress.those('ready'))} of {n} sites have counted their rows, and none "
-                f"sends its counts yet. {_keys_words(round_, awaited)}"
+                f"{len(progress.those('ready'))} of {n} sites have counted their rows. "
+                f"{_keys_words(round_, awaited)}"
             )
         return f"{n_in} of {n} sites are in. {_until(round_, awaited, progress.late)}"
     if progress.phase == "short":
@@ -217,7 +217,7 @@ def standing(progress: Progress) -> str:
 def _keys_words(round_: Round, awaited: str) -> str:
     """Return until when the first visits of sites are awaited."""
     return (
-        f"{awaited}. From {shown_time(keys_until(round_.opened, round_.deadline))} on, the next "
+        f"{awaited}. Nothing of the counts is sent before. From {shown_time(keys_until(round_.opened, round_.deadline))} on, the next "
         f"call of {round_.coordinator.name} decides to go on without sites that have not called."
     )
 
@@ -334,7 +334,7 @@ def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]
         todo,
         Todo(missing, f"The time to answer is over: ask {lead} for more.", needs_person=True),
         Todo(there, f"Nothing until {after}; then call again, once {lead} has called.", sync),
-        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
     ]
 
 
@@ -360,7 +360,7 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
              f"{amend} --days 3", True),
         Todo(missing, f"Ask {lead} for more time; then answer.",
              sync.replace(" --key", " DATA --key"), True),
-        Todo(progress.those("in", "dropped"), f"Nothing until {lead} extends the round."),
+        Todo(progress.those("in", "dropped", "out"), f"Nothing until {lead} extends the round."),
     ]  # fmt: skip
 
 
@@ -374,7 +374,7 @@ def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
         Todo([lead], follows, sync),
         Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),
         Todo(late, f"Nothing, unless {lead} extends the round: the time is over."),
-        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
     ]
 
 
@@ -433,6 +433,10 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     if visit.state != "waiting":
         return []
     asked = round_folder.decided
+    without_key = [name for name in round_folder.left() if name not in round_folder.there("keys")]
+    asks = round_folder.there(ASK + "shares")
+    if round_.terms.masked and without_key and not asks and not late:
+        return [_keys_words(round_, f"Awaited: {listed(without_key)}")]
     if me == lead:
         if asked:
             return [f"Awaited: {listed(visit.waits_for)}, to help take the masks off the sum."]

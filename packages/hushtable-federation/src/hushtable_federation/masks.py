@@ -78,9 +78,7 @@ class RoundKeys:
         The site's book sees to it that each masks one vector alone; that with a site which is lost
         is given away.
         """
-        return {
-            name: self._agreed("online masks", name) for name in self.public if name != self.me
-        }
+        return {name: self._agreed("online masks", name) for name in self.public if name != self.me}
 
     def seal(self, other: str) -> bytes:
         """Return the key by which the site and another, or itself, seal rows."""
@@ -420,7 +418,7 @@ class Unmasking:
         return total
 
     def outside(self, name: str) -> dict[str, bytes]:
-        """Return the keys of a site's masks with those of whom the sum is not; as `masks` raises."""
+        """Return the keys of a site's masks with those not in the sum; raises as `masks` does."""
         out = sorted(set(self.partners[name]) - {*self.sites})
         return {other: self.secret(name, other) for other in out}
 

@@ -312,7 +312,7 @@ class Play:
         output = self.folder / keys.card.name
         output.mkdir()
         place = MeteredDirectory(str(self.folder / "round"))
-        first = _LATE if fate == "late" else self._rng.randint(1, _DEADLINE - 1)
+        first = _LATE if fate == "late" else self._rng.randint(1, _DEADLINE // 2)
         if fate == "killed":
             place.dies_at, place.dies_after = self._rng.randint(1, 2), self._rng.random() < 0.5
         return Participant(keys, fate, place, output, first)
@@ -348,7 +348,8 @@ class Play:
     def _comes(self, player: Participant) -> bool:
         if player.fate == "away" or self.days < player.first:
             return False
-        sure = self.days == player.first or player.fate == "killed"
+        counting = player.counts is None and self.days <= _DEADLINE
+        sure = self.days == player.first or player.fate == "killed" or counting
         return sure or self._rng.random() < _COMES
 
     def visit(self, player: Participant) -> None:
@@ -366,7 +367,7 @@ class Play:
         player.stuck = player.stuck or stuck
         if visit.posted or visit.state == "done" or stuck or what == "killed":
             self.told(Event(self._now, self.days, player.name, what, visit))
-        if player.fate == "gone" and visit.posted:
+        if player.fate == "gone" and "masked" in visit.posted:
             player.over = True
             self.told(Event(self._now, self.days, player.name, "gone", visit))
 

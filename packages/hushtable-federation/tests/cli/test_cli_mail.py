@@ -71,7 +71,7 @@ def test_a_round_by_mail_in_any_order_and_with_repetitions(here, run, seed):
 def test_what_is_to_be_sent_is_named_where_nobody_else_sees_the_folder(here, run):
     said = run(*answer(here, "north", "round.hush", *trust(here, *PARTIES)))
     names = [path.name for path in (here / "round.box").glob("*.north.*")]
-    assert len(names) == 3
+    assert len(names) == 4
     assert "to be sent to all others if they do not see it" in said.out
     assert all(f"  {name}\n" in said.out for name in names)
     again = run(*answer(here, "north", "round.hush"))

@@ -2,7 +2,18 @@
 
 import pytest
 
-from cli_helpers import SCHEMA, allow_no_masks, answer, do, hold, say, trust, visit, write_rows
+from cli_helpers import (
+    SCHEMA,
+    allow_no_masks,
+    answer,
+    do,
+    hold,
+    post,
+    say,
+    trust,
+    visit,
+    write_rows,
+)
 from hushtable import files, load
 from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
@@ -44,7 +55,9 @@ def test_json_of_every_command(here, run):
     (visited,) = sent["rounds"]
     assert visited["counted"]["epsilon_so_far"] == pytest.approx(1.0, rel=1e-4)
     assert visited["counted"]["tally"]["age"]["missing"] == 4
-    assert [name.split(".")[1] for name in sent["new_files"]] == ["head", "shares", "masked"]
+    assert [name.split(".")[1] for name in sent["new_files"]] == [
+        "keys", "head", "shares", "masked",
+    ]  # fmt: skip
     result = hold(here, "r.hush", "north", "south")
     model = run("round", "model", result, "--book", here / "south.book",
                 "-o", here / "m.hush", "--json").json  # fmt: skip
@@ -197,7 +210,7 @@ def _no(*_, abort, **__):
 def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
     """--yes sends without a question, and trusts nobody; a person is asked for both."""
     open_round(here)
-    line = answer(here, "north")
+    line = visit(here, post(here, "round.hush"), "north", rows="north.csv")
     for words in ([], trust(here, "south")):
         refused = run(*line, *words)
         assert refused.code == 1
@@ -207,7 +220,8 @@ def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
     asked = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text) or True)
-    said = run(*(word for word in answer(here, "south") if word != "--yes"))
+    line = visit(here, post(here, "round.hush"), "south", rows="south.csv")
+    said = run(*(word for word in line if word != "--yes"))
     assert said.code == 0
     assert "Not known here: lead, north" in said.out
     assert [text.strip() for text in asked] == [

@@ -64,16 +64,25 @@ def test_a_round_from_its_opening_to_its_result(run, here):
 
     assert "answer, with this site's rows" in sync(run, here, "north")
     said = answer(run, here, "north")
-    assert "Sent this site's counts, with noise and masked. No row has left." in said
-    assert "Nothing is there yet of east and south" in said
+    assert "Counted the rows" in said
+    assert "Nothing of the counts has left" in said
+    assert "Awaited: east and south" in said
     assert "hushtable round sync box --key north.key -o north" in said
-    assert state(run)["states"] == {"east": "awaited", "north": "in", "south": "awaited"}
+    assert state(run)["states"] == {"east": "awaited", "north": "ready", "south": "awaited"}
     lead = flat(run("round", "status", "box", "--key", "lead.key").out)
-    assert "1 of 3 sites are in. east and south are awaited until" in lead
+    assert "1 of 3 sites have counted their rows. east and south are awaited. " in lead
     assert "Remind east and south." in lead
 
     for name in ("east", "south"):
         answer(run, here, name)
+    assert state(run)["states"] == {"east": "ready", "north": "ready", "south": "in"}
+    assert "east and north are awaited until" in flat(run("round", "status", "box").out)
+    assert "the site can send its counts" in flat(
+        run("round", "status", "box", "--key", "north.key").out
+    )
+    for name in ("east", "north"):
+        said = sync(run, here, name)
+        assert "Sent this site's counts, with noise and masked. No row has left." in said
     assert state(run)["phase"] == "closing"
     assert "Asked 3 sites to help take the masks off" in sync(run, here, "lead")
     assert state(run, "--key", "east.key")["todo"][0]["who"] == ["east"]
@@ -165,8 +174,8 @@ def test_a_rehearsal_tells_who_did_what_and_what_it_took(run, tmp_path):
     assert facts["exact"] is True
     liars = [name for name, fate in facts["fates"].items() if fate == "lies"]
     assert list(facts["found_out"]) == liars
-    assert {one["visits"] for one in facts["each_site"].values()} <= {0, 1, 2, 3}
-    assert facts["timeline"][0]["words"].startswith("Sent this site's counts")
+    assert {one["visits"] for one in facts["each_site"].values()} <= {0, 1, 2, 3, 4}
+    assert facts["timeline"][0]["words"].startswith("Counted the rows")
 
 
 def test_a_rehearsal_that_cannot_be_is_refused(refused, tmp_path):

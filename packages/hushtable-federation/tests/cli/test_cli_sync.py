@@ -98,13 +98,21 @@ def put(here, step, sender, content):
 
 
 def finish(visit, *names):
-    for _ in range(3):
+    for _ in range(4):
         for name in names or SITES:
             visit(name)
         last = visit("lead")
         if last["state"] == "done":
             return last
     raise AssertionError(last)
+
+
+def counted(visit, *names):
+    """Have sites visit until their counts are there."""
+    for _ in range(2):
+        for name in names or SITES:
+            found = visit(name)
+    return found
 
 
 def answers(here, name):
@@ -120,6 +128,12 @@ def test_a_full_folder(visit, here, monkeypatch):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(path, content, **options)
 
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_bytes", full)
+        with pytest.raises(AssertionError):
+            visit("north")
+    assert visit("north")["posted"] == ["keys"]
+    visit("south"), visit("west")
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_bytes", full)
         with pytest.raises(AssertionError):
@@ -145,8 +159,7 @@ def test_a_folder_that_cannot_be_written_to(visit, here, run, monkeypatch, numbe
             raise OSError(number, os.strerror(number))
         return write(path, content, **options)
 
-    for name in SITES:
-        visit(name)
+    counted(visit)
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_bytes", fails)
         done = run(*sync(here, "lead"))
@@ -168,7 +181,7 @@ def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
     lead, may = Keys.load(here / "lead.key"), asked(here)
     for drop in (("north",), ("south",)):
         put(here, "amend", "lead", Amendment(1, may.deadline, drop).message(may, lead))
-    for _ in range(3):
+    for _ in range(4):
         for name in SITES:
             (here / name).mkdir(exist_ok=True)
             run(*sync(here, name))
@@ -187,12 +200,13 @@ def test_a_round_of_somebody_else_hinders_no_other(here, run):
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "other.key", "--epsilon", 1, "--title", "other", "-o", here / "o.hush")  # fmt: skip
     do("round", "sync", here / "box", "--key", here / "other.key", "--post", here / "o.hush")
-    for name in SITES:
-        (here / name).mkdir()
-        found = run(*sync(here, name), "--json").json["rounds"]
-        states = {one["title"]: one["state"] for one in found}
-        assert states == {"May": "waiting", "other": "failed"}
-        assert len(answers(here, name)) == 1
+    for times in range(2):
+        for name in SITES:
+            (here / name).mkdir(exist_ok=True)
+            found = run(*sync(here, name), "--json").json["rounds"]
+            states = {one["title"]: one["state"] for one in found}
+            assert states == {"May": "waiting", "other": "failed"}
+            assert len(answers(here, name)) == (times or name == SITES[-1])
 
 
 def test_foreign_and_forged_files(visit, here):
@@ -213,7 +227,7 @@ def test_foreign_and_forged_files(visit, here):
 
 
 def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
-    for name in ("north", "south"):
+    for name in (*SITES[::-1], "south"):
         visit(name)
     (own,) = (here / "box").glob("*.masked.south.*")
     content = own.read_bytes()
@@ -240,6 +254,8 @@ def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
     do("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west", "--why", "ill")
     assert visit("west")["state"] == "failed"
     do("round", "amend", here / "box", "--key", here / "lead.key", "--days", 90)
+    assert visit("lead")["posted"] == ["ask-shares"] * 2
+    counted(visit, "north", "south")
     monkeypatch.setattr(clock, "read", lambda: later)
     done = finish(visit, "north", "south")
     assert done["amendments"] == 2
@@ -274,7 +290,7 @@ def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, 
     (here / "west").mkdir()
     assert run(*without_rows).code == 3  # rows are asked for
     assert code_of_status(run, here, "west")[0] == 3
-    for name in ("north", "south"):
+    for name in ("west", "north", "south", "north"):
         assert code_of(run, here, name)[0] == 0
     for moment in (until - clock.CLOCKS, goes_on - timedelta(seconds=1)):
         monkeypatch.setattr(clock, "read", lambda moment=moment: moment)
@@ -303,6 +319,24 @@ def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, 
     assert "without this one" in said
     assert code_of(run, here, "west")[0] == 0  # it has been said
     assert code_of(run, here, "north")[0] == 0
+
+
+def test_from_half_of_the_time_on_the_coordinator_goes_on_without_a_site(here, run, monkeypatch):
+    for name in ("north", "south"):
+        assert code_of(run, here, name)[0] == 0
+    half = clock.keys_until(asked(here).opened, asked(here).deadline)
+    for name in ("lead", "north"):
+        code, said = code_of(run, here, name)
+        assert (code, f"From {clock.shown_time(half)} on" in said) == (0, True)
+    assert "Call: who is in is decided by that" not in code_of_status(run, here, "lead")[1]
+    monkeypatch.setattr(clock, "read", lambda: half + timedelta(seconds=1))
+    assert "Call: who is in is decided by that" in code_of_status(run, here, "lead")[1]
+    assert "Asked 2 sites to send their counts" in code_of(run, here, "lead")[1]
+    assert run(*sync(here, "west")).code == 1
+    for name in ("north", "south", "lead", "north", "south", "lead"):
+        assert code_of(run, here, name)[0] == 0
+    assert answers(here, "west") == []
+    assert code_of(run, here, "west")[0] == 3  # left out
 
 
 def test_a_refusal_calls_a_person_at_the_site_and_at_the_coordinator(here, run):
@@ -353,7 +387,7 @@ def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, 
     assert amended.code == 0, amended.err
     (here / "north").mkdir()
     told = " ".join(run(*sync(here, "north")).out.split())
-    assert "Nothing is there yet of south and west" in told
+    assert "south and west" in told
     finish(visit)
 
 
@@ -366,7 +400,7 @@ def test_a_party_writes_into_its_subfolder(here, run, visit):
             for name in ("lead", "south")}  # fmt: skip
     assert lies == {
         "lead": {"ask-unmask", "result"},
-        "south": {"head", "masked", "shares", "unmask"},
+        "south": {"head", "keys", "masked", "shares", "unmask"},
     }
     assert list((here / "box").glob("*.masked.north.*"))
     assert not list((here / "north").glob("*.masked.*"))
@@ -391,8 +425,7 @@ def test_of_two_amendments_at_a_time_one_is_refused(here, run):
 @pytest.mark.parametrize("lost", [False, True])
 def test_nothing_is_amended_once_it_is_decided(visit, here, run, lost):
     """Also where the decision is written down, and its requests are not in the folder yet."""
-    for name in SITES:
-        visit(name)
+    counted(visit)
     visit("lead")
     for path in (here / "box").glob("*.ask-*") if lost else ():
         path.unlink()
@@ -433,8 +466,7 @@ def test_new_keys_under_an_old_name(here, run, tmp_path):
 
 
 def test_two_coordinators(visit, here, run, tmp_path):
-    for name in SITES:
-        visit(name)
+    counted(visit)
     visit("lead")
     (journal,) = (here / "lead.rounds").iterdir()
     said = journal.read_text()

@@ -423,7 +423,9 @@ class SiteVisit:
     @property
     def _is_late(self) -> bool:
         """Whether all mask with keys that were drawn before this site's."""
-        asked = [name for name in self.folder.round.names if any(self.folder.requests("shares", name))]
+        asked = [
+            name for name in self.folder.round.names if any(self.folder.requests("shares", name))
+        ]
         return bool(asked) and self.me.name not in asked
 
     @property
@@ -533,14 +535,8 @@ class SiteVisit:
         if keys is not None:
             return self._send(visit, self.online.send_counts(folder.round, keys))
         missing = [name for name in folder.left() if not any(folder.of("keys", name))]
-        return visit.end(
-            "waiting",
-            "The rows of this site are counted, and nothing of the counts is sent yet: that takes "
-            "another call, once the other sites have called, or until "
-            f"{shown_time(keys_until(folder.round.opened, folder.round.deadline))} the coordinator "
-            "has decided to go on without them.",
-            waits_for=missing or [folder.round.coordinator.name],
-        )
+        visit.end("waiting", waits_for=missing or [folder.round.coordinator.name])
+        return visit.say("Call again after the others: then the counts of this site are sent.")
 
     def _keys(self) -> dict[str, bytes] | None:
         """Return what the sites signed about their keys, by name; None if that is not settled.

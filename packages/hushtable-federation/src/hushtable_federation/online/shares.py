@@ -407,7 +407,9 @@ def take_list(site: SiteState, asked: Message) -> CheckedList:
             if dealt.message.digest != sites[dealer]["shares"] or not dealt.is_row(place, content):
                 raise RoundError(f"the coordinator hands on other shares than {dealer!r} signed")
             if not dealt.agrees(keys):
-                raise RoundError(f"{dealer!r} has no mask with a site of the list, or by other keys")
+                raise RoundError(
+                    f"{dealer!r} has no mask with a site of the list, or by other keys"
+                )
             key = mine.seal(dealer)
             row = open_row(dealt, key, site.me, place, content)
             if row is None:

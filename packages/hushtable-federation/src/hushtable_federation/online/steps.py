@@ -1,4 +1,4 @@
-"""The steps beside keys and shares: the site's answer to each, and what the coordinator reads of it.
+"""Other steps than keys and shares: what a site answers, and what the coordinator reads of it.
 
 ``hello`` says whose keys a site has; ``masked`` brings counts under masks. Where sites are missing,
 the others sign in ``survivors`` who is in the sum, once. ``unmask`` brings the shares that take the

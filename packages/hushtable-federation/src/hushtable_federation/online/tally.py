@@ -283,7 +283,7 @@ class Tally:
     def requests(self, step: Step) -> dict[str, bytes]:
         """Return what is asked in a step, by site; the same bytes each time."""
         if step == "keys":
-            return dict.fromkeys(self.round.names, self._ask(step, {}, {}))
+            return dict.fromkeys(self.decided.keys or self.round.names, self._ask(step, {}, {}))
         if step == "shares":
             return self._with_keys()
         if step == "masked":
