@@ -13,6 +13,7 @@ from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import PersonsSeen
 from hushtable_federation.keys import Keys
+from hushtable_federation.masks import RoundKeys
 from hushtable_federation.online import shares, steps
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message, ask, enclosed
@@ -198,6 +199,8 @@ class Hand:
             self.dealt[name], self.sealed[name] = shares.read_dealt(self.round, message)
         for name, content in online.answers("masked").items():
             self.masked[name] = files.unpack(content, name).digest
+        sites = online.consortium.sites
+        self.keys = {name: round_keys(sites[name], self.round) for name in self.masked}
 
     def sites(self, names):
         """Return the list that has these sites."""
@@ -225,6 +228,13 @@ class Hand:
         read = {n: Message.read(c, self.round.card(n)) for n, c in complaints.items()}
         body, contents = steps.ask_without(names, self.dealt, read)
         return ask(self.round, "without", self.lead, body, enclosed(contents))
+
+
+def round_keys(site, round_):
+    """Return a site's keys of a round: its book has them until it helps to take masks off."""
+    drawn, dealt = (site.book.step(round_.round_id, step)[2] for step in ("keys", "shares"))
+    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(drawn["private"]))
+    return RoundKeys(round_, site.name, private, dealt["keys"])
 
 
 def send(reply, sketch, **options):

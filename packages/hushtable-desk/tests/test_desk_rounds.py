@@ -208,7 +208,7 @@ def test_a_round_of_three_sites_in_the_browser(those, tmp_path):
             person.give(tmp_path / f"{name} officer.key")
             assert "has signed the round." in person.click("approve")
             assert "Counted 100 rows." in person.click("answer")
-        for _ in range(2):
+        for _ in range(3):
             those.carry()
             those.lead.sync(tmp_path / "lead" / "round")
             those.carry()
@@ -253,14 +253,20 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
         assert "The officer has signed." in page
         assert f"{browser.address}/answer" in page
         said = done(browser.write(f"{browser.address}/answer"))
-        assert "Sent this site's counts, with noise and masked. No row has left." in said["words"]
+        words = "Counted the rows, and sent a key for this round alone. No count has left."
+        assert words in said["words"]
         assert "Counted 100 rows." in said["words"]
-        assert "Epsilon 1 of at most 2 is spent." in browser.get("/rounds").text
         # The officer's secret is nowhere in the folder.
         secret = those.officers[name]._signing.private_bytes_raw().hex().encode()
         files = [path for path in (tmp_path / name).rglob("*") if path.is_file()]
         assert not any(secret in path.read_bytes() for path in files)
 
+    those.carry()
+    for browser in browsers.values():
+        assert "Go on" in browser.get(browser.address).text
+        said = done(browser.write(f"{browser.address}/answer"))
+        assert "Sent this site's counts, with noise and masked. No row has left." in said["words"]
+        assert "Epsilon 1 of at most 2 is spent." in browser.get("/rounds").text
     those.carry()
     those.lead.sync(tmp_path / "lead" / "round")
     those.carry()
@@ -446,9 +452,17 @@ def test_what_was_answered_is_not_refused(those, tmp_path):
         refused = north.write(f"{north.address}/{path}", key=those.key_of_officer("north"))
         assert refused.status_code == 400
         assert "does not ask for the rows of this site now" in refused.json()["error"]
-    # The same answer is there again, at no further cost.
+    # The same key is there again, and the counts once, when those of the others have come.
     done(north.write(f"{north.address}/answer"))
-    assert answers(tmp_path, "north") == 1
+    assert answers(tmp_path, "north") == 0
+    for name in set(NAMES) - {"north"}:
+        other = those.browser(name)
+        done(other.write(f"{other.address}/approve", key=those.key_of_officer(name)))
+        done(other.write(f"{other.address}/answer"))
+    those.carry()
+    for _ in range(2):
+        done(north.write(f"{north.address}/answer"))
+        assert answers(tmp_path, "north") == 1
 
 
 @pytest.mark.usefixtures("quick_noise")

@@ -209,7 +209,7 @@ def answered(make, tmp_path):
         book = here.consortium.sites["s00"].book
         book.close()
         before = shutil.copy(book.path, tmp_path / "before.book")
-        here.site("s00")
+        here.counted()
         return here, before
 
     return made
@@ -238,14 +238,15 @@ FORMS = [{"period": True}, {"masked": False}, {"least": 3}]
 @pytest.mark.parametrize("form", FORMS)
 def test_a_restored_book_answers_nothing_whatever_hides_its_answer(answered, form, make_, n):
     here, before = answered(**form)
-    for step in ("submission", "masked", "shares", "head"):
+    for step in ("submission", "masked", "shares", "keys", "head"):
         flood(here, make_, step, "s00", n)
     restored(here, "s00", before)
     refuses(here)
 
 
 @pytest.mark.parametrize(
-    ("form", "kept"), [*((form, "head") for form in FORMS), (FORMS[2], "shares")]
+    ("form", "kept"),
+    [*((form, "head") for form in FORMS), (FORMS[2], "shares"), (FORMS[2], "keys")],
 )
 def test_a_restored_book_answers_nothing_if_its_answer_was_deleted(answered, form, kept):
     here, before = answered(**form)
@@ -269,7 +270,7 @@ def test_a_restored_book_answers_no_other_round_of_the_folder(answered, form):
 def test_a_restored_book_helps_with_no_list_that_it_helped_with(make, tmp_path):
     """The book from between two steps: it knows the counts, and not that it took the masks off."""
     here = make(least=3)
-    here.sites()
+    here.counted()
     here.visit()
     before = shutil.copy(here.consortium.sites["s00"].book.path, tmp_path / "between.book")
     here.site("s00")
@@ -294,7 +295,7 @@ def test_the_first_book_goes_on(answered):
 def test_a_head_does_not_depend_on_rows(make, clock):
     """No number of entries travels: rows that are there are noted, and no rows are not."""
     here = make(least=3)
-    here.site("s00")
+    here.counted()
     (head,) = here.names("head", "s00")
     said = Message.read(head.read_bytes(), here.consortium.sites["s00"].keys.card)
     assert set(said.body) == {"head"}
@@ -311,8 +312,8 @@ def test_no_row_or_one_leaves_the_same_files(make, n):
     here = make(least=3)
     site = here.consortium.sites["s00"]
     site.sketch = lambda plan: Sketch.from_data(plan, site.X[:n], allow_empty=True)
-    here.site("s00"), here.site("s01")  # which has 60
+    here.counted()  # s01 has 60
     sizes = {path.name.split(".")[1]: path.stat().st_size for path in here.names(sender="s00")}
     other = {path.name.split(".")[1]: path.stat().st_size for path in here.names(sender="s01")}
-    assert set(sizes) == set(other) == {"head", "masked", "shares"}
+    assert set(sizes) == set(other) == {"head", "keys", "masked", "shares"}
     assert sizes["head"] == other["head"]

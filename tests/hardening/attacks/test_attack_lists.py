@@ -15,7 +15,6 @@ from test_attack_shares import Hostile, consortium_in_memory
 
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.book.book import Book
-from hushtable_federation.masks import row_key
 from hushtable_federation.online.messages import Message, enclosed
 from round_helpers import Hand, agent
 
@@ -118,13 +117,13 @@ class Greedy:
     def invented(self, name, about):
         """Return a complaint of a site in league: with the key, with none, about another's row."""
         keys = self.those.sites[name].keys
-        row = self.hand.sealed[about][name]
+        row, seal = self.hand.sealed[about][name], self.hand.keys[name].seal(about)
         key, row = self.rng.choice(
             [
-                (row_key(self.round, keys, about), row),
+                (seal, row),
                 (secrets.token_bytes(32), row),
-                (row_key(self.round, keys, about), self.hand.sealed[about][self.honest[0]]),
-                (row_key(self.round, keys, about), secrets.token_bytes(len(row))),
+                (seal, self.hand.sealed[about][self.honest[0]]),
+                (seal, secrets.token_bytes(len(row))),
             ]
         )
         body = {"sites": self.hand.sites(self.names), "complaints": {about: key.hex()}}

@@ -29,12 +29,11 @@ from hushtable_federation.masks import (
     Dealing,
     Unmasking,
     place_of,
-    row_key,
     seal_row,
 )
 from hushtable_federation.online.messages import Message, ask, enclosed
 from hushtable_federation.online.site import over
-from round_helpers import T0, Consortium, Online, signed_anew, total_of
+from round_helpers import T0, Consortium, Online, round_keys, signed_anew, total_of
 
 N = 10
 NAMES = [f"s{i:02d}" for i in range(N)]
@@ -68,7 +67,7 @@ class Hostile(Online):
 
     def __init__(self, those, round_, lies, lost=None, seed=0):
         super().__init__(those, round_, lost)
-        self.lies, self.rng = lies, random.Random(seed)
+        self.lies, self.rng, self.keys = lies, random.Random(seed), {}
         # Who stays to the end: of rows dealt to others, nobody might complain.
         gone = set().union(*self.lost.values())
         self.honest = [name for name in those.sites if name not in gone.union(lies)]
@@ -84,6 +83,8 @@ class Hostile(Online):
             with lie(name) if step == "shares" else contextlib.nullcontext():
                 return super().answer(name, request)
         answer = super().answer(name, request)
+        if step == "masked" and answer is not None:
+            self.keys[name] = round_keys(self.consortium.sites[name], self.round)
         if answer is None or step not in ("survivors", "unmask", "without"):
             return answer
         if Message.read(answer, self.card(name)).step != step:  # it refused
@@ -231,8 +232,7 @@ class Hostile(Online):
         return sent[self.round.names.index(reader)].tobytes()
 
     def complains_with_the_key(self, step, name, answer):
-        keys = self.consortium.sites[name].keys
-        return self.complaining(step, name, answer, lambda about: row_key(self.round, keys, about))
+        return self.complaining(step, name, answer, self.keys[name].seal)
 
     def complains_with_another_key(self, *answered):
         return self.complaining(*answered, lambda about: secrets.token_bytes(32))
@@ -372,7 +372,7 @@ def test_few_readers_in_league_with_a_dealer_do_not_lose_a_key(n, least, league,
         name: {(dealer, other): int.from_bytes(row[NONCE_BYTES:])}
         for name, row in zip(names, rows, strict=True)
     }
-    unmasking = Unmasking(round_, {dealer: dealing}, given, names)
+    unmasking = Unmasking(round_, {dealer: dealing}, given, {}, names)
     assert unmasking.secret(dealer, other) == secret
     assert set(unmasking.liars) <= {dealer}
 
@@ -387,7 +387,7 @@ def test_more_than_can_be_corrected_is_said_with_how_many():
         for at, (name, row) in enumerate(zip(names, rows, strict=True))
     }
     with pytest.raises(RoundError, match="more than 5 of 30 are wrong"):
-        Unmasking(round_, {"s001": dealing}, given, names).secret("s001", "s000")
+        Unmasking(round_, {"s001": dealing}, given, {}, names).secret("s001", "s000")
 
 
 # --- thieves of books -------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def test_a_broken_row_stays_at_home(clinics, case):
     rows, secret = BROKEN[case]
     clinics.write("s0", clinics.rows("s0")[:200] + rows)
     clinics.run(clinics.open())
-    assert clinics.sum.lost == {"s0": "shares: unavailable"}
+    assert clinics.sum.lost == {"s0": "keys: unavailable"}
     assert clinics.words_of("s0") == [{"word": "unavailable"}]
     assert not any(secret.encode() in answer for _, answer in clinics.log)
     assert clinics.books["s0"].answers() == []
@@ -172,7 +172,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
         policy = Policy(unattended=True, persons=1, features=(AGE, PULSE))
         if online:
             site = OnlineSite(north, book, lambda p: Sketch.from_data(p, X), policy=policy)
-            answer = Message.read(site.answer(ask(round_, "shares", lead, {})), north.card)
+            answer = Message.read(site.answer(ask(round_, "keys", lead, {})), north.card)
             assert (answer.step, answer.body) == ("refused", {"word": "unknown"})
         else:
             from hushtable_federation.reply import Reply
@@ -193,7 +193,7 @@ def test_a_known_peer_or_a_stranger_as_coordinator(tmp_path):
         round_ = those.open(keys=keys, epsilon=0.5, title=keys.card.name, **at)
         agent = Online(those, round_).agents["s00"]
         answer = Message.read(
-            agent.answer(ask(round_, "shares", keys, {})), those.sites["s00"].keys.card
+            agent.answer(ask(round_, "keys", keys, {})), those.sites["s00"].keys.card
         )
         assert answer.step == "refused"
         assert answer.body["word"] in ("unknown", "policy")
@@ -289,7 +289,7 @@ def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
     sites["s0"] = lambda request: Message.make(round_, "refused", keys, body).content
     secure_sum = SecureSum(round_, clinics.lead, Memory(sites))
     secure_sum.run()
-    assert secure_sum.lost == {"s0": "shares: garbled"}
+    assert secure_sum.lost == {"s0": "keys: garbled"}
     assert "Ann" not in json.dumps([secure_sum.lost, secure_sum.reached])
 
 

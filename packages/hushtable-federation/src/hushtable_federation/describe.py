@@ -216,8 +216,9 @@ def standing(progress: Progress) -> str:
 
 def _keys_words(round_: Round, awaited: str) -> str:
     """Return until when the first visits of sites are awaited."""
+    half = shown_time(keys_until(round_.opened, round_.deadline))
     return (
-        f"{awaited}. Nothing of the counts is sent before. From {shown_time(keys_until(round_.opened, round_.deadline))} on, the next "
+        f"{awaited}. Nothing of the counts is sent before. From {half} on, the next "
         f"call of {round_.coordinator.name} decides to go on without sites that have not called."
     )
 
@@ -400,7 +401,7 @@ def _fetch(progress: Progress, sync: str) -> Todo:
 # --- what was done --------------------------------------------------------------------------------
 
 _DONE = {
-    "keys": "Counted the rows, and sent a key for this round alone. Nothing of the counts has left.",
+    "keys": "Counted the rows, and sent a key for this round alone. No count has left.",
     "masked": "Sent this site's counts, with noise and masked. No row has left.",
     "submission": "Sent this site's counts, with noise. No row has left.",
     "shares": "Sent what takes the masks off again, sealed.",

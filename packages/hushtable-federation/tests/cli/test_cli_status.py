@@ -65,7 +65,7 @@ def test_a_round_from_its_opening_to_its_result(run, here):
     assert "answer, with this site's rows" in sync(run, here, "north")
     said = answer(run, here, "north")
     assert "Counted the rows" in said
-    assert "Nothing of the counts has left" in said
+    assert "No count has left" in said
     assert "Awaited: east and south" in said
     assert "hushtable round sync box --key north.key -o north" in said
     assert state(run)["states"] == {"east": "awaited", "north": "ready", "south": "awaited"}

@@ -1,0 +1,267 @@
+"""What a thief learns who kept the messages of a round, and later has all keys and books."""
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from folder_helpers import Clock, Folder
+from hushtable_federation.keys import Keys, stream
+from hushtable_federation.masks import RoundKeys, agreed_key, pairwise_mask
+from hushtable_federation.online import shares
+from hushtable_federation.online.messages import Message, ask, enclosed
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.submission import Submission
+from round_helpers import UNATTENDED, Hand, Online, affirmed, agent, round_keys, signed_anew
+
+pytestmark = pytest.mark.usefixtures("quick_noise")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def secrets_of(monkeypatch):
+    """Note the secrets of masks as they are used: by site, as its code has them in memory."""
+    found, pairs = {}, RoundKeys.pairs
+
+    def noted(self):
+        each = pairs(self)
+        found.setdefault(self.me, set()).update([self.private.private_bytes_raw(), *each.values()])
+        return each
+
+    monkeypatch.setattr(RoundKeys, "pairs", noted)
+    return found
+
+
+def lies_in(secret, files):
+    """Whether a secret is in one of the files: as bytes, in hexadecimal digits or in base64."""
+    forms = (secret, secret.hex().encode(), base64.b64encode(secret).rstrip(b"="))
+    return any(form in content for form in forms for content in files)
+
+
+def stolen(folder):
+    """Return the content of all files of all parties: keys, books, journals; and of the folder."""
+    return [path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()]
+
+
+def play(here, until="done"):
+    """Have all visit until the coordinator, and then all sites, have the result."""
+    for _ in range(5):
+        here.sites()
+        if until == "counts":
+            if all(here.names("masked", name) for name in here.consortium.sites):
+                return
+        elif here.visit().state == "done":
+            assert {one.state for one in here.sites().values()} == {"done"}
+            return
+    raise AssertionError("no result")
+
+
+def test_a_thief_with_all_keys_and_books_finds_no_secret_of_a_past_round(
+    consortium, clock, secrets_of
+):
+    """The search finds them as long as the round is under way: so it can find them."""
+    those = consortium(4)
+    for name, site in those.sites.items():
+        site.keys.save(those.folder / f"{name}.key")
+    here = Folder(those, those.open(least=3))
+    play(here, "counts")
+    drawn = {name: set(found) for name, found in secrets_of.items()}
+    assert set(drawn) == set(those.sites)
+    assert {len(found) for found in drawn.values()} == {4}  # its own key, and three of masks
+    before = stolen(those.folder)
+    for name in those.sites:
+        private = round_keys(those.sites[name], here.round).private.private_bytes_raw()
+        assert private in drawn[name]
+        assert lies_in(private, before)
+    play(here)
+    here.check()
+    after = stolen(those.folder)
+    assert not [secret for found in drawn.values() for secret in found if lies_in(secret, after)]
+    # The keys themselves are among what was stolen.
+    for site in those.sites.values():
+        assert lies_in(site.keys.masking.private_bytes_raw(), after)
+
+
+def counts_of(here, name):
+    """Return the masked counts that a site sent, as the folder shows them."""
+    (path,) = here.names("masked", name)
+    return Submission.from_bytes(path.read_bytes(), name, here.round, here.round.opened).words
+
+
+def own_mask(here, name):
+    """Return the key of a site's own mask: anybody puts it together of the shares given."""
+    least, found = here.round.needed, {}
+    place = here.round.names.index(name)
+    for giver in here.round.names:
+        (path,) = here.names("unmask", giver)
+        message = Message.read(path.read_bytes(), here.round.card(giver))
+        share = message.arrays["shares"][place, 0].tobytes()
+        found[here.round.names.index(giver) + 1] = int.from_bytes(share)
+    from hushtable_federation.masks import combine
+
+    return combine(dict([*found.items()][:least]))
+
+
+def test_masks_do_not_come_from_the_keys_on_the_cards(consortium, clock):
+    """With all lasting keys, masked counts stay random; with those of the round, they open."""
+    those = consortium(3)
+    here = Folder(those, those.open())
+    play(here, "counts")
+    of_round = {name: round_keys(site, here.round) for name, site in those.sites.items()}
+    play(here)
+    for name, site in those.sites.items():
+        words = counts_of(here, name) - stream(own_mask(here, name), here.round.layout.n_cells)
+        true = site.sent(here.round).astype(np.uint64)
+        lasting = {
+            other.name: agreed_key(
+                site.keys.masking, other.masking, "online masks", here.round.round_id,
+                *sorted((name, other.name)),
+            )
+            for other in here.round.sites
+            if other.name != name
+        }  # fmt: skip
+        masked = pairwise_mask(name, of_round[name].pairs(), len(words))
+        np.testing.assert_array_equal(words - masked, true)
+        guessed = words - pairwise_mask(name, lasting, len(words))
+        assert (guessed != true).mean() > 0.99
+        assert np.abs(guessed.view(np.int64).astype(float)).min() > 2.0**40
+
+
+# --- a coordinator who hands out keys ------------------------------------------------------------
+
+
+def drawn(online):
+    """Return what sites said of their keys."""
+    return online.answers("keys")
+
+
+def asked_with(online, name, keys):
+    """Return a site's answer to a list of keys."""
+    request = ask(online.round, "shares", online.consortium.lead, {}, enclosed(keys))
+    site = online.consortium.sites[name]
+    return Message.read(agent(site).answer(request), site.keys.card)
+
+
+@pytest.fixture
+def only_keys(consortium, clock):
+    """Five sites that have drawn keys for a round, and nothing else."""
+    those = consortium(5)
+    online = Online(those, those.open(least=3), {"shares": list(those.sites)})
+    with pytest.raises(Exception, match="0 sites are left in step 'shares'"):
+        online.run()
+    return online
+
+
+def word(message):
+    assert message.step == "refused"
+    return message.body["word"]
+
+
+def test_keys_that_others_signed_are_taken_alone(only_keys):
+    keys = drawn(only_keys)
+    those, stranger = only_keys.consortium, Keys.generate("s01")
+    public = Keys.generate("x").card.masking
+    forged = Message.make(only_keys.round, "keys", stranger, {"public": public}).content
+    s01 = those.sites["s01"].keys
+    later = those.open()
+    of_another = Message.make(later, "keys", s01, {"public": public}).content
+    no_key = Message.make(only_keys.round, "keys", s01, {"public": "00"}).content
+    weak = Message.make(only_keys.round, "keys", s01, {"public": 64 * "0"}).content
+    for bad in (forged, of_another, no_key, weak, b"", keys["s02"]):
+        assert word(asked_with(only_keys, "s00", keys | {"s01": bad})) == Refusal.SHARES
+    without_me = {name: one for name, one in keys.items() if name != "s00"}
+    own = Message.make(only_keys.round, "keys", those.sites["s00"].keys, {"public": public})
+    for bad in (without_me, keys | {"s00": own.content}, dict([*keys.items()][:2])):
+        assert word(asked_with(only_keys, "s00", bad)) == Refusal.SITES
+    assert word(asked_with(only_keys, "s00", keys | {"ministry": forged})) == Refusal.SHARES
+    assert those.sites["s00"].book.step(only_keys.round.round_id, "shares") is None
+    assert asked_with(only_keys, "s00", keys).step == "shares"
+    four = dict([*keys.items()][:4])
+    assert word(asked_with(only_keys, "s00", four)) == Refusal.ANSWERED
+
+
+def test_lists_of_keys_that_split_the_sites_give_no_sum(only_keys):
+    """Two groups that mask among themselves alone would show the sum of each.
+
+    Each has as many sites as are needed, with one in both; nobody signs a list, or gives shares
+    for one, that holds two sites without a mask between them.
+    """
+    keys, those, round_ = drawn(only_keys), only_keys.consortium, only_keys.round
+    groups = {"s00": "s00 s01 s02", "s01": "s00 s01 s02", "s02": "s00 s01 s02 s03 s04",
+              "s03": "s02 s03 s04", "s04": "s02 s03 s04"}  # fmt: skip
+    for name, group in groups.items():
+        answer = asked_with(only_keys, name, {one: keys[one] for one in group.split()})
+        assert answer.step == "shares"
+        request = ask(round_, "masked", those.lead, {})
+        only_keys.log.append(("shares", name, b"", answer.content))
+        sent = agent(those.sites[name]).answer(request)
+        only_keys.log.append(("masked", name, b"", sent))
+    hand = Hand(only_keys)
+    for names in ("s00 s01 s02 s03 s04", "s00 s01 s02 s03", "s01 s02 s03"):
+        for step in ("survivors", "unmask"):
+            for name in names.split():
+                request = hand.listing(step, name, names.split())
+                answer = Message.read(
+                    agent(those.sites[name]).answer(request), those.sites[name].keys.card
+                )
+                assert word(answer) in (Refusal.SITES, Refusal.SHARES), (names, step, name)
+    request = hand.listing("survivors", "s00", ["s00", "s01", "s02"])
+    answer = Message.read(agent(those.sites["s00"]).answer(request), those.sites["s00"].keys.card)
+    assert answer.step == "survivors"
+
+
+def test_a_site_that_masks_by_other_keys_is_not_in_the_sum(consortium, clock):
+    """As of a folder that shows a site two keys of another: its masks would not cancel."""
+    those = consortium(4)
+    round_ = those.open(least=3)
+
+    def with_others(step, name, answer):
+        if (step, name) != ("shares", "s03"):
+            return answer
+        site = those.sites[name]
+        message = Message.read(answer, site.keys.card)
+        public = Message.read(message.arrays["dealing"].tobytes(), site.keys.card)
+        table = public.arrays["keys"].copy()
+        table[0] ^= 1
+        changed = signed_anew(round_, site.keys, public.content, None, {"keys": table})
+        return signed_anew(
+            round_, site.keys, answer, None, {"dealing": np.frombuffer(changed, np.uint8)}
+        )
+
+    online = Online(those, round_, change=with_others)
+    online.run()
+    assert online.sum.tally.staying == ["s00", "s01", "s02"]
+
+
+def test_who_agreed_to_a_round_sends_its_counts_without_being_asked_again(consortium, clock):
+    """The second visit needs no rows, and no policy that lets the site answer by itself."""
+    those = consortium(3)
+    here = Folder(those, those.open())
+    for name in those.sites:
+        here.site(name)
+    assert here.names("masked", "s02")
+    assert not here.names("masked", "s00")
+    assert here.site("s00", rows=False).posted == ["shares", "masked"]
+
+
+def test_the_kept_key_is_in_the_book_alone(consortium, clock):
+    """And the messages show the public half, once."""
+    those = consortium(3)
+    here = Folder(those, those.open())
+    here.site("s00")
+    (path,) = here.names("keys", "s00")
+    message = Message.read(path.read_bytes(), those.sites["s00"].keys.card)
+    noted = those.sites["s00"].book.step(here.round.round_id, "keys")
+    assert set(message.body) == {"public"}
+    assert set(noted[2]) == {"private"}
+    assert not lies_in(bytes.fromhex(noted[2]["private"]), [p.read_bytes() for p in here.names()])
+    assert (
+        shares.RoundKey.read(here.round, "s00", path.read_bytes()).public == message.body["public"]
+    )
+    assert here.site("s00").posted == []  # nothing is drawn again
+    assert affirmed(those.sites["s00"]).unattended is UNATTENDED.unattended
