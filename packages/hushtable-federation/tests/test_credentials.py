@@ -105,9 +105,9 @@ def test_entries_of_a_far_folder(tmp_path):
         'login = "key:id"\nlog = "visits.log"\nmetrics = "north.prom"\n'
     )
     found = SiteSettings.load(tmp_path / "north.toml")
-    assert found.access.folder == "sftp://ann@host:2222/a@b"
-    assert found.access.host_key == str(tmp_path / "hosts")
-    assert found.access.login == f"key:{tmp_path}/id"
+    assert found.address.folder == "sftp://ann@host:2222/a@b"
+    assert found.address.host_key == str(tmp_path / "hosts")
+    assert found.address.login == f"key:{tmp_path}/id"
     assert found.log == str(tmp_path / "visits.log")
     assert found.metrics == tmp_path / "north.prom"
 
@@ -118,6 +118,6 @@ def test_words_are_no_paths(tmp_path):
         'login = "file:$CREDENTIALS_DIRECTORY/x"\n'
     )
     found = SiteSettings.load(tmp_path / "north.toml")
-    assert found.access.folder == str(tmp_path / "round")
-    assert (found.access.host_key, found.log) == ("SHA256:x", "syslog")
-    assert found.access.login == "file:$CREDENTIALS_DIRECTORY/x"
+    assert found.address.folder == str(tmp_path / "round")
+    assert (found.address.host_key, found.log) == ("SHA256:x", "syslog")
+    assert found.address.login == "file:$CREDENTIALS_DIRECTORY/x"

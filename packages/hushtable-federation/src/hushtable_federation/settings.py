@@ -10,7 +10,13 @@ from typing import Any
 
 from hushtable.errors import FileError
 from hushtable_federation.book.book import ALL_ROWS
-from hushtable_federation.credentials import BY_DEFAULT, Access, resolved, unfit_folder, unfit_login
+from hushtable_federation.credentials import (
+    BY_DEFAULT,
+    Address,
+    resolved,
+    unfit_folder,
+    unfit_login,
+)
 from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_texts
 
 #: Paths, which are relative to the file; of rows, concepts and folder, unless they are URLs.
@@ -53,6 +59,7 @@ _WITH = {
     "concepts": "omop", "cdm": "omop", "listed_units": "omop", "host_key": "folder",
     "login": "folder",
 }  # fmt: skip
+_EXAMPLES = {"omop": ' = "person" or "visit"', "folder": ' = "sftp://..."'}
 _TEMPLATE = Path(__file__).with_name("site.toml")
 
 
@@ -72,7 +79,7 @@ class SiteSettings:
         Pattern of the officer's files.
     results : Path
         Folder where results are written.
-    access : Access
+    address : Address
         The folder where the rounds live, and how it is reached: the entries ``folder``,
         ``host_key`` and ``login``.
     log : str
@@ -104,7 +111,7 @@ class SiteSettings:
     plan: Path | None = None
     approvals: str = ""
     results: Path = Path()
-    access: Access = BY_DEFAULT
+    address: Address = BY_DEFAULT
     log: str = ""
     metrics: Path | None = None
     data_set: str = ALL_ROWS
@@ -168,7 +175,7 @@ class SiteSettings:
         if "as" in reads:
             reads["as_"] = reads.pop("as")
         reached = {name: _value(file, name) for name in _REACHED if name in entries}
-        record["access"] = Access(**reached)
+        record["address"] = Address(**reached)
         return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
 
     @classmethod
@@ -202,7 +209,7 @@ def _check(file: TomlFile, has_databases: bool) -> None:
             raise error(other, f"{one} and {other} exclude each other: {remedy}")
     for one, other in _WITH.items():
         if one in given and other not in given:
-            raise error(one, f'{one} goes with omop = "person" or "visit": add that')
+            raise error(one, f"{one} goes with {other}{_EXAMPLES[other]}: add that")
 
 
 def _value(file: TomlFile, name: str) -> Any:
