@@ -12,7 +12,7 @@ from hushtable.errors import FileError
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.credentials import (
     BY_DEFAULT,
-    Address,
+    FolderAddress,
     resolved,
     unfit_folder,
     unfit_login,
@@ -79,7 +79,7 @@ class SiteSettings:
         Pattern of the officer's files.
     results : Path
         Folder where results are written.
-    address : Address
+    address : FolderAddress
         The folder where the rounds live, and how it is reached: the entries ``folder``,
         ``host_key`` and ``login``.
     log : str
@@ -111,7 +111,7 @@ class SiteSettings:
     plan: Path | None = None
     approvals: str = ""
     results: Path = Path()
-    address: Address = BY_DEFAULT
+    address: FolderAddress = BY_DEFAULT
     log: str = ""
     metrics: Path | None = None
     data_set: str = ALL_ROWS
@@ -175,7 +175,7 @@ class SiteSettings:
         if "as" in reads:
             reads["as_"] = reads.pop("as")
         reached = {name: _value(file, name) for name in _REACHED if name in entries}
-        record["address"] = Address(**reached)
+        record["address"] = FolderAddress(**reached)
         return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
 
     @classmethod
