@@ -60,6 +60,8 @@ _WITH = {
     "login": "folder",
 }  # fmt: skip
 _EXAMPLES = {"omop": ' = "person" or "visit"', "folder": ' = "sftp://..."'}
+#: From here on, the template is about rows.
+_OF_SITE = "# --- of a site alone ---\n\n"
 _TEMPLATE = Path(__file__).with_name("site.toml")
 
 
@@ -188,9 +190,14 @@ def site_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.glob("*.toml")) if path.with_suffix(".key").exists()]
 
 
-def write_settings(path: Path, name: str) -> None:
-    """Write a site's file with the usual entries as comments, for people to fill in."""
-    path.write_text(_TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name), encoding="utf-8")
+def write_settings(path: Path, name: str, *, site: bool = True) -> None:
+    """Write a party's file with the usual entries as comments, for people to fill in.
+
+    A coordinator (``site=False``) has no rows.
+    """
+    text = _TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name)
+    common, _, of_site = text.partition(_OF_SITE)
+    path.write_text(f"{common}\n{of_site}" if site else common, encoding="utf-8")
 
 
 def _check(file: TomlFile, has_databases: bool) -> None:

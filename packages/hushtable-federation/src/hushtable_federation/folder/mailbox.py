@@ -178,6 +178,7 @@ class Store:
         ----------
         folder : str or path-like
             A directory, or a URL that fsspec knows (``sftp``, ``webdavs``, ``s3``, ``abfs``, ...).
+            Empty for that of the address.
         me : str
             Name of the party that writes.
         address : FolderAddress
@@ -190,7 +191,7 @@ class Store:
         MissingExtraError
             If it is a URL, and fsspec is not installed.
         """
-        where = os.fspath(folder)
+        where = os.fspath(folder) or address.folder
         if "://" not in where:
             return cls(Directory(where), me)
         return cls(Remote(where, address if address.folder == where else BY_DEFAULT), me)
