@@ -29,7 +29,7 @@ def test_a_line_is_there_as_a_whole_or_not_at_all(tmp_path):
     before, (soft, hard) = shared.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, hard))
     try:
-        with pytest.raises(FileError, match="cannot be written: .*free some space"):
+        with pytest.raises(FileError, match=r"cannot be written: .*free some space"):
             log.visit({"state": "done"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
