@@ -9,25 +9,26 @@ from datetime import datetime
 from typing import Any, Literal
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import goes_on, keys_until, now, stamp
+from hushtable_federation.clock import goes_on, keys_until, now, shown_time, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.online import shares
 from hushtable_federation.online.messages import Message
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
+from hushtable_federation.visit import State
 
 Phase = Literal["stopped", "counting", "short", "closing", "unmasking", "done"]
 #: Of a site: nothing is there yet; it refused; it signed two answers; its key for the round is
 #: there; its counts are there; it is asked in a further step, or has answered the last one; it is
 #: in the result; the sum goes on without it.
-State = Literal[
+SiteState = Literal[
     "awaited", "refused", "twice", "ready", "in", "asked", "helped", "summed", "dropped", "out"
 ]
 #: Of whom there is nothing that counts, and who are not left out.
-ABSENT: tuple[State, ...] = "awaited", "refused", "twice"
+ABSENT: tuple[SiteState, ...] = "awaited", "refused", "twice"
 #: Of whom there are no counts, and who are not left out.
-MISSING: tuple[State, ...] = "ready", *ABSENT
+MISSING: tuple[SiteState, ...] = "ready", *ABSENT
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Progress:
     round: Round
     at: datetime
     phase: Phase
-    states: dict[str, State]
+    states: dict[str, SiteState]
     settled: bool
     refused: dict[str, Refusal]
     asked: str
@@ -86,7 +87,7 @@ class Progress:
             folder.amendment, folder.odd, folder.stopped,
         )  # fmt: skip
 
-    def those(self, *states: State) -> list[str]:
+    def those(self, *states: SiteState) -> list[str]:
         """Return the sites in one of these states, sorted."""
         return [name for name, state in self.states.items() if state in states]
 
@@ -145,6 +146,25 @@ class Progress:
         }
 
 
+def shortage(folder: RoundFolder) -> tuple[State, str] | None:
+    """Return why a round has too few sites, for one that answered; None if it may go on.
+
+    The files are looked through only after the deadline.
+    """
+    round_, left, lead = folder.round, len(folder.left()), folder.round.coordinator.name
+    if left < round_.needed:
+        return "failed", (
+            f"Only {left} sites are left, and {round_.needed} are needed: ask {lead} for another "
+            "round."
+        )
+    if now() <= goes_on(round_.deadline) or Progress.of(folder).phase != "short":
+        return None
+    return "over", (
+        f"The time to answer ended on {shown_time(round_.deadline)}, and too few sites have "
+        f"answered ({round_.needed} are needed): {lead} can extend the round."
+    )
+
+
 @dataclass
 class _Look:
     folder: RoundFolder
@@ -153,7 +173,7 @@ class _Look:
     step: str = ""
     settled: bool = True
 
-    def states(self) -> tuple[dict[str, State], Phase]:
+    def states(self) -> tuple[dict[str, SiteState], Phase]:
         """Return the state of each site, and how far the round is."""
         names, found = self.folder.round.names, next(self.folder.results(), None)
         if found is not None:
@@ -184,7 +204,7 @@ class _Look:
             (one for step in reversed(ASKED) for one in self._signed(ASK + step, site)), None
         )
 
-    def _helped(self, site: str, asked: dict[str, Message]) -> State:
+    def _helped(self, site: str, asked: dict[str, Message]) -> SiteState:
         if site not in asked:
             return "dropped" if site in self.folder.amendment.dropped else "out"
         if site in asked[site].body.get("without", []):
@@ -206,7 +226,7 @@ class _Look:
 
     # --- before ---------------------------------------------------------------------------------
 
-    def _settle(self, states: dict[str, State]) -> None:
+    def _settle(self, states: dict[str, SiteState]) -> None:
         """Note whether it is known by whose keys counts are masked; leave out who came later."""
         asked = [name for name in states if any(True for _ in self._signed(ASK + "shares", name))]
         self.settled = bool(asked) or set(states.values()) <= {"ready", "in"}
@@ -214,7 +234,7 @@ class _Look:
             if name not in asked and states[name] != "dropped":
                 states[name] = "out"
 
-    def _answered(self, site: str) -> State:
+    def _answered(self, site: str) -> SiteState:
         if site in self.folder.amendment.dropped:
             return "dropped"
         masked = self.folder.round.terms.masked
