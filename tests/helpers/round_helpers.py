@@ -199,8 +199,9 @@ class Hand:
             self.dealt[name], self.sealed[name] = shares.read_dealt(self.round, message)
         for name, content in online.answers("masked").items():
             self.masked[name] = files.unpack(content, name).digest
-        sites = online.consortium.sites
-        self.keys = {name: round_keys(sites[name], self.round) for name in self.masked}
+        kept = {name: online.consortium.sites[name] for name in self.masked}
+        kept = {n: s for n, s in kept.items() if s.book.step(self.round.round_id, "keys")[2]}
+        self.keys = {name: round_keys(site, self.round) for name, site in kept.items()}
 
     def sites(self, names):
         """Return the list that has these sites."""

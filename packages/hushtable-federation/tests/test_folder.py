@@ -88,7 +88,7 @@ def test_who_comes_after_the_keys_are_decided_spends_nothing(folder, clock):
     clock.at = HALF
     here.visit()
     visit = here.site("s03")
-    assert visit.state == "failed"
+    assert visit.state == "left-out"
     assert "decided already" in visit.words[0]
     assert unspent(here, "s03")
     finish(here, "s03")

@@ -333,7 +333,7 @@ def test_from_half_of_the_time_on_the_coordinator_goes_on_without_a_site(here, r
     monkeypatch.setattr(clock, "read", lambda: half + timedelta(seconds=1))
     assert "Call: who is in is decided by that" in code_of_status(run, here, "lead")[1]
     assert "Asked 2 sites to send their counts" in code_of(run, here, "lead")[1]
-    assert run(*sync(here, "west")).code == 1
+    assert run(*sync(here, "west")).code == 3
     for name in ("north", "south", "lead", "north", "south", "lead"):
         assert code_of(run, here, name)[0] == 0
     assert answers(here, "west") == []
