@@ -29,6 +29,7 @@ _TEXTS = (
     "omop",
     "cdm",
     "concepts",
+    "by",
 )
 _LINES = ("skip_lines", "skip_footer")
 _READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as"}
@@ -41,7 +42,7 @@ _APART = {
     ("omop", "query"): "omop asks its own question: leave out the query",
 }
 #: Entries that mean nothing without another one.
-_WITH = {"concepts": "omop", "cdm": "omop", "listed_units": "omop"}
+_WITH = {"concepts": "omop", "cdm": "omop", "by": "omop", "listed_units": "omop"}
 _TEMPLATE = Path(__file__).with_name("site.toml")
 
 

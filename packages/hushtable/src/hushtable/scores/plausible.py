@@ -100,6 +100,12 @@ class RangeLimit:
     interval: tuple[float, float]
     at_end: bool
 
+    def words(self, unit: str) -> str:
+        """Return what the limit is, and how sure it is, for a note."""
+        low, high = (f"{one:.10g}" for one in self.interval)
+        said = f"quantile {self.quantile:g}, +/- {self.off:.2g} by noise: {low} to {high} {unit}"
+        return f"{said.strip()}; end of the public range" if self.at_end else said.strip()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the limit as JSON carries it."""
         return {
