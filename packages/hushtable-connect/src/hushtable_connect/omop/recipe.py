@@ -70,7 +70,7 @@ class Recipe:
 
     @property
     def thresholds(self) -> ThresholdFile:
-        """What makes a file of thresholds out of ranges of these columns."""
+        """The file of thresholds for ranges of these columns."""
         return ThresholdFile(self.concepts, self.groups)
 
     @property

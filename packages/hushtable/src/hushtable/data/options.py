@@ -44,7 +44,8 @@ def _recipe(
     """Return the recipe that options ask for, with what it reads; None without one."""
     if omop is None:
         given = {
-            "--concepts": concepts, "--cdm": cdm, "--listed-units": listed_units or None, "--by": by,
+            "--concepts": concepts, "--cdm": cdm, "--by": by,
+            "--listed-units": listed_units or None,
         }  # fmt: skip
         if alone := [name for name, value in given.items() if value is not None]:
             raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")

@@ -390,6 +390,8 @@ class Schema(Displayed):
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":
         """Read a public schema from a TOML file with one ``[[feature]]`` table a column.
 
+        Private releases that its ranges were read off stand in ``[[paid]]`` tables.
+
         Raises
         ------
         PlanError
@@ -400,13 +402,14 @@ class Schema(Displayed):
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)
-            unknown = set(content) - {"feature"}
+            unknown = set(content) - {"feature", "paid"}
             if unknown or not isinstance(content.get("feature"), list):
                 raise PlanError(
                     f"{path}: needs one [[feature]] table for each column and nothing else; "
                     f"got {sorted(content) or 'an empty file'}"
                 )
-            return cls(tuple(Feature.from_dict(one).folded() for one in content["feature"]))
+            features = tuple(Feature.from_dict(one).folded() for one in content["feature"])
+            return cls(features, paid=tuple(map(Spent.from_dict, content.get("paid", ()))))
         except PlanError:
             raise
         except ValueError as error:  # a number too long to be shown is one, too
