@@ -22,6 +22,7 @@ from hushtable.errors import PrivacyError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families import EquiWidth
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import rounded_up
 from hushtable.scores.plausible import QUANTILES, SURE, PlausibleRange, persons_needed
 from hushtable_federation.round import Round
 
@@ -53,10 +54,10 @@ def range_words(round_: Round, plan: Plan | None) -> list[str]:
     expected = plan.expected_rows
     if expected is None or expected >= needed:
         return [words]
-    tail = _reached(noise_sd, cells, expected)
+    tail = rounded_up(_reached(noise_sd, cells, expected), 2)
     return [
-        f"{words} The {expected:,} expected are fewer: they suffice for the quantiles {tail:.2g} "
-        f"and {1.0 - tail:.2g} (--quantiles)."
+        f"{words} The {expected:,} expected are fewer: they suffice for the quantiles {tail:g} "
+        f"and {1.0 - tail:.10g} (--quantiles)."
     ]
 
 
