@@ -23,7 +23,7 @@ from hushtable.plans.draws import Purpose
 from hushtable.plans.families import EquiWidth
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
-from hushtable.scores.plausible import QUANTILES, SURE, PlausibleRange, persons_needed
+from hushtable.scores.plausible import QUANTILES, SURE, PlausibleRange, values_needed
 from hushtable_federation.round import Round
 
 #: Values in a hundred that a site may have beyond a threshold: the DataQualityDashboard's default.
@@ -45,10 +45,10 @@ def range_words(round_: Round, plan: Plan | None) -> list[str]:
     if plan is None or not is_for_ranges(round_) or not isinstance(plan.family, EquiWidth):
         return []
     cells, noise_sd = plan.family.bins, round_.noise_sd
-    needed = persons_needed(noise_sd, cells, QUANTILES[0])
+    needed = values_needed(noise_sd, cells, QUANTILES[0])
     words = (
         f"It is for plausible ranges: one from the quantile {QUANTILES[0]:g} to {QUANTILES[1]:g} "
-        f"takes about {needed:,} persons with a value in a column, at all sites together; columns "
+        f"takes about {needed:,} rows with a value in a column, at all sites together; columns "
         "with fewer get none."
     )
     expected = plan.expected_rows
@@ -68,17 +68,17 @@ def check_expected(round_: Round) -> None:
         return
     assert isinstance(plan.family, EquiWidth)
     if _reached(round_.noise_sd, plan.family.bins, plan.expected_rows) > _LARGEST_TAIL:
-        needed = persons_needed(round_.noise_sd, plan.family.bins, QUANTILES[0])
+        needed = values_needed(round_.noise_sd, plan.family.bins, QUANTILES[0])
         raise PrivacyError(
             f"{plan.expected_rows:,} rows are expected, and at this epsilon a plausible range "
-            f"takes {needed:,} persons with a value: nothing was opened. Ask for fewer columns, "
+            f"takes {needed:,} rows with a value: nothing was opened. Ask for fewer columns, "
             "more sites, or a larger epsilon"
         )
 
 
-def _reached(noise_sd: float, cells: int, persons: int) -> float:
-    """Return the smallest tail for which so many persons suffice."""
-    return SURE * noise_sd * float(np.sqrt(cells)) / persons
+def _reached(noise_sd: float, cells: int, rows: int) -> float:
+    """Return the smallest tail for which so many rows suffice."""
+    return SURE * noise_sd * float(np.sqrt(cells)) / rows
 
 
 def schema_text(result: Noised, ranges: Sequence[PlausibleRange]) -> str:

@@ -186,7 +186,7 @@ def _limit(
     key = f"plausibleValue{which}"
     return {
         key: f"{limit.value:.10g}", f"{key}Threshold": f"{tolerated:g}",
-        f"{key}Notes": f"{limit.words(of.feature.unit)}; about {of.persons:,} persons, {about}",
+        f"{key}Notes": f"{limit.words(of.feature.unit)}; about {of.values:,} values, {about}",
     }  # fmt: skip
 
 

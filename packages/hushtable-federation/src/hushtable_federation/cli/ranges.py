@@ -90,6 +90,15 @@ class _RangesRead:
         with self.site.book() as book:
             return others_in(self.result, book, Purpose.MARGINALS)
 
+    def fails(self, one: OwnValues) -> bool:
+        """Tell whether too many own values lie beyond a limit, of all or of the other sites."""
+        return any(one.fails(self.tolerated, whose) for whose in one.beyond)
+
+    @property
+    def failing(self) -> list[str]:
+        """Names of the columns that fail."""
+        return [one.feature.name for one in self.own if self.fails(one)]
+
     @property
     def about(self) -> str:
         """Where the ranges are from, for a note."""
@@ -103,7 +112,11 @@ class _RangesRead:
         if ending == ".html":
             return ranges_page(
                 self.ranges, self.histograms, {one.feature.name: one.cells for one in self.own},
-                self.facts | {"tolerated": self.tolerated, "dry_run": _dry_run(self)},
+                self.facts
+                | {
+                    "tolerated": self.tolerated, "dry_run": _dry_run(self), "failing": self.failing,
+                    "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
+                },
             )  # fmt: skip
         if self.reads.recipe is None:
             return _plain(self.ranges, self.about)
@@ -120,7 +133,7 @@ class _RangesRead:
             "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
             "ranges": [one.to_dict() for one in self.ranges],
             "own": [
-                one.to_dict() | {"fails": one.fails(self.tolerated)} for one in self.own
+                one.to_dict() | {"fails": self.fails(one)} for one in self.own
             ],
         }  # fmt: skip
 
@@ -192,7 +205,7 @@ def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
     for one in ranges:
         if one.limits:
             values = [f"{limit.value:.10g}" for limit in one.limits]
-            said = f"about {one.persons:,} persons, {about}"
+            said = f"about {one.values:,} values, {about}"
             notes = [f"{limit.words(one.feature.unit)}; {said}" for limit in one.limits]
             write([one.feature.name, one.feature.unit, *values, *notes])
     return lines.getvalue()
@@ -205,17 +218,15 @@ def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
     if given:
         lines = [
             [shown(one.feature.name), shown(one.feature.unit), *map(_limit_words, one.limits),
-             f"{one.persons:,}"]
+             f"{one.values:,}"]
             for one in given
         ]  # fmt: skip
-        yield TextTable(["column", "unit", "low", "high", "persons"], lines, left=2)
+        yield TextTable(["column", "unit", "low", "high", "values"], lines, left=2)
         yield "\nIn brackets: where the quantile lies in 19 of 20 cases, by the noise."
     if lacking := [one for one in found.ranges if not one.limits]:
-        yield "\nLeft out, as a range takes more persons with a value than there are:\n"
-        lines = [
-            [shown(one.feature.name), f"{one.persons:,}", f"{one.needed:,}"] for one in lacking
-        ]
-        yield TextTable(["column", "persons, about", "needed"], lines, left=1)
+        yield "\nLeft out, as a range takes more values than there are:\n"
+        lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
+        yield TextTable(["column", "values, about", "needed"], lines, left=1)
         yield "\nQuantiles nearer to the middle take fewer (--quantiles 0.025,0.975)."
     yield from _own_blocks(found)
     private = found.own and target.path.suffix == ".html"
@@ -231,25 +242,24 @@ def _limit_words(limit: Any) -> str:
 def _own_blocks(found: _RangesRead) -> Iterator[Block]:
     if not found.own:
         return
-    yield "\nDry run: own values beyond the limits, in percent.\n"
+    yield "\nDry run: own values beyond the limits.\n"
     headers, rows = _dry_run(found)
     yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=1)
-    failing = [one for one in found.own if one.fails(found.tolerated)]
-    n = sum(1 for one in found.own if one.beyond)
     yield Paragraph([
-        f"{len(failing)} of {n} would fail, as more than {found.tolerated:g}% of the values lie "
-        "beyond a limit. This describes this site's rows exactly: do not send it to anybody.",
+        f"{len(found.failing) or 'None'} of {len(rows)} would fail, by more than "
+        f"{found.tolerated:g}% of the values beyond a limit. This describes this site's rows "
+        "exactly: do not send it to anybody.",
     ])  # fmt: skip
 
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
     """Return the table of the dry run: headers, and a line a column that has a range."""
-    headers = ["column", "values", "below", "above", "verdict"]
+    headers = ["column", "values", "% below", "% above", "verdict"]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:
-        headers += ["below others'", "above others'", "by others'"]
+        headers += ["% below others'", "% above others'", "by others'"]
     lines = []
-    for one in found.own:
+    for one in sorted(found.own, key=found.fails, reverse=True):
         if not one.beyond:
             continue
         line = [one.feature.name, f"{one.n:,}", *_verdict(one, "all", found.tolerated)]

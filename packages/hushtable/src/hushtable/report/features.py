@@ -183,7 +183,7 @@ class RangeFigure:
         low, high = (limit.value for limit in self.range.limits)
         room = max(_BESIDE * (high - low), _CELLS_BESIDE * width)
         ax.spines[["top", "right"]].set_visible(False)
-        shares = np.maximum(self.merged.counts, 0.0) / self.merged.persons
+        shares = np.maximum(self.merged.counts, 0.0) / self.merged.values
         ax.stairs(100.0 * shares, edges, fill=True, color="C0", alpha=0.7)
         if self.own is not None and self.own.sum():
             ax.stairs(100.0 * self.own / self.own.sum(), edges, color="C1", lw=1.4)

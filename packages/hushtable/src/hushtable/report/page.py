@@ -69,7 +69,7 @@ def template(name: str) -> Any:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["count"] = "{:,}".format
-    environment.filters["percent"] = lambda share: f"{100.0 * share:g}%"
+    environment.filters["percent"] = lambda share: f"{round(100.0 * share, 9):g}%"
     return environment.get_template(name)
 
 

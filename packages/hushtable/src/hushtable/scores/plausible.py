@@ -37,7 +37,7 @@ _CELLS, _COLUMN = (32, 64, 128, 256), 0.5
 _PARTS = 50.0
 
 
-def persons_needed(noise_sd: float, cells: int, tail: float) -> int:
+def values_needed(noise_sd: float, cells: int, tail: float) -> int:
     """Return how many values a range needs: the noise on a tail is then half of it at most.
 
     Follows from public numbers alone: by the noise of all cells together, which is the most that
@@ -60,7 +60,7 @@ def cells_for(design: Design, n_features: int) -> int:
     noise_sd = math.sqrt(n_features * design.sites / (2.0 * design.rho))
     enough = _COLUMN * design.expected_rows
     tail = QUANTILES[0]
-    fit = [n for n in _CELLS if persons_needed(noise_sd, n, tail) <= enough]
+    fit = [n for n in _CELLS if values_needed(noise_sd, n, tail) <= enough]
     return max(fit, default=_CELLS[0])
 
 
@@ -122,7 +122,7 @@ class PlausibleRange:
     ----------
     feature : Feature
         With its public range and unit.
-    persons : int
+    values : int
         About how many have a value, as the noised counts say.
     needed : int
         How many it takes.
@@ -144,14 +144,14 @@ class PlausibleRange:
     """
 
     feature: Feature
-    persons: int
+    values: int
     needed: int
     limits: tuple[RangeLimit, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the range as JSON carries it."""
         return {
-            "name": self.feature.name, "unit": self.feature.unit, "persons": self.persons,
+            "name": self.feature.name, "unit": self.feature.unit, "values": self.values,
             "needed": self.needed, "limits": [one.to_dict() for one in self.limits],
         }  # fmt: skip
 
@@ -166,7 +166,7 @@ class ValueHistogram:
         With its range and unit.
     counts : ndarray of shape (n,), float64
         Values in equal parts of the range; those beyond it in the first or the last one.
-    persons : float
+    values : float
         About how many have a value.
     noise_sd : float
         Standard deviation of the noise on a count.
@@ -174,7 +174,7 @@ class ValueHistogram:
 
     feature: Feature
     counts: Floats
-    persons: float
+    values: float
     noise_sd: float
 
     @property
@@ -186,17 +186,17 @@ class ValueHistogram:
         """Return the plausible range between two quantiles."""
         low, high = check_quantiles(quantiles)
         tails = low, round(1.0 - high, 12)
-        needed = persons_needed(self.noise_sd, len(self.counts), min(tails))
+        needed = values_needed(self.noise_sd, len(self.counts), min(tails))
         limits: tuple[RangeLimit, ...] = ()
-        if self.persons >= needed:
+        if self.values >= needed:
             limits = (self._limit(tails[0], +1), self._limit(tails[1], -1))
-        return PlausibleRange(self.feature, max(0, round(self.persons)), needed, limits)
+        return PlausibleRange(self.feature, max(0, round(self.values)), needed, limits)
 
     def _limit(self, tail: float, inwards: int) -> RangeLimit:
         """Return the limit of the low end (``inwards`` +1) or of the high one (-1)."""
-        sums = _Sums(self.counts[::inwards] / self.persons)
+        sums = _Sums(self.counts[::inwards] / self.values)
         n_summed = sums.cell(tail) + 1
-        off = SURE * self.noise_sd * math.sqrt(n_summed) / self.persons
+        off = SURE * self.noise_sd * math.sqrt(n_summed) / self.values
         within = sums.cell(tail - off), sums.cell(tail + off) + 1
         place = sums.place(tail)
         low, high = sorted(self._value(float(one), inwards) for one in within)
@@ -303,4 +303,4 @@ def merged(parts: Sequence[ValueHistogram], name: str) -> ValueHistogram:
     )
     counts = reduce(np.add, (one.counts for one in parts))
     noise_sd = math.hypot(*(one.noise_sd for one in parts))
-    return ValueHistogram(feature, counts, sum(one.persons for one in parts), noise_sd)
+    return ValueHistogram(feature, counts, sum(one.values for one in parts), noise_sd)
