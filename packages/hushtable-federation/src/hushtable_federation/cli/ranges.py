@@ -90,14 +90,9 @@ class _RangesRead:
         with self.site.book() as book:
             return others_in(self.result, book, Purpose.MARGINALS)
 
-    def fails(self, one: OwnValues) -> bool:
-        """Tell whether too many own values lie beyond a limit, of all or of the other sites."""
-        return any(one.fails(self.tolerated, whose) for whose in one.beyond)
-
-    @property
-    def failing(self) -> list[str]:
-        """Names of the columns that fail."""
-        return [one.feature.name for one in self.own if self.fails(one)]
+    def failing(self, whose: str = "all") -> list[str]:
+        """Names of the columns with too many own values beyond a limit, of all or of the others."""
+        return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
 
     @property
     def about(self) -> str:
@@ -110,20 +105,22 @@ class _RangesRead:
         if ending == ".toml":
             return schema_text(self.result, self.ranges)
         if ending == ".html":
-            return ranges_page(
-                self.ranges, self.histograms, {one.feature.name: one.cells for one in self.own},
-                self.facts
-                | {
-                    "tolerated": self.tolerated, "dry_run": _dry_run(self), "failing": self.failing,
-                    "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
-                },
-            )  # fmt: skip
+            own = {one.feature.name: one.cells for one in self.own}
+            return ranges_page(self.ranges, self.histograms, own, self._of_page)
         if self.reads.recipe is None:
             return _plain(self.ranges, self.about)
         made = self.reads.recipe.thresholds
         ranges = made.ranges(self.histograms, self.quantiles)
         text: str = made.text(ranges, self.tolerated, self.about)
         return text
+
+    @property
+    def _of_page(self) -> dict[str, Any]:
+        return {
+            **self.facts, "tolerated": self.tolerated, "dry_run": _dry_run(self),
+            "failing": self.failing(), "failing_others": self.failing("others"),
+            "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
+        }  # fmt: skip
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -133,7 +130,9 @@ class _RangesRead:
             "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
             "ranges": [one.to_dict() for one in self.ranges],
             "own": [
-                one.to_dict() | {"fails": self.fails(one)} for one in self.own
+                one.to_dict()
+                | {"fails": one.fails(self.tolerated)}
+                | {"fails_by_others": one.fails(self.tolerated, "others")} for one in self.own
             ],
         }  # fmt: skip
 
@@ -245,11 +244,18 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
     yield "\nDry run: own values beyond the limits.\n"
     headers, rows = _dry_run(found)
     yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=1)
-    yield Paragraph([
-        f"{len(found.failing) or 'None'} of {len(rows)} would fail, by more than "
-        f"{found.tolerated:g}% of the values beyond a limit. This describes this site's rows "
-        "exactly: do not send it to anybody.",
-    ])  # fmt: skip
+    failing = found.failing()
+    said = [
+        f"{len(failing) or 'None'} of {len(rows)} would fail, by more than {found.tolerated:g}% of "
+        "the values beyond a limit."
+    ]
+    if others := found.failing("others"):
+        said += [
+            f"By the limits of the other sites alone, {len(others)} would: {', '.join(others)}. An "
+            "error of this site moves the common limits, and not these."
+        ]
+    said += ["This describes this site's rows exactly: do not send it to anybody."]
+    yield Paragraph(said)
 
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
@@ -259,7 +265,7 @@ def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
     if with_others:
         headers += ["% below others'", "% above others'", "by others'"]
     lines = []
-    for one in sorted(found.own, key=found.fails, reverse=True):
+    for one in sorted(found.own, key=lambda one: not _fails_at_all(one, found.tolerated)):
         if not one.beyond:
             continue
         line = [one.feature.name, f"{one.n:,}", *_verdict(one, "all", found.tolerated)]
@@ -274,3 +280,7 @@ def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
         return ["-", "-", "no values"]
     word = "fails" if one.fails(tolerated, whose) else "passes"
     return [*(f"{percent:.2f}" for percent in one.percent(whose)), word]
+
+
+def _fails_at_all(one: OwnValues, tolerated: float) -> bool:
+    return any(one.fails(tolerated, whose) for whose in one.beyond)
