@@ -89,7 +89,7 @@ def test_values_beyond_the_public_range_leave_its_end_as_the_limit():
 
 
 def test_cells_follow_from_public_numbers_alone():
-    few, many = (cells_for(Design(1.0, 1e-6, n), 20) for n in (2_000, 10_000_000))
+    few, many = (cells_for(Design(1.0, 1e-6, n), 20) for n in (2_000, 1_000_000))
     assert (few, many) == (32, 256)
     # Noise that each site adds by itself takes more rows.
     assert cells_for(Design(1.0, 1e-6, 300_000, sites=9), 20) < cells_for(
