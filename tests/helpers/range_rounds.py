@@ -88,11 +88,16 @@ def open_for_ranges(expected, sites=SITES, schema="ranges.toml", output="round.h
 
 
 def play(here, sites=SITES):
-    """Have all visit the round in a folder until its result is there; return that."""
+    """Put a round into a folder, and have all visit it; return where its result is."""
     box = here / "box"
     box.mkdir(mode=0o755)
     do("round", "sync", box, "--key", "lead.key", "-o", here, "--post", "round.hush")
-    cards = trust(here, "lead", *sites)
+    return until_done(here, sites)
+
+
+def until_done(here, sites=SITES):
+    """Have all visit the folder ``box`` until the round's result is there; return that."""
+    box, cards = here / "box", trust(here, "lead", *sites)
     for _ in range(9):
         for name in sites:
             do("round", "sync", box, "--site", f"{name}.toml", "--yes", *cards)
