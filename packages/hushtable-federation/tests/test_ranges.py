@@ -250,6 +250,18 @@ def test_what_is_no_result_for_ranges_is_refused(here, capsys):
         assert words in said, said
 
 
+def test_names_from_a_coordinator_become_no_formula(here):
+    schema = Schema([Feature.numeric("=HYPERLINK(1)", low=0, high=9, unit="@SUM(1)")])
+    plan = Plan.marginals(schema, epsilon=1.0, expected_rows=30_000, cells=32)
+    rows = np.random.default_rng(0).normal(4, 1, (30_000, 1))
+    Sketch.from_data(plan, rows).release(1.0, share=1.0).save("release.hush")
+    do("round", "ranges", "release.hush", "-o", "x.csv")
+    line = (here / "x.csv").read_text().splitlines()[1]
+    assert line.startswith("'=HYPERLINK(1),'@SUM(1),")
+    do("round", "ranges", "release.hush", "-o", "x.toml")
+    assert Schema.from_toml("x.toml").names == ["=HYPERLINK(1)"]
+
+
 def test_a_plan_of_other_columns_is_no_round_for_ranges(here, capsys):
     (here / "schema.toml").write_text(
         '[[feature]]\nname = "a"\nkind = "numeric"\nlow = 0\nhigh = 1\n'

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hushtable.data.schema import Feature
+from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
 from hushtable.scores.plausible import PlausibleRange, RangeLimit, ValueHistogram, merged
 from hushtable_connect.omop.concepts import LONGEST, Concept, ConceptSet
@@ -166,7 +167,7 @@ class ThresholdFile:
             low, high = one.limits
             shared = {
                 "cdmTableName": "MEASUREMENT", "cdmFieldName": "MEASUREMENT_CONCEPT_ID",
-                "conceptName": concept.name, "unitConceptName": concept.unit,
+                "conceptName": harmless(concept.name), "unitConceptName": harmless(concept.unit),
                 **_limit("Low", low, one, tolerated, about),
                 **_limit("High", high, one, tolerated, about),
             }  # fmt: skip

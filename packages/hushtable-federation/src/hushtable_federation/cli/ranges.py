@@ -17,6 +17,7 @@ from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts, Noised
 from hushtable.data.options import RowOptions
+from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.report.page import check_report_extra, ranges_page
@@ -206,7 +207,8 @@ def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
             values = [f"{limit.value:.10g}" for limit in one.limits]
             said = f"about {one.values:,} values, {about}"
             notes = [f"{limit.words(one.feature.unit)}; {said}" for limit in one.limits]
-            write([one.feature.name, one.feature.unit, *values, *notes])
+            texts = one.feature.name, one.feature.unit
+            write([*map(harmless, texts), *values, *notes])
     return lines.getvalue()
 
 
@@ -243,7 +245,7 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
         return
     yield "\nDry run: own values beyond the limits.\n"
     headers, rows = _dry_run(found)
-    yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=1)
+    yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2)
     failing = found.failing()
     said = [
         f"{len(failing) or 'None'} of {len(rows)} would fail, by more than {found.tolerated:g}% of "
@@ -260,26 +262,26 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
     """Return the table of the dry run: headers, and a line a column that has a range."""
-    headers = ["column", "values", "% below", "% above", "verdict"]
+    headers = ["column", "verdict", "% below", "% above", "values"]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:
-        headers += ["% below others'", "% above others'", "by others'"]
+        headers += ["by others'", "% below others'", "% above others'"]
     lines = []
     for one in sorted(found.own, key=lambda one: not _fails_at_all(one, found.tolerated)):
         if not one.beyond:
             continue
-        line = [one.feature.name, f"{one.n:,}", *_verdict(one, "all", found.tolerated)]
+        line = [one.feature.name, *_verdict(one, "all", found.tolerated), f"{one.n:,}"]
         lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
     return headers, lines
 
 
 def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
     if whose not in one.beyond:
-        return ["-", "-", "too few"]
+        return ["too few", "-", "-"]
     if not one.n:
-        return ["-", "-", "no values"]
+        return ["no values", "-", "-"]
     word = "fails" if one.fails(tolerated, whose) else "passes"
-    return [*(f"{percent:.2f}" for percent in one.percent(whose)), word]
+    return [word, *(f"{percent:.2f}" for percent in one.percent(whose))]
 
 
 def _fails_at_all(one: OwnValues, tolerated: float) -> bool:
