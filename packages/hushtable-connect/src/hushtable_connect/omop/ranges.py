@@ -1,8 +1,8 @@
 """Plausible ranges of a CDM: columns by sex and age, and thresholds as OHDSI's checks read them.
 
 A column by sex and age holds a value only in the rows of its group, so that each group has a
-histogram of its own. Thresholds are for a concept and a unit, whoever is measured: the histograms
-of its groups are added up for them.
+histogram of its own. Thresholds are for a concept and a unit: the histograms of its groups are
+added up for them.
 
 The file of thresholds is that of the DataQualityDashboard for concepts
 (``OMOP_CDMv5.4_Concept_Level.csv``, version 2.8.4): one line a concept and unit, blank where
