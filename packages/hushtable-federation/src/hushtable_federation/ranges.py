@@ -8,7 +8,7 @@ a percentage of the values lies beyond a threshold.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -97,9 +97,7 @@ def schema_text(result: Noised, ranges: Sequence[PlausibleRange]) -> str:
         if one is not None and one.limits and one.limits[0].value < one.limits[1].value:
             low, high = one.limits
             lines += ["", *(f"# {limit.words(feature.unit)}" for limit in one.limits)]
-            feature = Feature.numeric(
-                feature.name, low=low.value, high=high.value, unit=feature.unit
-            )
+            feature = replace(feature, low=low.value, high=high.value)
         else:
             lines += ["", "# as before: no range of this column was found"]
         lines += ["[[feature]]", *_entries(feature.to_dict())]

@@ -13,7 +13,7 @@ import csv
 import io
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hushtable.data.schema import Feature
@@ -79,10 +79,7 @@ class Groups:
 
     def features(self, concept: Concept) -> list[Feature]:
         """Return the features of a concept: with its public range, one a group."""
-        return [
-            Feature.numeric(name, low=concept.low, high=concept.high, unit=concept.unit)
-            for name in self.names(concept)
-        ]
+        return [replace(concept.feature, name=name) for name in self.names(concept)]
 
     def query(self, rows: str, row_of: RowOf, concepts: ConceptSet) -> str:
         """Return the question for the columns of all groups, given that for the rows."""

@@ -11,7 +11,7 @@ more than that share, plus the noise.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -297,10 +297,7 @@ def merged(parts: Sequence[ValueHistogram], name: str) -> ValueHistogram:
     name : str
         Of the feature of all.
     """
-    first = parts[0]
-    feature = Feature.numeric(
-        name, low=first.feature.low, high=first.feature.high, unit=first.feature.unit
-    )
+    feature = replace(parts[0].feature, name=name)
     counts = reduce(np.add, (one.counts for one in parts))
     noise_sd = math.hypot(*(one.noise_sd for one in parts))
     return ValueHistogram(feature, counts, sum(one.values for one in parts), noise_sd)
