@@ -44,6 +44,7 @@ RIGHT = {
     "round status": "round status {round}/round.box",
     "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
     "round compare": "round compare {round}/result.hush --book {round}/a.book",
+    "round ranges": "round ranges {round}/columns.hush -o {out}/x.csv",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
     "round book": "round book {round}/a.book --forecast",
 }
@@ -77,6 +78,7 @@ def round_(tmp_path_factory, site):
     do("round", "keygen", "lead", "--folder", here)
     do("round", "open", site / "plan.hush", here / "a.card", here / "b.card",
        "--key", here / "lead.key", "--epsilon", 1, "-o", here / "round.hush")  # fmt: skip
+    do("release", site / "marginals.sketch.hush", "--epsilon", 1, "-o", here / "columns.hush")
     hold(here, "round.hush", "a", "b", rows=site / "rows.csv").rename(here / "result.hush")
     return here
 

@@ -18,6 +18,7 @@ from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
 from hushtable_federation.folder.progress import MISSING, Progress
 from hushtable_federation.folder.round_folder import ASK, RoundFolder
+from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
@@ -55,6 +56,7 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
         f"({layout.detector}){mixed}; {noise}. {nothing}",
         *describe_ledger(ledger)[:2],
         *_gains(plan, k),
+        *range_words(round_, plan),
     ]
 
 
@@ -491,6 +493,8 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
             "Each opens it with the plan that they share:",
             f"  hushtable round model {result} --plan plan.hush -o model.hush",
         ]
+    if is_for_ranges(asked):
+        return ["For whom it is:", f"  hushtable round ranges {result} -o ranges.html"]
     if asked.layout.purpose.refines:
         return ["Go on with: hushtable round next"]
     if asked.layout.purpose is Purpose.GATE:

@@ -39,6 +39,7 @@ _TEXTS = (
     "omop",
     "cdm",
     "concepts",
+    "by",
 )
 #: Of the folder of the rounds.
 _REACHED = ("folder", "host_key", "login")
@@ -56,7 +57,7 @@ _APART = {
 }
 #: Entries that mean nothing without another one.
 _WITH = {
-    "concepts": "omop", "cdm": "omop", "listed_units": "omop", "host_key": "folder",
+    "concepts": "omop", "cdm": "omop", "by": "omop", "listed_units": "omop", "host_key": "folder",
     "login": "folder",
 }  # fmt: skip
 _EXAMPLES = {"omop": ' = "person" or "visit"', "folder": ' = "sftp://..."'}

@@ -5,6 +5,7 @@ public ranges. May import the rest of `data`; tested in ``tests/databases/test_o
 concept set that comes with it, and where its ranges are published, stand in ``concepts.toml``.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,8 +16,12 @@ __all__ = ["Concept", "ConceptSet", "Recipe"]
 
 
 def recipe(
-    omop: Literal["person", "visit"], concepts: Path | None, cdm: str | None, listed_units: bool
+    omop: Literal["person", "visit"],
+    concepts: Path | None,
+    cdm: str | None,
+    listed_units: bool,
+    by: Sequence[str] = (),
 ) -> Recipe:
     """Return the recipe that options of a command ask for."""
     used = ConceptSet.common() if concepts is None else ConceptSet.from_toml(concepts)
-    return Recipe(omop, used, cdm, listed_units)
+    return Recipe(omop, used, cdm, listed_units, tuple(by))

@@ -16,7 +16,7 @@ from hushtable.errors import PlanError
 #: Columns of the rows that no concept may be named like.
 TAKEN = ("person_id", "visit_occurrence_id", "age", "sex")
 #: Bytes of a name; PostgreSQL cuts longer ones.
-_LONGEST = 63
+LONGEST = 63
 _ENTRIES = {
     "name": str, "concepts": list[int], "unit": str, "units": list[int], "low": float,
     "high": float, "source": str,
@@ -69,9 +69,9 @@ class Concept:
             raise PlanError(f"concept {self.name!r} lists an id twice: list it once")
         if not self.source.strip():
             raise PlanError(f"concept {self.name!r}: name the source of its range")
-        if self.name.lower() in TAKEN or len(self.name.encode()) > _LONGEST:
+        if self.name.lower() in TAKEN or len(self.name.encode()) > LONGEST:
             raise PlanError(
-                f"concept {self.name!r}: needs a name of {_LONGEST} bytes at most, and none of "
+                f"concept {self.name!r}: needs a name of {LONGEST} bytes at most, and none of "
                 f"{', '.join(TAKEN)}"
             )
         if not self.feature.high > self.feature.low:
@@ -90,7 +90,7 @@ class ConceptSet:
     Parameters
     ----------
     concepts : tuple of Concept
-        At least one; none has the name, or an id, of another.
+        At least one; none has the name of another, or one of its concepts in the same unit.
 
     Examples
     --------
@@ -108,7 +108,13 @@ class ConceptSet:
             raise PlanError("a concept set needs at least one [[concept]]")
         # Databases take names that differ in case only for one.
         names = Counter(one.name.lower() for one in self.concepts)
-        ids = Counter(id_ for one in self.concepts for id_ in set(one.concepts))
+        # A concept in two units is two columns.
+        ids = Counter(
+            f"concept {id_} in unit {unit}"
+            for one in self.concepts
+            for id_ in one.concepts
+            for unit in one.units
+        )
         for twice in (key for found in (names, ids) for key, times in found.items() if times > 1):
             raise PlanError(f"{twice!r} is in the concept set twice: list it once")
 

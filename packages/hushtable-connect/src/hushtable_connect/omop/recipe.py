@@ -13,7 +13,8 @@ from hushtable.errors import DataError, UsageError
 from hushtable.far import is_url
 from hushtable.far import without_user as shown_url
 from hushtable_connect.omop import query
-from hushtable_connect.omop.concepts import ConceptSet
+from hushtable_connect.omop.concepts import Concept, ConceptSet
+from hushtable_connect.omop.ranges import Groups, ThresholdFile
 
 #: Databases that the recipe's SQL was tested on, by the scheme of a URL.
 _DRAFT_HEAD = """\
@@ -40,6 +41,8 @@ class Recipe:
     listed_units : bool, default=False
         Leave out measurements in other units than the listed ones, or without one; by default,
         they are refused.
+    by : tuple of {"sex", "age"}
+        Give each group of persons columns of its own, in place of columns of sex and age.
 
     Examples
     --------
@@ -53,10 +56,22 @@ class Recipe:
     concepts: ConceptSet = field(default_factory=ConceptSet.common)
     cdm: str | None = None
     listed_units: bool = False
+    by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.row_of not in query.KEYS:
             raise UsageError(f"a row of a {self.row_of!r}: needs 'person' or 'visit'")
+        self.groups  # noqa: B018 (refused here)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of persons that have columns of their own."""
+        return Groups(self.by)
+
+    @property
+    def thresholds(self) -> ThresholdFile:
+        """The file of thresholds for ranges of these columns."""
+        return ThresholdFile(self.concepts, self.groups)
 
     @property
     def key(self) -> str:
@@ -71,9 +86,12 @@ class Recipe:
     @property
     def schema(self) -> Schema:
         """Features with their public ranges, without a look at the data."""
+        split = tuple(one for concept in self.concepts for one in self.groups.features(concept))
+        if self.by:
+            return Schema(split)
         age = Feature.numeric("age", low=0, high=120, unit="years")
         sex = Feature.categorical("sex", ["female", "male"])
-        return Schema((age, sex, *(one.feature for one in self.concepts)))
+        return Schema((age, sex, *split))
 
     @property
     def draft_head(self) -> str:
@@ -98,14 +116,14 @@ class Recipe:
         }
         for one in self.concepts:
             concepts, units = (", ".join(map(str, ids)) for ids in (one.concepts, one.units))
-            known[one.name] = (
-                f"measurement_concept_id {concepts}; unit_concept_id {units}; range: {one.source}"
-            )
+            said = f"measurement_concept_id {concepts}; unit_concept_id {units}"
+            known |= dict.fromkeys(self.groups.names(one), f"{said}; range: {one.source}")
         return [known[name] for name in schema.names]
 
     def query(self, cdm: str) -> str:
         """Return the question to a database whose schema ``cdm`` has the tables."""
-        return query.rows_query(self.row_of, self.concepts, cdm)
+        rows = query.rows_query(self.row_of, self.concepts, cdm)
+        return self.groups.query(rows, self.row_of, self.concepts) if self.by else rows
 
     def open(self, url: str) -> Reader:
         """Check the tables and the units of a CDM, and open its rows.
@@ -205,18 +223,23 @@ class Recipe:
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
         """Refuse measurements in other units; or return words on those that are left out."""
-        of = {id_: one for one in self.concepts for id_ in one.concepts}
-        measured, other, n_other = set(), [], 0
+        of: dict[int, list[Concept]] = {}
+        for one in self.concepts:
+            for id_ in one.concepts:
+                of.setdefault(id_, []).append(one)
+        measured, other, n_other = set[str](), [], 0
         for row in _asked(url, query.units_query(self.concepts, cdm, named)):
-            one = of[row["concept"]]
-            if row["unit"] in one.units:
-                measured.add(one.name)
+            listed = of[row["concept"]]
+            if names := {one.name for one in listed if row["unit"] in one.units}:
+                measured |= names
                 continue
             name = f" ({row['name']})" if row["name"] else ""
             unit = f"in unit {row['unit']}{name}" if row["unit"] else "without a unit"
-            units = " or ".join(map(str, one.units))
+            needed = " or ".join(
+                f"{' or '.join(map(str, one.units))} ({one.unit})" for one in listed
+            )
             other.append(
-                f"  {one.name} ({row['concept']}): {row['n']:,} {unit}; needs {units} ({one.unit})"
+                f"  {listed[0].name} ({row['concept']}): {row['n']:,} {unit}; needs {needed}"
             )
             n_other += row["n"]
         if other and not self.listed_units:

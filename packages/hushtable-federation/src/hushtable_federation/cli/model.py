@@ -24,7 +24,7 @@ from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 from hushtable_federation.trial import WAYS, PlantedTrial
 
-_Result = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
+ResultFile = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
 _Book = Annotated[
     Path | None, option("FILE", "This site's book: its exact counts replace what it sent.")
 ]
@@ -36,14 +36,14 @@ _Marginals = Annotated[
     Path | None,
     option("RESULT", "With --site, of the round about the columns: tells what is systematic here."),
 ]
-_Plan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
+SharedPlan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
 
 
 def model(
-    result: _Result,
+    result: ResultFile,
     output: Output,
     book: _Book = None,
-    plan: _Plan = None,
+    plan: SharedPlan = None,
     site: _Site = None,
     marginals: _Marginals = None,
 ) -> CommandResult:
@@ -64,8 +64,8 @@ def model(
     _check_options(result, book, plan, site, marginals)
     read = open_result(result)
     if site is not None:
-        return _home(target, Site.open(site), _opened(result, read, plan), marginals)
-    opened = _opened(result, read, plan)
+        return _home(target, Site.open(site), unhidden(result, read, plan), marginals)
+    opened = unhidden(result, read, plan)
     made: Counts = opened if book is None else _local(opened, book)
     verified = None if book is None else _verified(read, book)
     target.save(made)
@@ -141,7 +141,8 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
     return CommandResult(facts, blocks())
 
 
-def _opened(path: Path, read: Noised, plan: Path | None) -> Noised:
+def unhidden(path: Path, read: Noised, plan: Path | None) -> Noised:
+    """Return a result whose counts can be read, with the sites' plan where it is hidden."""
     if read.ledger.sensitivity.horizon is not None:
         raise UsageError(
             f"{path} is of a plan for several periods, of which no local models are made: decode "
@@ -204,7 +205,7 @@ _Alert = Annotated[bool, typer.Option("--alert", help="Exit with code 3 if it do
 
 
 def compare(
-    result: _Result,
+    result: ResultFile,
     book: _OwnBook = None,
     site: _OwnSite = None,
     most_rows: _MostRows = None,

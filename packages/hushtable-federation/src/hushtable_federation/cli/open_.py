@@ -16,6 +16,7 @@ from hushtable.cli.schema import read_schema
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
+from hushtable.scores.plausible import cells_for
 from hushtable_federation.cli._common import (
     Days,
     KeyFile,
@@ -28,6 +29,7 @@ from hushtable_federation.clock import shown_time, stamp
 from hushtable_federation.describe import period_words
 from hushtable_federation.keys import Keys
 from hushtable_federation.layout import Layout
+from hushtable_federation.ranges import check_expected, range_words
 from hushtable_federation.round import Round
 from hushtable_federation.terms import Every, TermOptions
 
@@ -69,6 +71,13 @@ _MaxRows = Annotated[
         min=1,
     ),
 ]
+_Ranges = Annotated[
+    bool,
+    typer.Option(
+        "--ranges",
+        help="Of a schema: a round for plausible ranges alone, which have the whole budget.",
+    ),
+]
 _Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
 
 
@@ -92,12 +101,14 @@ def open_(
     every: _EveryOption = None,
     times: _Times = None,
     starts: _Starts = None,
+    ranges: _Ranges = False,
 ) -> CommandResult:
     """Open a round: sign what is counted, by whom, on which terms.
 
     With a schema in the place of a plan, the round is about the marginals if they pay for the
     rows expected, and "hushtable round next" goes on from there. Under a plan with a horizon, it
-    is about the first period; "hushtable round next" opens the others, at no further cost.
+    is about the first period; "hushtable round next" opens the others, at no further cost. With
+    --ranges, it ends in plausible ranges: "hushtable round ranges".
 
     Example:
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
@@ -107,9 +118,10 @@ def open_(
     terms: TermOptions = {
         "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
         "max_rows": max_rows, "adjacency": adjacency, "rows_per_person": rows_per_person,
+        "share": 1.0 if ranges else None,
     }  # fmt: skip
     round_ = Round.open(
-        _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times),
+        _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times, ranges),
         sites,
         keys,
         deadline=days_on(days),
@@ -136,8 +148,11 @@ def _what(
     delta: float,
     releases: int,
     times: int | None,
+    ranges: bool,
 ) -> Plan | Layout:
     """Return what is to be counted: as the file says, or as suits the schema."""
+    if ranges and (path.suffix != ".toml" or times is not None):
+        raise UsageError("--ranges goes with a schema (.toml) and --expected-rows, without --times")
     if path.suffix != ".toml":
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
@@ -153,6 +168,9 @@ def _what(
 
     schema = read_schema(path)
     design = Design(epsilon, delta, expected_rows, releases)
+    if ranges:
+        cells = cells_for(design, len(schema))
+        return Plan.marginals(schema, cells=cells, **design.to_dict())
     if times is not None:
         return Plan.draw(schema, horizon=times, **design.to_dict())
     kind = Plan.marginals if design.pays_marginals(len(schema)) else Plan.draw
@@ -173,6 +191,7 @@ def _of_times(plan: Plan | Layout, path: Path, times: int | None) -> Plan | Layo
 
 def report(round_: Round, target: Target, command: str) -> CommandResult:
     """Write a round that was opened, and report it."""
+    check_expected(round_)
     target.save(round_)
     terms = round_.terms
     facts = {
@@ -196,10 +215,7 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         yield TextTable(["site", "fingerprint"], roster, left=2)
         yield ""
         yield Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
-        plan = round_.plan
-        if plan is not None and plan.design is not None and plan.purpose.scores_rows:
-            yield ""
-            yield Paragraph([plan.design.words()])
+        yield from _expected(round_)
         if round_.coordinator in round_.sites:
             yield f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless"
             yield "their policies allow it (coordinator_may_be_site)."
@@ -211,3 +227,14 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         yield "  hushtable round sync FOLDER DATA --key SITE.key"
 
     return CommandResult(facts, blocks())
+
+
+def _expected(round_: Round) -> Iterator[Block]:
+    """Say what the noise leaves to be expected, by the plan's public numbers."""
+    plan = round_.plan
+    if plan is None or plan.design is None:
+        return
+    said = [plan.design.words()] if plan.purpose.scores_rows else range_words(round_, plan)
+    if said:
+        yield ""
+        yield Paragraph(said)

@@ -37,6 +37,10 @@ _ListedUnits = Annotated[
         "With --omop: leave out measurements in other units than those of the concept set.",
     ),
 ]
+_By = Annotated[
+    str | None,
+    option("sex,age", "With --omop: one column for each sex, or age band, or both, of a concept."),
+]
 _Join = Annotated[
     list[str] | None,
     option(
@@ -205,6 +209,7 @@ Reads: TypeAlias = Annotated[
         "concepts": _Concepts,
         "cdm": _Cdm,
         "listed_units": _ListedUnits,
+        "by": _By,
         "join": _Join,
     },
 ]

@@ -38,14 +38,21 @@ def first_names(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _recipe(omop: Any, concepts: Path | None, cdm: str | None, listed_units: bool) -> Any:
+def _recipe(
+    omop: Any, concepts: Path | None, cdm: str | None, listed_units: bool, by: str | None
+) -> Any:
     """Return the recipe that options ask for, with what it reads; None without one."""
     if omop is None:
-        given = {"--concepts": concepts, "--cdm": cdm, "--listed-units": listed_units or None}
+        given = {
+            "--concepts": concepts, "--cdm": cdm, "--by": by,
+            "--listed-units": listed_units or None,
+        }  # fmt: skip
         if alone := [name for name, value in given.items() if value is not None]:
             raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")
         return None
-    return plugins.extension("omop", "--omop", "connect")(omop, concepts, cdm, listed_units)
+    return plugins.extension("omop", "--omop", "connect")(
+        omop, concepts, cdm, listed_units, names_in(by or "")
+    )
 
 
 def person_columns(person: str | None, schema: Schema) -> list[str]:
@@ -86,6 +93,7 @@ class RowOptions:
     concepts: Path | None = None
     cdm: str | None = None
     listed_units: bool = False
+    by: str | None = None
     join: list[str] | None = None
 
     @cached_property
@@ -102,7 +110,7 @@ class RowOptions:
     @cached_property
     def recipe(self) -> Any:
         """How OMOP tables become rows, as far as options say."""
-        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units)
+        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units, self.by)
 
     @property
     def schema(self) -> Schema | None:

@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -390,6 +390,8 @@ class Schema(Displayed):
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":
         """Read a public schema from a TOML file with one ``[[feature]]`` table a column.
 
+        Private releases that its ranges were read off stand in ``[[paid]]`` tables.
+
         Raises
         ------
         PlanError
@@ -400,13 +402,14 @@ class Schema(Displayed):
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)
-            unknown = set(content) - {"feature"}
+            unknown = set(content) - {"feature", "paid"}
             if unknown or not isinstance(content.get("feature"), list):
                 raise PlanError(
                     f"{path}: needs one [[feature]] table for each column and nothing else; "
                     f"got {sorted(content) or 'an empty file'}"
                 )
-            return cls(tuple(Feature.from_dict(one).folded() for one in content["feature"]))
+            features = tuple(Feature.from_dict(one).folded() for one in content["feature"])
+            return cls(features, paid=tuple(_paid(content)))
         except PlanError:
             raise
         except ValueError as error:  # a number too long to be shown is one, too
@@ -419,6 +422,15 @@ def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[
     """Return the features of differences, in usual sizes of these: a missing one is as usual."""
     names = differences.names([feature.name for feature in columns])
     return tuple(Feature.numeric(n, low=-FAR, high=FAR, unit="sd", neutral=True) for n in names)
+
+
+def _paid(content: Mapping[str, Any]) -> Iterator[Spent]:
+    """Give the releases in a TOML file, which has no word for what is not there."""
+    paid = content.get("paid", [])
+    if not isinstance(paid, list) or not all(isinstance(one, dict) for one in paid):
+        raise PlanError("paid: needs one [[paid]] table for each release, as they were written")
+    for one in paid:
+        yield Spent.from_dict({"pure_epsilon": None} | one)
 
 
 def _folded(name: Any) -> Any:

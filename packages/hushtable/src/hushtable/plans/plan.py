@@ -346,6 +346,7 @@ class Plan(Displayed):
         expected_rows: int | None = None,
         sites: int = 1,
         passes: int = 1,
+        cells: int | None = None,
     ) -> Self:
         """Make the plan of an optional first round, which refines the next: a histogram a feature.
 
@@ -356,6 +357,9 @@ class Plan(Displayed):
         epsilon, delta, expected_rows, sites, passes
             As in `draw`, the same numbers: the budget of all rounds together, of which
             `Sketch.release` gives a tenth to the marginals.
+        cells : int, optional
+            Of a number's histogram, a power of two up to 256, where the histograms are wanted for
+            themselves; by default what the next plan needs: 64, or 32 under noise.
 
         Raises
         ------
@@ -364,7 +368,9 @@ class Plan(Displayed):
             a private second pass.
         """
         design = Design.given(epsilon, delta, expected_rows, sites, passes)
-        bins = MARGINAL_BINS if design is None else design.marginal_bins(len(schema))
+        bins = cells
+        if bins is None:
+            bins = MARGINAL_BINS if design is None else design.marginal_bins(len(schema))
         return cls._histograms(schema, bins, "marginals", design)
 
     @classmethod

@@ -2,13 +2,14 @@
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
@@ -16,7 +17,9 @@ from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.plots import HomeDisplay
 from hushtable.report.content import Report
+from hushtable.report.features import RangeFigure
 from hushtable.scores.outliers import Incident, Outliers, outside
+from hushtable.scores.plausible import PlausibleRange, ValueHistogram
 from hushtable.scores.reasons import Reason
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ def template(name: str) -> Any:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["count"] = "{:,}".format
-    environment.filters["percent"] = lambda share: f"{100.0 * share:g}%"
+    environment.filters["percent"] = lambda share: f"{round(100.0 * share, 9):g}%"
     return environment.get_template(name)
 
 
@@ -163,6 +166,35 @@ def home_page(found: Any, facts: dict[str, Any]) -> str:
     figure = _figure(display, f"Rows by how rare they are here and elsewhere: {counts}.", 3.4)
     made: str = template("home.html").render(
         figure=figure, made=f"{datetime.now(UTC):%Y-%m-%d}", version=version("hushtable"), **facts
+    )
+    return made
+
+
+def ranges_page(
+    ranges: Sequence[PlausibleRange],
+    histograms: Sequence[ValueHistogram],
+    own: Mapping[str, NDArray[np.int64]],
+    facts: dict[str, Any],
+) -> str:
+    """Return plausible ranges as HTML that needs nothing but itself; all texts in it are escaped.
+
+    ``own`` are counts of a site's own values, by column: the page must then stay there. ``facts``
+    are the other names in the template. Raises `MissingExtraError` if Jinja or matplotlib is not
+    installed.
+    """
+    check_report_extra()
+    drawn = []
+    for one, merged in zip(ranges, histograms, strict=True):
+        if one.limits:
+            shown = RangeFigure(one, merged, own.get(one.feature.name))
+            drawn.append((one, _figure(shown, shown.words, 2.1)))
+    made: str = template("ranges.html").render(
+        drawn=drawn,
+        lacking=[one for one in ranges if not one.limits],
+        with_own=bool(own),
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        version=version("hushtable"),
+        **facts,
     )
     return made
 

@@ -1,0 +1,199 @@
+"""Plausible ranges of a CDM: columns by sex and age, and thresholds as OHDSI's checks read them.
+
+A column by sex and age holds a value only in the rows of its group, so that each group has a
+histogram of its own. Thresholds are for a concept and a unit: the histograms of its groups are
+added up for them.
+
+The file of thresholds is that of the DataQualityDashboard for concepts
+(``OMOP_CDMv5.4_Concept_Level.csv``, version 2.8.4): one line a concept and unit, blank where
+nothing is checked.
+"""
+
+import csv
+import io
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hushtable.data.schema import Feature
+from hushtable.data.spreadsheets import harmless
+from hushtable.errors import UsageError
+from hushtable.scores.plausible import PlausibleRange, RangeLimit, ValueHistogram, merged
+from hushtable_connect.omop.concepts import LONGEST, Concept, ConceptSet
+from hushtable_connect.omop.query import RowOf, quoted
+
+#: Whole years of age at which a band begins; the last one is open.
+BANDS = (0, 18, 45, 65)
+_SEXES = ("female", "male")
+#: Columns of the file, as the DataQualityDashboard names them.
+HEADER = (
+    "cdmTableName", "cdmFieldName", "conceptId", "conceptName", "unitConceptId", "unitConceptName",
+    "plausibleValueLow", "plausibleValueLowThreshold", "plausibleValueLowNotes",
+    "plausibleValueHigh", "plausibleValueHighThreshold", "plausibleValueHighNotes",
+    "plausibleGender", "plausibleGenderUseDescendants", "plausibleGenderThreshold",
+    "plausibleGenderUseDescendantsThreshold", "plausibleGenderNotes", "isTemporallyConstant",
+    "isTemporallyConstantThreshold", "isTemporallyConstantNotes", "validPrevalenceLow",
+    "validPrevalenceLowThreshold", "validPrevalenceLowNotes", "validPrevalenceHigh",
+    "validPrevalenceHighThreshold", "validPrevalenceHighNotes", "plausibleUnitConceptIds",
+    "plausibleUnitConceptIdsThreshold", "plausibleUnitConceptIdsNotes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of persons, of which each has columns of its own.
+
+    Parameters
+    ----------
+    by : tuple of {"sex", "age"}
+        What tells the groups; nothing leaves one group of all.
+
+    Raises
+    ------
+    UsageError
+        If it is something else, or named twice.
+    """
+
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not set(self.by) <= {"sex", "age"} or len(set(self.by)) < len(self.by):
+            raise UsageError(f"--by {','.join(self.by)}: needs sex, age, or sex,age")
+
+    def names(self, concept: Concept) -> dict[str, str]:
+        """Return the columns of a concept, each with the condition on rows ``r`` that have it."""
+        found = {concept.name: ""}
+        if "sex" in self.by:
+            found = {f"{concept.name} {sex}": f"r.sex = '{sex}'" for sex in _SEXES}
+        if "age" in self.by:
+            found = {
+                f"{name} {band}": " AND ".join(filter(None, (condition, years)))
+                for name, condition in found.items()
+                for band, years in _bands().items()
+            }
+        for name in found:
+            if len(name.encode()) > LONGEST:
+                raise UsageError(f"column {name!r}: needs {LONGEST} bytes at most: rename it")
+        return found
+
+    def features(self, concept: Concept) -> list[Feature]:
+        """Return the features of a concept: with its public range, one a group."""
+        return [replace(concept.feature, name=name) for name in self.names(concept)]
+
+    def query(self, rows: str, row_of: RowOf, concepts: ConceptSet) -> str:
+        """Return the question for the columns of all groups, given that for the rows."""
+        keys = ("person_id",) if row_of == "person" else ("visit_occurrence_id", "person_id")
+        columns = [f"r.{key} AS {key}" for key in keys]
+        for one in concepts:
+            value = f"r.{quoted(one.name)}"
+            columns += [
+                f"CASE WHEN {condition} THEN {value} END AS {quoted(name)}"
+                for name, condition in self.names(one).items()
+            ]
+        listed = ",\n  ".join(columns)
+        return f"SELECT {listed}\nFROM (\n{rows}) AS r\nORDER BY r.{keys[0]}"
+
+
+def _bands() -> dict[str, str]:
+    """Return names of the bands of age, with their conditions."""
+    found = {
+        f"{low}-{high - 1}": f"r.age >= {low} AND r.age < {high}"
+        for low, high in itertools.pairwise(BANDS)
+    }
+    return found | {f"{BANDS[-1]}+": f"r.age >= {BANDS[-1]}"}
+
+
+@dataclass(frozen=True)
+class ThresholdFile:
+    """Thresholds of a concept set, for the DataQualityDashboard.
+
+    Parameters
+    ----------
+    concepts : ConceptSet
+        Those of the columns.
+    groups : Groups
+        By which the columns are split.
+    """
+
+    concepts: ConceptSet
+    groups: Groups
+
+    def ranges(
+        self, found: Sequence[ValueHistogram], quantiles: Sequence[float]
+    ) -> list[tuple[Concept, PlausibleRange]]:
+        """Return the range of each concept that has histograms, of all its groups together.
+
+        Raises `UsageError` if a histogram is of no column of the set, or has another public range.
+        """
+        given, ranges = {one.feature.name: one for one in found}, []
+        for concept in self.concepts:
+            features = self.groups.features(concept)
+            parts = [given.pop(one.name) for one in features if one.name in given]
+            for part in parts:
+                _check_same(part.feature, concept)
+            if parts:
+                ranges.append((concept, merged(parts, concept.name).range(quantiles)))
+        if unknown := [name for name in given if name not in ("age", "sex")]:
+            raise UsageError(
+                f"column {unknown[0]!r} is no concept of this set: give the one that the round's "
+                "schema was drafted from (--concepts FILE, --by), or write .toml or .html"
+            )
+        return ranges
+
+    def text(
+        self, ranges: Sequence[tuple[Concept, PlausibleRange]], tolerated: float, about: str
+    ) -> str:
+        """Return the file: of ranges, those that have limits.
+
+        Parameters
+        ----------
+        ranges : sequence of (Concept, PlausibleRange)
+            As `ranges` returns them.
+        tolerated : float
+            Percent of a site's values that may lie beyond a threshold.
+        about : str
+            For the notes: how many sites, and what it cost.
+        """
+        lines = io.StringIO()
+        writer = csv.DictWriter(lines, HEADER, restval="", lineterminator="\n")
+        writer.writeheader()
+        for concept, one in ranges:
+            if not one.limits:
+                continue
+            low, high = one.limits
+            shared = {
+                "cdmTableName": "MEASUREMENT", "cdmFieldName": "MEASUREMENT_CONCEPT_ID",
+                "conceptName": harmless(concept.name), "unitConceptName": harmless(concept.unit),
+                **_limit("Low", low, one, tolerated, about),
+                **_limit("High", high, one, tolerated, about),
+            }  # fmt: skip
+            for id_ in concept.concepts:
+                for unit in concept.units:
+                    writer.writerow({**shared, "conceptId": id_, "unitConceptId": unit})
+        return lines.getvalue()
+
+
+def _limit(
+    which: Literal["Low", "High"],
+    limit: RangeLimit,
+    of: PlausibleRange,
+    tolerated: float,
+    about: str,
+) -> dict[str, str]:
+    key = f"plausibleValue{which}"
+    return {
+        key: f"{limit.value:.10g}", f"{key}Threshold": f"{tolerated:g}",
+        f"{key}Notes": f"{limit.words(of.feature.unit)}; about {of.values:,} values, {about}",
+    }  # fmt: skip
+
+
+def _check_same(feature: Feature, concept: Concept) -> None:
+    """Raise `UsageError` unless a column has the range and unit of its concept."""
+    if (feature.low, feature.high, feature.unit) == (concept.low, concept.high, concept.unit):
+        return
+    raise UsageError(
+        f"column {feature.name!r} is {feature.low:g} to {feature.high:g} {feature.unit} in the "
+        f"result, and {concept.low:g} to {concept.high:g} {concept.unit} in the concept set: give "
+        "the set that the round's schema was drafted from (--concepts FILE)"
+    )

@@ -1,0 +1,288 @@
+"""``hushtable round ranges``: plausible ranges out of a result, and a dry run at home."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable import files
+from hushtable.cli.options import Output, option
+from hushtable.cli.output import Target, shown
+from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
+from hushtable.cli.rows import READS, Reads
+from hushtable.counts.base import Counts, Noised
+from hushtable.data.options import RowOptions
+from hushtable.data.spreadsheets import harmless
+from hushtable.errors import UsageError
+from hushtable.plans.draws import Purpose
+from hushtable.report.page import check_report_extra, ranges_page
+from hushtable.scores.plausible import (
+    QUANTILES,
+    PlausibleRange,
+    ValueHistogram,
+    check_quantiles,
+    histograms,
+)
+from hushtable_federation.cli.model import ResultFile, SharedPlan, unhidden
+from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema_text
+from hushtable_federation.result import open_result
+from hushtable_federation.site import Site
+
+_Quantiles = Annotated[str, option("LOW,HIGH", "Shares of all values below the two limits.")]
+_Data = Annotated[
+    str | None, option("DATA", "Dry run: own rows, to be compared with the ranges.", "--data")
+]
+_Site = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Dry run: this site's file, such as north.toml. Its rows are also compared with the ranges "
+        "of all others, without what it sent itself.",
+    ),
+]
+_Tolerated = Annotated[
+    float,
+    typer.Option(metavar="PERCENT", help="Own values that may lie beyond a limit.", min=0, max=100),
+]
+
+_USUAL = ",".join(map(str, QUANTILES))
+
+
+@dataclass(frozen=True)
+class _RangesRead:
+    """A result with its ranges, how rows are read, and what the dry run found."""
+
+    result: Noised
+    quantiles: tuple[float, float]
+    tolerated: float
+    reads: RowOptions
+    data: str | None
+    site: Site | None
+
+    @cached_property
+    def histograms(self) -> list[ValueHistogram]:
+        return histograms(self.result)
+
+    @cached_property
+    def ranges(self) -> list[PlausibleRange]:
+        return [one.range(self.quantiles) for one in self.histograms]
+
+    @cached_property
+    def own(self) -> list[OwnValues]:
+        """The site's own values beside the ranges; empty without own rows."""
+        if self.data is None:
+            return []
+        plan = self.result.plan
+        by: dict[str, Sequence[PlausibleRange]] = {"all": self.ranges}
+        if self.site is not None:
+            by["others"] = [one.range(self.quantiles) for one in histograms(self._others)]
+        return own_values(self.reads.open_as(self.data, plan.schema), plan, by)
+
+    @property
+    def _others(self) -> Counts:
+        from hushtable_federation.comparison import others_in
+
+        assert self.site is not None
+        with self.site.book() as book:
+            return others_in(self.result, book, Purpose.MARGINALS)
+
+    def failing(self, whose: str = "all") -> list[str]:
+        """Names of the columns with too many own values beyond a limit, of all or of the others."""
+        return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
+
+    @property
+    def about(self) -> str:
+        """Where the ranges are from, for a note."""
+        ledger, n = self.result.ledger, len(self.result.ledger.shares)
+        return f"{n} {'site' if n == 1 else 'sites'}, epsilon {ledger.epsilon:.3g} (hushtable)"
+
+    def text(self, ending: str) -> str:
+        """Return the content of the file."""
+        if ending == ".toml":
+            return schema_text(self.result, self.ranges)
+        if ending == ".html":
+            own = {one.feature.name: one.cells for one in self.own}
+            return ranges_page(self.ranges, self.histograms, own, self._of_page)
+        if self.reads.recipe is None:
+            return _plain(self.ranges, self.about)
+        made = self.reads.recipe.thresholds
+        ranges = made.ranges(self.histograms, self.quantiles)
+        text: str = made.text(ranges, self.tolerated, self.about)
+        return text
+
+    @property
+    def _of_page(self) -> dict[str, Any]:
+        return {
+            **self.facts, "tolerated": self.tolerated, "dry_run": _dry_run(self),
+            "failing": self.failing(), "failing_others": self.failing("others"),
+            "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
+        }  # fmt: skip
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts for machines."""
+        return {
+            "quantiles": list(self.quantiles), "sites": len(self.result.ledger.shares),
+            "epsilon": self.result.ledger.epsilon, "noise_sd": self.result.noise_sd,
+            "ranges": [one.to_dict() for one in self.ranges],
+            "own": [
+                one.to_dict()
+                | {"fails": one.fails(self.tolerated)}
+                | {"fails_by_others": one.fails(self.tolerated, "others")} for one in self.own
+            ],
+        }  # fmt: skip
+
+
+def ranges(
+    result: ResultFile,
+    output: Output,
+    quantiles: _Quantiles = _USUAL,
+    data: _Data = None,
+    site: _Site = None,
+    tolerated: _Tolerated = TOLERATED,
+    plan: SharedPlan = None,
+    reads: Reads = READS,
+) -> CommandResult:
+    """Read plausible ranges off a result, each with its uncertainty by noise.
+
+    The output's ending says for whom: .csv for checks of data quality (with --omop and the round's
+    --concepts, in the format of OHDSI's DataQualityDashboard), .toml a schema for a later round,
+    .html a page with histograms. With --data or --site, own rows are compared with the ranges: what
+    would fail. That stays on the screen, and on the page. Nothing is sent.
+
+    Example:
+      hushtable round ranges result.hush --omop person -o thresholds.csv
+      hushtable round ranges result.hush --site north.toml -o ranges.html
+    """
+    target = Target(output, [result, data, site, plan])
+    if target.path.suffix not in (".csv", ".toml", ".html"):
+        raise UsageError(f"{output}: ranges go to .csv, .toml or .html")
+    if target.path.suffix == ".html":
+        check_report_extra()
+    place = None if site is None else Site.open(site)
+    read = unhidden(result, open_result(result), plan)
+    found = _RangesRead(read, _quantiles(quantiles), tolerated, *_rows(place, data, reads), place)
+    text = found.text(target.path.suffix)
+    own = found.own
+    with target.writing():
+        files.write_bytes(
+            target.path, text.encode(), private=bool(own) and output.suffix == ".html"
+        )
+    facts = {"command": "round ranges", "output": str(output), **found.facts}
+    return CommandResult(facts, _blocks(found, target))
+
+
+def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
+    """Return how own rows are read, and which; those of the site's file unless others are named."""
+    if place is None:
+        return reads, data
+    if reads != READS:
+        raise UsageError("--site says how rows are read: leave the other reading options out")
+    rows = place.settings.rows if data is None else data
+    if rows is None:
+        raise UsageError("the site's file names no rows (rows = ...): give them by --data")
+    return RowOptions(**place.settings.reads), rows
+
+
+def _quantiles(text: str) -> tuple[float, float]:
+    try:
+        given = [float(one) for one in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--quantiles {text}: needs two numbers, such as 0.005,0.995") from None
+    return check_quantiles(given)
+
+
+def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
+    """Return ranges of columns that are no concepts of OMOP as CSV."""
+    lines = io.StringIO()
+    write = csv.writer(lines, lineterminator="\n").writerow
+    write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
+    for one in ranges:
+        if one.limits:
+            values = [f"{limit.value:.10g}" for limit in one.limits]
+            said = f"about {one.values:,} values, {about}"
+            notes = [f"{limit.words(one.feature.unit)}; {said}" for limit in one.limits]
+            texts = one.feature.name, one.feature.unit
+            write([*map(harmless, texts), *values, *notes])
+    return lines.getvalue()
+
+
+def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
+    given = [one for one in found.ranges if one.limits]
+    low, high = found.quantiles
+    yield f"Ranges from the quantile {low:g} to {high:g}, of {found.about}.\n"
+    if given:
+        lines = [
+            [shown(one.feature.name), shown(one.feature.unit), *map(_limit_words, one.limits),
+             f"{one.values:,}"]
+            for one in given
+        ]  # fmt: skip
+        yield TextTable(["column", "unit", "low", "high", "values"], lines, left=2)
+        yield "\nIn brackets: where the quantile lies in 19 of 20 cases, by the noise."
+    if lacking := [one for one in found.ranges if not one.limits]:
+        yield "\nLeft out, as a range takes more values than there are:\n"
+        lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
+        yield TextTable(["column", "values, about", "needed"], lines, left=1)
+        yield "\nQuantiles nearer to the middle take fewer (--quantiles 0.025,0.975)."
+    yield from _own_blocks(found)
+    private = found.own and target.path.suffix == ".html"
+    keep = " Keep it where the rows are: it describes them exactly." if private else ""
+    yield Paragraph([f"Wrote {target}.{keep}"])
+
+
+def _limit_words(limit: Any) -> str:
+    low, high = limit.interval
+    return f"{limit.value:.10g} ({low:.10g} to {high:.10g})"
+
+
+def _own_blocks(found: _RangesRead) -> Iterator[Block]:
+    if not found.own:
+        return
+    yield "\nDry run: own values beyond the limits.\n"
+    headers, rows = _dry_run(found)
+    yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2)
+    failing = found.failing()
+    said = [
+        f"{len(failing) or 'None'} of {len(rows)} would fail, by more than {found.tolerated:g}% of "
+        "the values beyond a limit."
+    ]
+    if others := found.failing("others"):
+        said += [
+            f"By the limits of the other sites alone, {len(others)} would: {', '.join(others)}. An "
+            "error of this site moves the common limits, and not these."
+        ]
+    said += ["This describes this site's rows exactly: do not send it to anybody."]
+    yield Paragraph(said)
+
+
+def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
+    """Return the table of the dry run: headers, and a line a column that has a range."""
+    headers = ["column", "verdict", "% below", "% above", "values"]
+    with_others = any("others" in one.beyond for one in found.own)
+    if with_others:
+        headers += ["by others'", "% below others'", "% above others'"]
+    lines = []
+    for one in sorted(found.own, key=lambda one: not _fails_at_all(one, found.tolerated)):
+        if not one.beyond:
+            continue
+        line = [one.feature.name, *_verdict(one, "all", found.tolerated), f"{one.n:,}"]
+        lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
+    return headers, lines
+
+
+def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
+    if whose not in one.beyond:
+        return ["too few", "-", "-"]
+    if not one.n:
+        return ["no values", "-", "-"]
+    word = "fails" if one.fails(tolerated, whose) else "passes"
+    return [word, *(f"{percent:.2f}" for percent in one.percent(whose))]
+
+
+def _fails_at_all(one: OwnValues, tolerated: float) -> bool:
+    return any(one.fails(tolerated, whose) for whose in one.beyond)

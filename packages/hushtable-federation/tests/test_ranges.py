@@ -1,0 +1,282 @@
+"""Rounds for plausible ranges: thresholds of several hospitals, and a dry run at home."""
+
+import contextlib
+import json
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dqd
+from cli_helpers import do
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.cli import main
+from hushtable_connect.omop import ConceptSet, Recipe
+from hushtable_federation.ranges import OwnValues
+from range_rounds import (
+    GLUCOSE,
+    MMOL,
+    multiplied,
+    open_for_ranges,
+    play,
+    set_up,
+    three_hospitals,
+)
+
+pytest.importorskip("duckdb")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def asked(capsys, *command):
+    """Run a command that must succeed; return its facts."""
+    capsys.readouterr()
+    do(*command, "--json")
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *command, code=1):
+    """Run a command that must fail; return what it says."""
+    capsys.readouterr()
+    assert main([str(one) for one in command]) == code, command
+    return " ".join(capsys.readouterr().err.split())
+
+
+def values_of(here, sites, concepts="set.toml"):
+    """Return all values of each column, exactly, from all sites."""
+    recipe = Recipe("person", ConceptSet.from_toml(concepts), "cdm")
+    tables = [
+        pa.Table.from_batches(recipe.open(f"duckdb:///{here / site}.duckdb").read())
+        for site in sites
+    ]
+    pooled = pa.concat_tables(tables)
+    return {name: pooled[name].drop_null().to_numpy() for name in pooled.column_names}
+
+
+@pytest.mark.slow
+def test_three_hospitals_find_thresholds_and_a_wrong_unit_at_home(here, capsys):
+    persons, rng = 100_000, np.random.default_rng(9)
+    hospitals = three_hospitals(persons)
+    # Values in mg/dL under mmol/L, beyond the public range; and in umol/L under mg/dL, within it.
+    hospitals["south"] = multiplied(hospitals["south"], GLUCOSE, MMOL, 18.0, 0.1, rng)
+    hospitals["south"] = multiplied(hospitals["south"], 3024128, 8840, 17.1, 0.08, rng)
+    set_up(here, hospitals)
+    do(*open_for_ranges(3 * persons))
+    began = time.perf_counter()
+    result = play(here)
+    seconds = time.perf_counter() - began
+    common = ("round", "ranges", result, "--omop", "person", "--concepts", "set.toml")
+    facts = asked(capsys, *common, "-o", "thresholds.csv")
+    assert facts["epsilon"] <= 1.0
+    worst, relative, usual = _positions(facts, values_of(here, hospitals))
+    with capsys.disabled():
+        print(
+            f"\n3 x {persons:,} persons, epsilon 1, round {seconds:.0f} s: positions off by at most"
+            f" {worst:.4f}, in shares of the tail {relative:.2f}, usually {usual:.2f}"
+        )
+    assert worst < 0.01
+    _check_by_dqd(here)
+    own = asked(capsys, "round", "ranges", result, "--site", "south.toml", "-o", "south.html")
+    fails = {one["name"] for one in own["own"] if one["fails"]}
+    assert fails == {"glucose_mmol"}
+    assert next(one for one in own["own"] if one["name"] == "bilirubin")["fails_by_others"]
+    percent = {one["name"]: one["percent_beyond"] for one in own["own"]}
+    assert percent["bilirubin"]["all"][1] < 5.0 < percent["bilirubin"]["others"][1]
+    honest = asked(capsys, "round", "ranges", result, "--site", "west.toml", "-o", "west.html")
+    assert not any(one["fails"] for one in honest["own"])
+
+
+def _positions(facts, pooled):
+    """Return by how much positions are off: at worst, and in shares of the tail; their median."""
+    off, shares = [], []
+    for one in facts["ranges"]:
+        assert len(one["limits"]) == 2, one
+        for limit, side in zip(one["limits"], ("low", "high"), strict=True):
+            values, tail = pooled[one["name"]], min(limit["quantile"], 1 - limit["quantile"])
+            beyond = values < limit["value"] if side == "low" else values > limit["value"]
+            # A limit at the end of the public range cannot follow the values beyond it.
+            wrong = one["name"] == "glucose_mmol" and side == "high"
+            assert limit["at_end"] or not wrong
+            if not wrong:
+                off.append(abs(beyond.mean() - tail))
+                shares.append(off[-1] / tail)
+    return max(off), max(shares), float(np.median(shares))
+
+
+def _check_by_dqd(here):
+    """Have the DataQualityDashboard's SQL and rule judge all measurements of all sites."""
+    for site in ("north", "south", "west"):
+        found = dqd.checked(here / f"{site}.duckdb", "thresholds.csv")
+        failed = {(name, side) for (name, _, side), (_, fails) in found.items() if fails}
+        assert failed == ({("glucose_mmol", "High")} if site == "south" else set())
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """Three hospitals of 3,000 persons, and the result of a round about four columns."""
+    here = tmp_path_factory.mktemp("hospitals")
+    with contextlib.chdir(here):
+        set_up(here, three_hospitals(3_000))
+        blocks = (here / "ranges.toml").read_text().split("\n\n")
+        kept = ("sodium", "creatinine", '"glucose"', "glucose_mmol")
+        text = "\n\n".join(b for b in blocks if any(k in b for k in kept))
+        (here / "ranges.toml").write_text(text)
+        do(*open_for_ranges(9_000))
+        play(here)
+    return here
+
+
+@pytest.fixture
+def small(played, monkeypatch):
+    monkeypatch.chdir(played)
+    return played
+
+
+def test_units_of_a_concept_are_columns_and_lacking_persons_are_named(small, capsys):
+    result = "result.hush"
+    facts = asked(
+        capsys, "round", "ranges", result, "--omop", "person", "--concepts", "set.toml",
+        "--quantiles", "0.05,0.95", "-o", "thresholds.csv",
+    )  # fmt: skip
+    assert {one["name"] for one in facts["ranges"]} == {
+        "sodium", "creatinine", "glucose", "glucose_mmol"
+    }  # fmt: skip
+    table = dqd.read("thresholds.csv")
+    glucose = table[table["conceptId"] == GLUCOSE]
+    assert set(glucose["unitConceptName"]) == {"mg/dL", "mmol/L"}
+    assert (table["plausibleValueLow"] < table["plausibleValueHigh"]).all()
+    assert table["plausibleValueLowNotes"].str.contains("quantile 0.05, .* by noise").all()
+    assert table["plausibleValueLowNotes"].str.contains("3 sites, epsilon 1").all()
+    lacking = asked(capsys, "round", "ranges", result, "-o", "ranges.csv")
+    assert all(not one["limits"] for one in lacking["ranges"])
+    for one in lacking["ranges"]:
+        assert one["needed"] > one["values"]
+    do("round", "ranges", result, "-o", "ranges.csv")
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"{lacking['ranges'][0]['needed']:,}" in out
+    assert "Left out" in out
+    # A schema for a later round, which counts what this one cost.
+    do("round", "ranges", result, "--quantiles", "0.05,0.95", "-o", "later.toml")
+    later = Schema.from_toml("later.toml")
+    assert later.features[0].high < 225
+    assert [spent.what for spent in later.paid] == ["marginals"]
+    draw = ("plan", "draw", "later.toml", "--epsilon", 1, "--expected-rows", 9_000)
+    do(*draw, "-o", "plan.hush")
+    assert main([str(one) for one in (
+        "sketch", "duckdb:///north.duckdb", "--omop", "person", "--cdm", "cdm", "--concepts",
+        "set.toml", "--plan", "plan.hush", "-o", "sketch.hush",
+    )]) == 0  # fmt: skip
+    said = refused(capsys, "release", "sketch.hush", "--epsilon", 1, "-o", "spent.hush")
+    assert "epsilon" in said
+    assert not (small / "spent.hush").exists()
+    plan = Plan.draw(later, epsilon=2.0, expected_rows=9_000, random_state=0)
+    assert [spent.what for spent in plan.behind] == ["marginals"]
+
+
+def test_a_page_has_own_values_only_where_they_were_given(small, capsys):
+    result = "result.hush"
+    quantiles = ("--quantiles", "0.05,0.95")
+    do("round", "ranges", result, *quantiles, "-o", "all.html")
+    do("round", "ranges", result, *quantiles, "--site", "north.toml", "-o", "own.html")
+    everybody, own = ((small / name).read_text() for name in ("all.html", "own.html"))
+    assert "Keep this page" not in everybody
+    assert "Keep this page" in own
+    assert "not reference intervals" in everybody
+    assert (small / "own.html").stat().st_mode & 0o077 == 0
+    assert own.count("<svg") == everybody.count("<svg") >= 3
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "do not send it to anybody" in shown
+
+
+def test_a_site_without_a_concept_is_no_hindrance(small, capsys):
+    # The north measures no glucose in mmol/L, the south none in mg/dL: nothing is said of that.
+    result = "result.hush"
+    own = asked(
+        capsys, "round", "ranges", result, "--quantiles", "0.05,0.95", "--site", "north.toml",
+        "-o", "north.html",
+    )  # fmt: skip
+    by = {one["name"]: one for one in own["own"]}
+    assert by["glucose_mmol"]["values"] == 0
+    assert not by["glucose_mmol"]["fails"]
+    assert by["glucose"]["values"] > 0
+
+
+def test_too_few_persons_are_said_before_anything_is_spent(small, capsys):
+    do(*open_for_ranges(3_000, output="few.hush"))
+    words = "takes about", "The 3,000 expected are fewer: they suffice for the quantiles"
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(one in out for one in words)
+    do("round", "show", "few.hush")  # what a site sees before it answers
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(one in out for one in words)
+    assert "nothing was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
+    assert not (small / "none.hush").exists()
+
+
+def test_what_is_no_result_for_ranges_is_refused(here, capsys):
+    schema = Schema([Feature.numeric("sodium", low=50, high=225, unit="mmol/L")])
+    rows = np.random.default_rng(0).normal(140, 3, (4_000, 1))
+    tables = Plan.draw(schema, epsilon=1.0, expected_rows=4_000, random_state=0)
+    Sketch.from_data(tables, rows).release(1.0).save("tables.hush")
+    assert "--ranges" in refused(
+        capsys, "round", "ranges", "tables.hush", "-o", "x.csv", code=2
+    )  # fmt: skip
+    marginals = Plan.marginals(schema, epsilon=1.0, expected_rows=4_000)
+    sketch = Sketch.from_data(marginals, rows)
+    sketch.save("exact.hush")
+    refused(capsys, "round", "ranges", "exact.hush", "-o", "x.csv")
+    sketch.release(1.0, share=1.0).save("release.hush")
+    do("round", "ranges", "release.hush", "-o", "x.csv")
+    for options, words, code in (
+        (("-o", "x.txt"), ".csv, .toml or .html", 2),
+        (("-o", "x.csv", "--quantiles", "0.9,0.1"), "0.005,0.995", 2),
+        (("-o", "x.csv", "--quantiles", "low"), "two numbers", 2),
+        (("-o", "x.csv", "--omop", "person"), "50 to 225", 2),
+        (("-o", "x.csv", "--data", "other.csv"), "sodium", 1),
+    ):
+        (here / "other.csv").write_text("potassium\n4.1\n4.2\n")
+        if "--omop" in options:  # the set has the same range: another one is refused
+            other = Schema([Feature.numeric("sodium", low=100, high=200, unit="mmol/L")])
+            plan = Plan.marginals(other, epsilon=1.0, expected_rows=4_000)
+            Sketch.from_data(plan, rows).release(1.0, share=1.0).save("other.hush")
+            said = refused(capsys, "round", "ranges", "other.hush", *options, code=code)
+        else:
+            said = refused(capsys, "round", "ranges", "release.hush", *options, code=code)
+        assert words in said, said
+
+
+def test_names_from_a_coordinator_become_no_formula(here):
+    schema = Schema([Feature.numeric("=HYPERLINK(1)", low=0, high=9, unit="@SUM(1)")])
+    plan = Plan.marginals(schema, epsilon=1.0, expected_rows=30_000, cells=32)
+    rows = np.random.default_rng(0).normal(4, 1, (30_000, 1))
+    Sketch.from_data(plan, rows).release(1.0, share=1.0).save("release.hush")
+    do("round", "ranges", "release.hush", "-o", "x.csv")
+    line = (here / "x.csv").read_text().splitlines()[1]
+    assert line.startswith("'=HYPERLINK(1),'@SUM(1),")
+    do("round", "ranges", "release.hush", "-o", "x.toml")
+    assert Schema.from_toml("x.toml").names == ["=HYPERLINK(1)"]
+
+
+def test_a_plan_of_other_columns_is_no_round_for_ranges(here, capsys):
+    (here / "schema.toml").write_text(
+        '[[feature]]\nname = "a"\nkind = "numeric"\nlow = 0\nhigh = 1\n'
+    )
+    do("plan", "draw", "schema.toml", "-o", "plan.hush")
+    for name in ("lead", "north", "south"):
+        do("round", "keygen", name, *(() if name == "lead" else ("--cap", 3, "--persons", 1)))
+    command = open_for_ranges(9_000, sites=("north", "south"), schema="plan.hush")
+    assert "--ranges goes with a schema" in refused(capsys, *command, code=2)
+
+
+def test_the_rule_of_a_check():
+    feature = Feature.numeric("x", low=0, high=1)
+    one = OwnValues(feature, np.zeros(4, np.int64), 1_000, {"all": (50, 0)})
+    assert not one.fails(5.0)  # not more than 5%
+    assert one.fails(4.9)
+    assert OwnValues(feature, np.zeros(4, np.int64), 1_000, {"all": (1, 0)}).fails(0.0)
+    assert not OwnValues(feature, np.zeros(4, np.int64)).fails(5.0)

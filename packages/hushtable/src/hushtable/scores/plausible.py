@@ -1,0 +1,303 @@
+"""Plausible ranges: quantiles of a number's values, read off histograms with noise.
+
+All of it is post-processing of noised counts under `Plan.marginals`, and costs no privacy. A
+quantile is sought from its own end of the range: the sum of the first k cells has the noise of k
+cells, and none of the others. Since a distribution function does not fall, these sums are fitted by
+isotonic regression, each weighted by its variance, and between the edges of cells by a monotone
+cubic (Fritsch and Carlson). Where one cell holds more than the quantile leaves beyond it, nothing
+is known of the places inside that cell, and its outer edge is taken: the position is then off by no
+more than that share, plus the noise.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.counts.base import Counts
+from hushtable.data.schema import Feature
+from hushtable.errors import UsageError
+from hushtable.plans.draws import Purpose
+from hushtable.privacy.layout import Design
+
+Floats = NDArray[np.float64]
+
+#: Quantiles of a plausible range.
+QUANTILES = (0.005, 0.995)
+#: Standard deviations of noise within which a position is stated: 95 of 100 are nearer.
+SURE = 2.0
+#: Cells of a number's histogram, the fewest first; share of the expected rows that has to be enough
+#: for a range, so that a column that half of all have gets one.
+_CELLS, _COLUMN = (32, 64, 128, 256), 0.5
+#: Parts of a cell to which a threshold is rounded.
+_PARTS = 50.0
+
+
+def values_needed(noise_sd: float, cells: int, tail: float) -> int:
+    """Return how many values a range needs: the noise on a tail is then half of it at most.
+
+    Follows from public numbers alone: by the noise of all cells together, which is the most that
+    any sum of them can have.
+
+    Parameters
+    ----------
+    noise_sd : float
+        Standard deviation of the noise on a cell of the sum.
+    cells : int
+        Of a number's range.
+    tail : float
+        Share of the values beyond the quantile, such as .005.
+    """
+    return math.ceil(SURE * noise_sd * math.sqrt(cells) / tail)
+
+
+def cells_for(design: Design, n_features: int) -> int:
+    """Return into how many cells to divide ranges, given how many rows are expected."""
+    noise_sd = math.sqrt(n_features * design.sites / (2.0 * design.rho))
+    enough = _COLUMN * design.expected_rows
+    tail = QUANTILES[0]
+    fit = [n for n in _CELLS if values_needed(noise_sd, n, tail) <= enough]
+    return max(fit, default=_CELLS[0])
+
+
+def check_quantiles(quantiles: Sequence[float]) -> tuple[float, float]:
+    """Return a low and a high quantile; raises `UsageError` unless they leave both tails."""
+    if len(quantiles) != 2 or not 0.0 < quantiles[0] < 0.5 < quantiles[1] < 1.0:
+        said = ", ".join(f"{one:g}" for one in quantiles)
+        raise UsageError(
+            f"quantiles {said}: needs one above 0 and below 0.5, and one above 0.5 and below 1, "
+            "such as 0.005,0.995"
+        )
+    return float(quantiles[0]), float(quantiles[1])
+
+
+@dataclass(frozen=True)
+class RangeLimit:
+    """One end of a plausible range.
+
+    Attributes
+    ----------
+    value : float
+        In the feature's unit, rounded away from the values.
+    quantile : float
+        Share of the values that are meant to lie below.
+    off : float
+        By how much the share may be another because of noise: two standard deviations.
+    interval : tuple of float
+        The same in the feature's unit: whole cells, so that it holds for any values inside them.
+    at_end : bool
+        Whether this is the end of the public range: so many values lie in its last cell that
+        nothing nearer can be said.
+    """
+
+    value: float
+    quantile: float
+    off: float
+    interval: tuple[float, float]
+    at_end: bool
+
+    def words(self, unit: str) -> str:
+        """Return what the limit is, and how sure it is, for a note."""
+        low, high = (f"{one:.10g}" for one in self.interval)
+        said = f"quantile {self.quantile:g}, +/- {self.off:.2g} by noise: {low} to {high} {unit}"
+        return f"{said.strip()}; end of the public range" if self.at_end else said.strip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the limit as JSON carries it."""
+        return {
+            "value": self.value, "quantile": self.quantile, "off": self.off,
+            "interval": list(self.interval), "at_end": self.at_end,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlausibleRange:
+    """The plausible range of a number, or what is lacking for one.
+
+    Attributes
+    ----------
+    feature : Feature
+        With its public range and unit.
+    values : int
+        About how many have a value, as the noised counts say.
+    needed : int
+        How many it takes.
+    limits : tuple of RangeLimit
+        The low and the high one; empty where there are too few values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> from hushtable.scores.plausible import histograms
+    >>> schema = Schema([Feature.numeric("pulse", low=0, high=350, unit="/min")])
+    >>> plan = Plan.marginals(schema, epsilon=1.0, expected_rows=50_000, cells=128)
+    >>> X = np.random.default_rng(0).normal(75, 9, (50_000, 1))
+    >>> release = Sketch.from_data(plan, X).release(1.0, share=1.0)
+    >>> [found] = [one.range() for one in histograms(release)]
+    >>> bool(50 < found.limits[0].value < 53), bool(97 < found.limits[1].value < 100)
+    (True, True)
+    """
+
+    feature: Feature
+    values: int
+    needed: int
+    limits: tuple[RangeLimit, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the range as JSON carries it."""
+        return {
+            "name": self.feature.name, "unit": self.feature.unit, "values": self.values,
+            "needed": self.needed, "limits": [one.to_dict() for one in self.limits],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ValueHistogram:
+    """The values of a number over its public range, as counts with noise.
+
+    Attributes
+    ----------
+    feature : Feature
+        With its range and unit.
+    counts : ndarray of shape (n,), float64
+        Values in equal parts of the range; those beyond it in the first or the last one.
+    values : float
+        About how many have a value.
+    noise_sd : float
+        Standard deviation of the noise on a count.
+    """
+
+    feature: Feature
+    counts: Floats
+    values: float
+    noise_sd: float
+
+    @property
+    def width(self) -> float:
+        """Width of a cell, in the feature's unit."""
+        return (self.feature.high - self.feature.low) / len(self.counts)
+
+    def range(self, quantiles: Sequence[float] = QUANTILES) -> PlausibleRange:
+        """Return the plausible range between two quantiles."""
+        low, high = check_quantiles(quantiles)
+        tails = low, round(1.0 - high, 12)
+        needed = values_needed(self.noise_sd, len(self.counts), min(tails))
+        limits: tuple[RangeLimit, ...] = ()
+        if self.values >= needed:
+            limits = (self._limit(tails[0], +1), self._limit(tails[1], -1))
+        return PlausibleRange(self.feature, max(0, round(self.values)), needed, limits)
+
+    def _limit(self, tail: float, inwards: int) -> RangeLimit:
+        """Return the limit of the low end (``inwards`` +1) or of the high one (-1)."""
+        sums = _Sums(self.counts[::inwards] / self.values)
+        n_summed = sums.cell(tail) + 1
+        off = SURE * self.noise_sd * math.sqrt(n_summed) / self.values
+        within = sums.cell(tail - off), sums.cell(tail + off) + 1
+        place = sums.place(tail)
+        low, high = sorted(self._value(float(one), inwards) for one in within)
+        return RangeLimit(
+            self._rounded(self._value(place, inwards), inwards),
+            tail if inwards > 0 else round(1.0 - tail, 12),
+            off,
+            (self._rounded(low, +1), self._rounded(high, -1)),
+            place == 0.0,
+        )
+
+    def _value(self, place: float, inwards: int) -> float:
+        feature = self.feature
+        return (feature.low if inwards > 0 else feature.high) + inwards * place * self.width
+
+    def _rounded(self, value: float, inwards: int) -> float:
+        """Return a value rounded away from the middle, to what a cell allows to be said."""
+        decimals = max(0, math.ceil(-math.log10(self.width / _PARTS)))
+        scale = 10.0**decimals
+        # A value such as 3.1 stays what it is, though 3.1 * 10 is no whole number.
+        scaled = round(value * scale, 6)
+        away = math.floor(scaled) if inwards > 0 else math.ceil(scaled)
+        return float(min(max(away / scale, self.feature.low), self.feature.high))
+
+
+class _Sums:
+    """Shares of the values up to each edge, from one end of a range: noised shares made to rise."""
+
+    def __init__(self, shares: Floats) -> None:
+        from scipy.optimize import isotonic_regression
+
+        sums = np.cumsum(shares)
+        # The sum of k cells has k times the variance of one.
+        fitted = isotonic_regression(sums, weights=1.0 / np.arange(1, len(sums) + 1)).x
+        self._steps = np.concatenate([[0.0], np.clip(fitted, 0.0, 1.0)])
+
+    @cached_property
+    def _curve(self) -> Any:
+        from scipy.interpolate import PchipInterpolator
+
+        return PchipInterpolator(np.arange(len(self._steps)), self._steps)
+
+    def cell(self, share: float) -> int:
+        """Return in which cell from the end that share of the values is reached."""
+        cell = int(np.searchsorted(self._steps, max(share, 0.0), side="right")) - 1
+        return min(cell, len(self._steps) - 2)
+
+    def place(self, share: float) -> float:
+        """Return how many cells from the end that share of the values is reached.
+
+        In a cell that holds more than that share, it is taken to be at the outer edge.
+        """
+        cell = self.cell(share)
+        before, after = self._steps[cell : cell + 2]
+        if after - before > share or after <= share:
+            return float(cell)
+        from scipy.optimize import brentq
+
+        return float(brentq(lambda x: float(self._curve(x)) - share, cell, cell + 1))
+
+
+def histograms(counts: Counts) -> list[ValueHistogram]:
+    """Return the histograms of all numbers, from counts with noise under `Plan.marginals`.
+
+    Raises `UsageError` if the counts are something else.
+    """
+    plan, noise_sd = counts.plan, counts.noise_sd
+    if plan.purpose is not Purpose.MARGINALS:
+        raise UsageError(
+            f"these counts are of a {plan.detector!r} plan, and ranges are read off histograms of "
+            "columns: give the result of a round about the marginals (hushtable round open "
+            "--ranges)"
+        )
+    if plan.schema.relations is not None:
+        raise UsageError("these histograms count residuals of relations, and no values")
+    if not noise_sd > 0.0:
+        raise UsageError(
+            "these counts have no noise: release them first (hushtable release), or run a round"
+        )
+    offsets, found = plan.family.offsets, []
+    # All histograms count all rows: together they say best how many there are.
+    n_rows = float(counts.counts.sum()) / len(plan.schema)
+    for j, feature in enumerate(plan.schema.features):
+        if feature.kind != "numeric" or feature.constant:
+            continue
+        *cells, missing = counts.counts[offsets[j] : offsets[j + 1]].astype(np.float64).tolist()
+        found.append(ValueHistogram(feature, np.array(cells), n_rows - missing, noise_sd))
+    return found
+
+
+def merged(parts: Sequence[ValueHistogram], name: str) -> ValueHistogram:
+    """Return the histogram of the values of several, none of which two of them count.
+
+    Parameters
+    ----------
+    parts : sequence of ValueHistogram
+        Over one range, such as those of women and of men.
+    name : str
+        Of the feature of all.
+    """
+    feature = replace(parts[0].feature, name=name)
+    counts = reduce(np.add, (one.counts for one in parts))
+    noise_sd = math.hypot(*(one.noise_sd for one in parts))
+    return ValueHistogram(feature, counts, sum(one.values for one in parts), noise_sd)
