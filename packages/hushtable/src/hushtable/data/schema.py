@@ -51,6 +51,9 @@ class Feature:
     neutral : bool
         Whether a missing number counts as a usual one, and not as rare or frequent by itself: as in
         a history, of which nothing is known at first.
+    usual : float or None
+        The number that a missing one counts as, where that is public knowledge; it lies in the
+        range. Hash functions of `HushTable` and `LSHiTables` go by it, as by ``neutral``.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Feature:
     unit: str = ""
     cyclic: bool = False
     neutral: bool = False
+    usual: float | None = None
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
@@ -83,6 +87,8 @@ class Feature:
             raise PlanError(
                 f"feature {self.name!r}: neutral {self.neutral!r}: needs true or false, of numbers"
             )
+        if self.usual is not None and self.kind != "numeric":
+            raise PlanError(f"feature {self.name!r}: usual {self.usual!r}: leave it to numbers")
         if self.kind == "numeric":
             self._check_range()
         elif self.kind == "categorical":
@@ -113,6 +119,13 @@ class Feature:
         # -0.0 and 0.0 are one range, and must give one plan id.
         object.__setattr__(self, "low", low + 0.0)
         object.__setattr__(self, "high", high + 0.0)
+        if self.usual is not None:
+            if not isinstance(self.usual, Real) or not low <= self.usual <= high:
+                raise PlanError(
+                    f"feature {self.name!r}: usual {self.usual!r:.80}: needs a number in its "
+                    f"range, {low} to {high}, or none"
+                )
+            object.__setattr__(self, "usual", float(self.usual) + 0.0)
 
     def _check_categories(self) -> None:
         single = isinstance(self.categories, str | Mapping)
@@ -132,10 +145,18 @@ class Feature:
 
     @classmethod
     def numeric(
-        cls, name: str, *, low: float, high: float, unit: str = "", neutral: bool = False
+        cls,
+        name: str,
+        *,
+        low: float,
+        high: float,
+        unit: str = "",
+        neutral: bool = False,
+        usual: float | None = None,
     ) -> "Feature":
         """Make a numeric feature with values in [low, high], in ``unit``; its name is folded."""
-        return cls(_folded(name), "numeric", low=low, high=high, unit=unit, neutral=neutral)
+        range_: dict[str, Any] = {"low": low, "high": high, "unit": unit}
+        return cls(_folded(name), "numeric", **range_, neutral=neutral, usual=usual)
 
     @classmethod
     def categorical(
@@ -191,7 +212,8 @@ class Feature:
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
         content |= {"low": self.low, "high": self.high}
         content |= {"unit": self.unit} if self.unit else {}
-        return content | ({"neutral": True} if self.neutral else {})
+        content |= {"neutral": True} if self.neutral else {}
+        return content | ({} if self.usual is None else {"usual": self.usual})
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Feature":
@@ -207,10 +229,10 @@ class Feature:
         if missing:
             what = "the public range" if kind == "numeric" else "its public categories"
             raise PlanError(f"feature {name!r}: {' and '.join(missing)} not given: fill in {what}")
-        unknown = set(content) - {"name", "kind", "unit", "cyclic", "neutral", *needed}
+        unknown = set(content) - {"name", "kind", "unit", "cyclic", "neutral", "usual", *needed}
         if unknown:
             raise PlanError(f"feature {name!r}: unknown entries {sorted(unknown)}")
-        for key in ("low", "high"):
+        for key in ("low", "high", "usual"):
             if type(content.get(key, 0)) not in (int, float):
                 raise PlanError(f"feature {name!r}: {key} {content[key]!r} is not a number")
         return cls(**{"name": name, **content})

@@ -206,8 +206,9 @@ def random_feature(
 ) -> RandomFeature:
     """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
 
-    A missing value of a neutral feature is on the side of the feature's median, which ``medians``
-    (d,) has as a place from 0 to 1; without them, of the middle of its range.
+    A missing value of a feature with a usual one is on the side of that; of a neutral feature, of
+    the median, which ``medians`` (d,) has as a place from 0 to 1; without them, of the middle of
+    its range.
     ``places`` has, for categorical features that have them, the places of the categories from 0
     to 1: half of the hash functions on such a feature then cut them as if they were numbers, at
     ``position``, with an unseen category above all.
@@ -216,11 +217,8 @@ def random_feature(
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    neutral = np.array([f.neutral for f in schema.features])[feature]
-    if neutral.any():
-        usual = np.full(len(schema), 0.5) if medians is None else medians
-        level = 1 + np.minimum(np.floor(usual * kernels.LEVELS), kernels.LEVELS - 1)
-        missing[neutral] = cut[neutral] <= level[feature[neutral]]
+    code = _codes_of_missing(schema, medians)[feature]
+    missing[code > 0] = (cut <= code)[code > 0]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
     cut[categorical] = 0
@@ -242,6 +240,23 @@ def random_feature(
         subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
         max_cells=max_cells,
     )
+
+
+def _codes_of_missing(schema: Schema, medians: Floats | None) -> Floats:
+    """Return the code (d,) of the number that a missing one of each feature counts as; 0: none."""
+    codes = np.zeros(len(schema))
+    # A column with a relation is a residual, of which the usual value says nothing.
+    residuals = () if schema.relations is None else schema.relations.columns
+    for j, one in enumerate(schema.features):
+        if one.usual is not None and j not in residuals and not one.constant:
+            # As `Encoder` does, to the bit.
+            level = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
+        elif one.neutral or one.usual is not None:
+            level = (0.5 if medians is None else medians[j]) * kernels.LEVELS
+        else:
+            continue
+        codes[j] = 1 + np.minimum(np.floor(level), kernels.LEVELS - 1)
+    return codes
 
 
 def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
