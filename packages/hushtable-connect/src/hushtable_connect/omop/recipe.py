@@ -72,7 +72,7 @@ class Recipe:
     def schema(self) -> Schema:
         """Features with their public ranges, without a look at the data."""
         age = Feature.numeric("age", low=0, high=120, unit="years", neutral=True)
-        sex = Feature.categorical("sex", ["female", "male"])
+        sex = Feature.categorical("sex", ["female", "male"], usual="female")
         return Schema((age, sex, *(one.feature for one in self.concepts)))
 
     @property

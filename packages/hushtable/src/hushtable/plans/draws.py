@@ -224,13 +224,15 @@ def random_feature(
     cut[categorical] = 0
     for h in np.flatnonzero(categorical):
         where = None if places is None else places.get(int(feature[h]))
-        if where is not None and rng.random() < 0.5:
-            sides = np.concatenate([[missing[h]], where >= position[h], [1]])
-            subsets.append(sides.astype(np.uint8))
-            continue
         one = schema.features[feature[h]]
-        drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
-        subsets.append(drawn(len(one.categories), int(missing[h]), rng))
+        if where is not None and rng.random() < 0.5:
+            sides = np.concatenate([[missing[h]], where >= position[h], [1]]).astype(np.uint8)
+        else:
+            drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
+            sides = drawn(len(one.categories), int(missing[h]), rng)
+        if isinstance(one.usual, str):
+            missing[h] = sides[0] = sides[1 + one.categories.index(one.usual)]
+        subsets.append(sides)
     return RandomFeature(
         schema=schema,
         depth=depth,
@@ -243,14 +245,16 @@ def random_feature(
 
 
 def _codes_of_missing(schema: Schema, medians: Floats | None) -> Floats:
-    """Return the code (d,) of the number that a missing one of each feature counts as; 0: none."""
+    """Return the code (d,) of the number that a missing one of each feature counts as, or 0."""
     codes = np.zeros(len(schema))
     # A column with a relation is a residual, of which the usual value says nothing.
     residuals = () if schema.relations is None else schema.relations.columns
     for j, one in enumerate(schema.features):
+        if one.kind != "numeric":
+            continue
         if one.usual is not None and j not in residuals and not one.constant:
             # As `Encoder` does, to the bit.
-            level = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
+            level = (float(one.usual) - one.low) * (kernels.LEVELS / (one.high - one.low))
         elif one.neutral or one.usual is not None:
             level = (0.5 if medians is None else medians[j]) * kernels.LEVELS
         else:
