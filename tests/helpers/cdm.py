@@ -187,4 +187,3 @@ class Cdm:
                 connection.register("given", table)
                 connection.execute(f"CREATE TABLE {quoted(schema)}.{name} AS SELECT * FROM given")
                 connection.unregister("given")
-

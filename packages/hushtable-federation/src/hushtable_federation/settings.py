@@ -31,7 +31,7 @@ _TEXTS = (
     "concepts",
 )
 _LINES = ("skip_lines", "skip_footer")
-_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as"}
+_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as", "within"}
 #: Entries that contradict each other, and what to do.
 _APART = {
     ("columns", "drop"): "give one of the two",
@@ -41,7 +41,7 @@ _APART = {
     ("omop", "query"): "omop asks its own question: leave out the query",
 }
 #: Entries that mean nothing without another one.
-_WITH = {"concepts": "omop", "cdm": "omop", "listed_units": "omop"}
+_WITH = {"concepts": "omop", "cdm": "omop", "listed_units": "omop", "within": "omop"}
 _TEMPLATE = Path(__file__).with_name("site.toml")
 
 
@@ -202,6 +202,7 @@ def _kinds() -> dict[str, Kind]:
     )
     from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
     kinds |= dict.fromkeys(_LINES, from_0)
+    kinds["within"] = (lambda value: type(value) is int and value > 0, "days, 1 or more")
     kinds["threads"] = (
         lambda value: type(value) is int and (value == -1 or value > 0),
         "1 or more, or -1 for every core",

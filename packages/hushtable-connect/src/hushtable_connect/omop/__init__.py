@@ -15,8 +15,12 @@ __all__ = ["Concept", "ConceptSet", "Recipe"]
 
 
 def recipe(
-    omop: Literal["person", "visit"], concepts: Path | None, cdm: str | None, listed_units: bool
+    omop: Literal["person", "visit"],
+    concepts: Path | None,
+    cdm: str | None,
+    listed_units: bool,
+    within: int | None,
 ) -> Recipe:
     """Return the recipe that options of a command ask for."""
     used = ConceptSet.common() if concepts is None else ConceptSet.from_toml(concepts)
-    return Recipe(omop, used, cdm, listed_units)
+    return Recipe(omop, used, cdm, listed_units, within)

@@ -40,6 +40,9 @@ class Recipe:
     listed_units : bool, default=False
         Leave out measurements in other units than the listed ones, or without one; by default,
         they are refused.
+    within : int, optional
+        Of a person, the days before the latest measurement of the set from which values are taken;
+        default: all.
 
     Examples
     --------
@@ -53,10 +56,16 @@ class Recipe:
     concepts: ConceptSet = field(default_factory=ConceptSet.common)
     cdm: str | None = None
     listed_units: bool = False
+    within: int | None = None
 
     def __post_init__(self) -> None:
         if self.row_of not in query.KEYS:
             raise UsageError(f"a row of a {self.row_of!r}: needs 'person' or 'visit'")
+        if self.within is not None and (self.row_of == "visit" or self.within < 1):
+            raise UsageError(
+                f"{self.within} days of a {self.row_of}: a visit's row has its first values; of a "
+                "person, give 1 day or more, or leave it out"
+            )
 
     @property
     def key(self) -> str:
@@ -105,7 +114,7 @@ class Recipe:
 
     def query(self, cdm: str) -> str:
         """Return the question to a database whose schema ``cdm`` has the tables."""
-        return query.rows_query(self.row_of, self.concepts, cdm)
+        return query.rows_query(self.row_of, self.concepts, cdm, self.within)
 
     def open(self, url: str) -> Reader:
         """Check the tables and the units of a CDM, and open its rows.

@@ -37,6 +37,15 @@ _ListedUnits = Annotated[
         "With --omop: leave out measurements in other units than those of the concept set.",
     ),
 ]
+_Within = Annotated[
+    int | None,
+    option(
+        "DAYS",
+        "With --omop person: values of so many days before a person's latest measurement; "
+        "default: all.",
+        min=1,
+    ),
+]
 _Join = Annotated[
     list[str] | None,
     option(
@@ -205,6 +214,7 @@ Reads: TypeAlias = Annotated[
         "concepts": _Concepts,
         "cdm": _Cdm,
         "listed_units": _ListedUnits,
+        "within": _Within,
         "join": _Join,
     },
 ]

@@ -38,14 +38,16 @@ def first_names(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _recipe(omop: Any, concepts: Path | None, cdm: str | None, listed_units: bool) -> Any:
+def _recipe(omop: Any, *given: Any) -> Any:
     """Return the recipe that options ask for, with what it reads; None without one."""
     if omop is None:
-        given = {"--concepts": concepts, "--cdm": cdm, "--listed-units": listed_units or None}
-        if alone := [name for name, value in given.items() if value is not None]:
+        names = ("--concepts", "--cdm", "--listed-units", "--within")
+        if alone := [
+            name for name, one in zip(names, given, strict=True) if one not in (None, False)
+        ]:
             raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")
         return None
-    return plugins.extension("omop", "--omop", "connect")(omop, concepts, cdm, listed_units)
+    return plugins.extension("omop", "--omop", "connect")(omop, *given)
 
 
 def person_columns(person: str | None, schema: Schema) -> list[str]:
@@ -86,6 +88,7 @@ class RowOptions:
     concepts: Path | None = None
     cdm: str | None = None
     listed_units: bool = False
+    within: int | None = None
     join: list[str] | None = None
 
     @cached_property
@@ -102,7 +105,7 @@ class RowOptions:
     @cached_property
     def recipe(self) -> Any:
         """How OMOP tables become rows, as far as options say."""
-        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units)
+        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units, self.within)
 
     @property
     def schema(self) -> Schema | None:
