@@ -1,6 +1,6 @@
 """Options of every command that reads rows, and what is printed of rows that were read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -124,6 +124,14 @@ def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str
     """Return the columns for machines."""
     keys = ("name", "kind", "confidence", "evidence", "doubt", "option", "refused")
     return [{key: getattr(one, key) for key in keys} for one in columns]
+
+
+def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
+    """Give a table of the share of OMOP rows that have a value of each concept."""
+    if coverage:
+        shares = [[shown(name), f"{share:.1%}"] for name, share in coverage.items()]
+        yield TextTable(("concept", "rows with a value"), shares)
+        yield ""
 
 
 _Missing = Annotated[

@@ -124,6 +124,20 @@ class RowOptions:
         sources: list[str] = self.recipe.sources_of(self.schema)
         return sources
 
+    def drawn(self, reader: Reader) -> "RowOptions":
+        """Return these with the OMOP columns that most rows have, where nobody named any.
+
+        They depend on the rows, and are for a model that stays here.
+        """
+        if self.recipe is None or self.columns is not None or self.concepts is not None:
+            return self
+        return replace(self, columns=",".join(self.recipe.drawn(reader)))
+
+    def coverage(self, reader: Reader) -> dict[str, float]:
+        """Return the share of OMOP rows that have a value, by concept; nothing of other rows."""
+        shares: dict[str, float] = {} if self.recipe is None else self.recipe.coverage(reader)
+        return shares
+
     def beside(self, id_: str | None, keep: str | None) -> tuple[str | None, list[str]]:
         """Return the column that tells rows, and all that are kept beside the features.
 
@@ -164,10 +178,17 @@ class RowOptions:
             self.member,
         )
 
-    def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
+    def opened(
+        self,
+        data: str,
+        model: Reading = _NONE,
+        unasked: Unasked | None = None,
+        needed: Sequence[str] | None = None,
+    ) -> Reader:
         """Open all columns as they are, with those of joined tables.
 
         ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
+        Of OMOP tables, only the ``needed`` columns are read; by default, all.
         """
         recipe = self.recipe
         if self.join:
@@ -179,7 +200,7 @@ class RowOptions:
             return joined
         if recipe is not None:
             self.layout.check_used((), "--omop")
-            found: Reader = recipe.open(data)
+            found: Reader = (recipe if needed is None else recipe.of(needed)).open(data)
             return found
         try:
             layout = replace(self.layout, unasked=unasked)
@@ -195,11 +216,14 @@ class RowOptions:
         keep: Sequence[str] = (),
         model: Reading = _NONE,
         unasked: Unasked | None = None,
+        needed: Sequence[str] | None = None,
     ) -> Reader:
         """Open rows with the columns that are used, to be understood, and those to keep."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
-        reading, reader = self.reading, self.opened(data, model, unasked)
+        if self.columns is not None:
+            needed = [*names_in(self.columns), *keep]
+        reading, reader = self.reading, self.opened(data, model, unasked, needed)
         reading = reading.updated(reader.reading)  # of joined tables
         notes.extend(f"{reader.source}: {words}" for words in reader.found)
         columns = None if self.columns is None else names_in(self.columns)
@@ -231,7 +255,7 @@ class RowOptions:
         used = (reading or _NONE).updated(self.reading)
         needed = sources([*schema.names, *keep], used) if schema.named else ()
         unasked = None if attended else Unasked(needed)
-        rows = self.open(data, keep, reading or _NONE, unasked)
+        rows = self.open(data, keep, reading or _NONE, unasked, [*schema.names, *keep])
         # Of a database, which has no layout to be found.
         return under(replace(rows, unasked=unasked), schema, reading, keep, history)
 

@@ -30,7 +30,15 @@ from hushtable.plans.families import (
     n_dimensions,
 )
 from hushtable.plans.families import register as register_family
-from hushtable.plans.profile import FIRST, FOR_NOVELTY, MARGINAL_BINS, REFINED, Marginals, Profile
+from hushtable.plans.profile import (
+    FIRST,
+    FOR_NOVELTY,
+    MARGINAL_BINS,
+    REFINED,
+    Marginals,
+    Profile,
+    codes_of_missing,
+)
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import (
     FIRST_PASS_SHARE,
@@ -217,7 +225,7 @@ def random_feature(
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    code = _codes_of_missing(schema, medians)[feature]
+    code = codes_of_missing(schema, medians)[feature]
     missing[code > 0] = (cut <= code)[code > 0]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
@@ -242,25 +250,6 @@ def random_feature(
         subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
         max_cells=max_cells,
     )
-
-
-def _codes_of_missing(schema: Schema, medians: Floats | None) -> Floats:
-    """Return the code (d,) of the number that a missing one of each feature counts as, or 0."""
-    codes = np.zeros(len(schema))
-    # A column with a relation is a residual, of which the usual value says nothing.
-    residuals = () if schema.relations is None else schema.relations.columns
-    for j, one in enumerate(schema.features):
-        if one.kind != "numeric":
-            continue
-        if one.usual is not None and j not in residuals and not one.constant:
-            # As `Encoder` does, to the bit.
-            level = (float(one.usual) - one.low) * (kernels.LEVELS / (one.high - one.low))
-        elif one.neutral or one.usual is not None:
-            level = (0.5 if medians is None else medians[j]) * kernels.LEVELS
-        else:
-            continue
-        codes[j] = 1 + np.minimum(np.floor(level), kernels.LEVELS - 1)
-    return codes
 
 
 def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
