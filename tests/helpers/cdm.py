@@ -134,7 +134,11 @@ class Cdm:
         values = np.round(rng.normal(centre[column], spread[column]), 2)
         late = np.datetime64("2026-06-01T10:00")
         unit_of = dict(zip(concept.tolist(), unit.tolist(), strict=True))
-        odd = [(who, id_, value, unit_of[id_]) for who, (id_, value) in WARD_ODD.items()]
+        odd = [
+            (who, id_, value, unit_of[id_])
+            for who, (id_, value) in WARD_ODD.items()
+            if who <= persons
+        ]
         who, what, value, its_unit = np.array(odd).T
         moments = np.concatenate([when, np.full(len(odd), late)])
         measurement = pa.table({
