@@ -127,7 +127,11 @@ def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[st
 
 def _columns_words(few: list[str], schema: Any, named: bool) -> str:
     """Say which OMOP columns were used, and how to choose others; ``named``: they were chosen."""
-    words = f"most rows have no value of {', '.join(few)}" if few else "most rows have a value of every concept"
+    words = (
+        f"most rows have no value of {', '.join(few)}"
+        if few
+        else "most rows have a value of every concept"
+    )
     if named:
         more = "; without such columns, more is found in the others" if few else ""
         return f"{words}{more}"
