@@ -8,7 +8,6 @@ Runs where NVFlare is installed (``make test-nvflare``), and prints how long the
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -21,11 +20,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from docs_reader import ROOT, blocks
 from place_helpers import SCHEMA, Places
 
 pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
 
-from hushtable import Plan, load
+from hushtable import Plan
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.clock import now
 from hushtable_federation.coordinator import following
@@ -36,22 +36,7 @@ pytestmark = pytest.mark.slow
 
 SITES, STEPS = ("east", "north", "south"), ("marginals", "tables", "ranks")
 ADMIN = "lead@hospital.example"
-PROJECT = """
-api_version: 3
-name: poc
-description: one server, three sites
-participants:
-  - {{name: localhost, type: server, org: hospitals, fed_learn_port: {port}}}
-{clients}
-  - {{name: {admin}, type: admin, org: hospitals, role: project_admin}}
-builders:
-  - path: nvflare.lighter.impl.workspace.WorkspaceBuilder
-    args: {{template_file: [master_template.yml]}}
-  - path: nvflare.lighter.impl.static_file.StaticFileBuilder
-    args: {{config_folder: config}}
-  - path: nvflare.lighter.impl.cert.CertBuilder
-  - path: nvflare.lighter.impl.signature.SignatureBuilder
-"""
+[PROJECT] = [one.text for one in blocks(ROOT / "docs" / "nvflare.md") if one.language == "yaml"]
 #: What an administrator does, in a process of its own: NVFlare's threads end with it.
 SUBMIT = """
 import os, sys, time
@@ -94,14 +79,18 @@ class Network(Places):
         super().__init__(folder, SITES)
         (folder / "rounds").mkdir()
         self.port, self.processes = free_port(), {}
-        clients = "\n".join(f"  - {{name: {one}, type: client, org: hospitals}}" for one in SITES)
+        north = "  - {name: north, type: client, org: hospitals}\n"
+        text = PROJECT.replace(north, north.replace("north", "east") + north)
+        text = text.replace("flare.hospital.example", "localhost").replace("8002", str(self.port))
+        assert text.count("localhost") == 1
+        assert text.count("client") == len(SITES)
         project = folder / "project.yml"
-        project.write_text(PROJECT.format(port=self.port, clients=clients, admin=ADMIN))
+        project.write_text(text)
         subprocess.run(
             ["nvflare", "provision", "-p", str(project), "-w", str(folder / "provisioned")],
             check=True, env=ENVIRON, capture_output=True, timeout=120,
         )  # fmt: skip
-        self.kits = folder / "provisioned" / "poc" / "prod_00"
+        self.kits = folder / "provisioned" / "consortium" / "prod_00"
         own = {name: f'[site]\nfile = "{self.file(name)}"\n' for name in SITES}
         own["localhost"] = f'[coordinator]\nkey = "{folder}/lead.key"\nrounds = "{folder}/rounds"\n'
         for name, text in own.items():
