@@ -39,6 +39,17 @@ ODD = (
 )  # fmt: skip
 
 
+#: What the ward of `Cdm.ward` measures: concept, unit, what is usual, and how far it varies.
+_OF_WARD = (
+    (3020891, 586323, 36.8, 0.4), (3027018, 8541, 75, 10), (3004249, 8876, 125, 14),
+    (3012888, 8876, 78, 9), (3024171, 8541, 16, 3), (40762499, 8554, 97, 1.5),
+    (3019550, 8753, 139, 3), (3023103, 8753, 4.2, 0.4), (3016723, 8840, 0.95, 0.25),
+    (3004501, 8840, 105, 20),
+)  # fmt: skip
+#: Odd values of the ward, by person: potassium; Fahrenheit and umol/L under other units.
+WARD_ODD = {17: (3023103, 9.8), 99: (3020891, 98.4), 500: (3016723, 95)}
+
+
 @dataclass(frozen=True)
 class Cdm:
     """Tables of a CDM as Arrow holds them."""
@@ -104,6 +115,55 @@ class Cdm:
         units = {unit: one.unit for one in common for unit in one.units}
         concept = pa.table({"concept_id": [*units], "concept_name": [*units.values()]})
         return cls(person, visits, measurement, concept, tuple(ids[odd].tolist()))
+
+    @classmethod
+    def ward(cls, persons: int = 3_000, seed: int = 5) -> "Cdm":
+        """Invent persons of whom ten concepts of the common set are measured, and some are missing.
+
+        One to three visits each; a concept is missing in a visit with probability 1/5.
+        """
+        rng = np.random.default_rng(seed)
+        ids = np.arange(1, persons + 1)
+        of_visit = np.repeat(ids, rng.integers(1, 4, persons))
+        visits = np.arange(1, len(of_visit) + 1)
+        began = np.datetime64("2025-01-01T00:00") + rng.integers(0, 500_000, len(visits))
+        concept, unit, centre, spread = np.array(_OF_WARD).T
+        times = rng.choice([0, 1, 1, 1, 2], (len(visits), len(concept)))
+        visit, column = (np.repeat(one, times.ravel()) for one in np.nonzero(times + 1))
+        when = began[visit] + rng.integers(0, 600, len(visit))
+        values = np.round(rng.normal(centre[column], spread[column]), 2)
+        late = np.datetime64("2026-06-01T10:00")
+        unit_of = dict(zip(concept.tolist(), unit.tolist(), strict=True))
+        odd = [
+            (who, id_, value, unit_of[id_])
+            for who, (id_, value) in WARD_ODD.items()
+            if who <= persons
+        ]
+        who, what, value, its_unit = np.array(odd).T
+        moments = np.concatenate([when, np.full(len(odd), late)])
+        measurement = pa.table({
+            "measurement_id": np.arange(1, len(moments) + 1),
+            "person_id": np.concatenate([of_visit[visit], who.astype(np.int64)]),
+            "measurement_concept_id": np.concatenate([concept[column], what]).astype(np.int64),
+            "measurement_date": pa.array(moments.astype("datetime64[D]")),
+            "measurement_datetime": pa.array(moments.astype("datetime64[us]")),
+            "value_as_number": np.concatenate([values, value]),
+            "unit_concept_id": np.concatenate([unit[column], its_unit]).astype(np.int64),
+            "visit_occurrence_id": pa.array(
+                np.append(visits[visit], np.zeros(len(odd), np.int64)),
+                mask=np.append(np.zeros(len(visit), bool), np.ones(len(odd), bool)),
+            ),
+        })  # fmt: skip
+        there = pa.table({
+            "visit_occurrence_id": visits, "person_id": of_visit,
+            "visit_start_date": pa.array(began.astype("datetime64[D]")),
+        })  # fmt: skip
+        person = pa.table({
+            "person_id": ids, "gender_concept_id": rng.choice([8507, 8532], persons),
+            "year_of_birth": rng.integers(1930, 2006, persons),
+        })  # fmt: skip
+        named = pa.table({"concept_id": [8753], "concept_name": ["millimole per liter"]})
+        return cls(person, there, measurement, named, tuple(WARD_ODD))
 
     @property
     def tables(self):

@@ -101,6 +101,21 @@ def neutral(n_rows: int = 60) -> Scored:
     return Scored("a history", model, rows, model.score_samples(rows))
 
 
+def usual(n_rows: int = 60) -> Scored:
+    """Fit a detector to columns with a usual value, of which some are missing."""
+    rng = np.random.default_rng(7)
+    values = pa.array(rng.normal(4.2, 0.4, 600), mask=rng.random(600) < 0.1)
+    sexes = pa.array(rng.choice(["female", "male"], 600), mask=rng.random(600) < 0.1)
+    rows = pa.table({"potassium": values, "sex": sexes})
+    schema = Schema([
+        Feature.numeric("potassium", low=0, high=12, usual=4.1),
+        Feature.categorical("sex", ["female", "male"], usual="female"),
+    ])  # fmt: skip
+    model = HushTable(random_state=7).fit(rows, schema=schema)
+    rows = pa.concat_tables([rows.slice(0, n_rows), hostile(model.plan_.schema, rows)])
+    return Scored("usual values", model, rows, model.score_samples(rows))
+
+
 #: Texts in several spellings of which nobody sees the difference, the folded one first.
 SPELLINGS = {
     "Z\u00fcrich": [

@@ -1,6 +1,7 @@
 """OMOP tables as rows: in a PostgreSQL server that the tests start, and in DuckDB."""
 
 import csv
+import re
 import time
 from dataclasses import replace
 
@@ -8,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cdm import Cdm
+from cdm import WARD_ODD, Cdm
 from cli_helpers import say
-from hushtable import LSHiTables, Schema, load
+from hushtable import HushTable, LSHiTables, Plan, Schema, Sketch, load
 from hushtable.cli import main
+from hushtable.data.options import RowOptions
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable_connect.omop import Concept, ConceptSet, Recipe
 from hushtable_connect.omop.query import quoted
@@ -249,13 +251,13 @@ def test_a_concept_in_two_units_or_without_one_is_refused_or_left_out(
     assert main([*fit, "--listed-units"]) == 0
     said = capsys.readouterr().err
     assert f"left out {pounds + sugar + salt:,} measurements in other units" in said
-    assert "never measured, and missing in all rows: sodium" in said
+    assert "never measured: sodium" in said
     table = rows(url, Recipe(cdm="cdm", listed_units=True))
     assert table["sodium"].null_count == len(table)
     assert 0 < table["body_weight"].null_count < len(table)
 
 
-def test_fit_names_the_columns_that_most_rows_lack_and_the_option(duck, made, tmp_path, capsys):
+def test_fit_leaves_out_what_most_rows_lack_and_names_the_option(duck, made, tmp_path, capsys):
     values = made.measurement["value_as_number"].to_pylist()
     concepts = made.measurement["measurement_concept_id"].to_pylist()
     persons = made.measurement["person_id"].to_pylist()
@@ -267,14 +269,131 @@ def test_fit_names_the_columns_that_most_rows_lack_and_the_option(duck, made, tm
     url = duck.fill(changed(made, value_as_number=values))
     fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "--tables", "9"]
     assert main([*fit, "-o", f"{tmp_path}/m.hush"]) == 0
-    said = capsys.readouterr().err
-    assert "fewer than half of the 200 rows: sodium 0%, magnesium 33%, lactate 20%. A" in said
-    option = "--drop sodium,magnesium,lactate"
-    assert f"To leave them out, add: {option}" in said
-    assert main([*fit, *option.split(), "-o", f"{tmp_path}/n.hush"]) == 0
-    assert "fewer than half" not in capsys.readouterr().err
-    names = load(tmp_path / "n.hush").plan_.schema.names
+    out, said = capsys.readouterr()
+    shares = re.findall(r"^(sodium|magnesium|lactate|glucose) +(\d+)\.\d%$", out, re.MULTILINE)
+    assert shares == [("glucose", "100"), ("magnesium", "33"), ("lactate", "20"), ("sodium", "0")]
+    assert "most rows have no value of magnesium, lactate, sodium: left out" in said
+    names = load(tmp_path / "m.hush").plan_.schema.names
+    assert len(names) == 26
     assert not {"sodium", "magnesium", "lactate"} & set(names)
+    option = f"--columns {','.join(names)}"
+    assert option in said  # typed, it gives the same model, whatever the rows are
+    assert main([*fit, *option.split(), "--seed", "0", "-o", f"{tmp_path}/n.hush"]) == 0
+    assert "To confirm" not in capsys.readouterr().err
+    assert load(tmp_path / "n.hush").plan_.schema.names == names
+
+
+def test_columns_and_concept_sets_that_are_named_win_over_what_most_rows_have(
+    duck, tmp_path, capsys
+):
+    url = duck.fill(Cdm.ward(60))
+    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "--tables", "9"]
+    fit += ["-o", f"{tmp_path}/m.hush"]
+    assert main([*fit, "--columns", "age,lactate,potassium"]) == 0
+    assert load(tmp_path / "m.hush").plan_.schema.names == ["age", "lactate", "potassium"]
+    assert "most rows have no value of lactate; without" in capsys.readouterr().err
+    (tmp_path / "set.toml").write_text(
+        "".join(
+            f'[[concept]]\nname = "{name}"\nconcepts = [{id_}]\nunit = "mmol/L"\nunits = [8753]\n'
+            f'low = 0\nhigh = 30\nsource = "a page"\n'
+            for name, id_ in (("lactate", 3014111), ("potassium", 3023103))
+        )
+    )
+    assert main([*fit, "--concepts", f"{tmp_path}/set.toml"]) == 0
+    schema = load(tmp_path / "m.hush").plan_.schema
+    assert schema.names == ["age", "sex", "lactate", "potassium"]
+    assert schema.features[2].neutral  # no usual value is listed
+    assert main([*fit, "--drop", "sex,glucose"]) == 0
+    names = load(tmp_path / "m.hush").plan_.schema.names
+    assert len(names) == 10
+    assert not {"sex", "glucose", "lactate"} & set(names)
+
+
+def test_where_most_rows_lack_every_concept_the_columns_are_asked_for(duck, tmp_path, capsys):
+    made = Cdm.ward(40)
+    keep = np.arange(len(made.measurement)) % 9 == 0
+    url = duck.fill(replace(made, measurement=made.measurement.filter(pa.array(keep))))
+    recipe = Recipe(cdm="cdm")
+    reader = recipe.open(url)
+    with pytest.raises(DataError, match=r"no concept has a value in half of the rows; .*\(\d+%\)"):
+        recipe.drawn(reader)
+    command = f"fit {url} --omop person --cdm cdm -o {tmp_path}/m.hush"
+    assert main(command.split()) == 1
+    asked_for = re.search(r"--columns (\S+)", capsys.readouterr().err)[0]
+    asked(f"{command} {asked_for} --tables 9")
+
+
+def test_no_plan_and_no_unattended_reading_depends_on_what_rows_have(tmp_path):
+    drafts, read = [], []
+    for number, cdm in enumerate((Cdm.made(50), Cdm.ward(50))):
+        url = Duck(tmp_path / f"{number}.duckdb").fill(cdm)
+        draft = tmp_path / f"{number}.toml"
+        asked(f"plan draft {url} --omop person --cdm cdm -o {draft}")
+        drafts.append(draft.read_bytes())
+        schema = Schema.from_toml(draft)
+        options = RowOptions(omop="person", cdm="cdm")
+        reader = options.open_as(url, schema, attended=False)
+        read.append((reader.names, schema.names, options.schema.names))
+        asked(
+            f"plan draw {draft} --seed 0 --tables 9 -o {tmp_path}/{number}.plan.hush",
+            f"sketch {url} --omop person --cdm cdm --plan {tmp_path}/{number}.plan.hush"
+            f" -o {tmp_path}/{number}.sketch.hush",
+        )
+    assert drafts[0] == drafts[1]
+    assert read[0] == read[1]
+    assert set(Recipe().schema.names) == set(schema.names) <= set(reader.names)
+    plans = {load(tmp_path / f"{number}.sketch.hush").plan.plan_id for number in range(2)}
+    assert len(plans) == 1
+
+
+@pytest.mark.parametrize("seed", range(5, 10))
+def test_potassium_is_listed_before_persons_of_whom_values_are_missing(duck, tmp_path, seed):
+    url = duck.fill(Cdm.ward(seed=seed))
+    found = two_commands(url, tmp_path)
+    assert set(WARD_ODD) <= {person for person, _ in found[:10]}
+    with (tmp_path / "top.csv").open() as file:
+        listed = list(csv.DictReader(file))
+    assert len(listed) == 20
+    for row in listed:
+        values = [row[f"value_{k}"] for k in (1, 2, 3) if row[f"reason_{k}"]]
+        assert any(value not in ("", "missing") for value in values), row
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_plan_drawn_without_any_rows_lists_potassium_first_as_well(duck, seed):
+    recipe = Recipe(cdm="cdm")
+    reader = recipe.open(duck.fill(Cdm.ward(seed=seed + 5)))
+    table = pa.Table.from_batches(reader.read())
+    schema = recipe.schema_of(recipe.drawn(reader), ())
+    plan = Plan.draw(schema, random_state=seed)
+    rows = table.select(schema.names)
+    scores = HushTable.from_counts(Sketch.from_data(plan, rows)).score_samples(rows)
+    first = np.array(table["person_id"])[np.argsort(scores, kind="stable")]
+    assert set(WARD_ODD) <= set(first[:10].tolist())
+
+
+def test_values_are_those_of_so_many_days_before_a_persons_latest(store):
+    cdm = Cdm.ward(60)
+    url = store.fill(cdm)
+    all_ids = {id_ for one in ConceptSet.common() for id_ in one.concepts}
+    last = {}
+    for row in cdm.measurement.to_pylist():
+        assert row["measurement_concept_id"] in all_ids
+        day = row["measurement_date"]
+        last[row["person_id"]] = max(day, last.get(row["person_id"], day))
+    for days in (1, 30, 365):
+        recent = [
+            (last[row["person_id"]] - row["measurement_date"]).days <= days
+            for row in cdm.measurement.to_pylist()
+        ]
+        picked = expected(replace(cdm, measurement=cdm.measurement.filter(recent)), "person")
+        found = rows(url, Recipe(cdm="cdm", within=days)).to_pylist()
+        names = [one.name for one in ConceptSet.common()]
+        got = {r["person_id"]: {n: r[n] for n in names if r[n] is not None} for r in found}
+        assert got == picked
+    for wrong in ({"within": 0}, {"row_of": "visit", "within": 30}):
+        with pytest.raises(UsageError, match="days of a"):
+            Recipe(cdm="cdm", **wrong)
 
 
 def test_units_in_which_the_number_is_the_same_are_one_and_need_no_names(duck):

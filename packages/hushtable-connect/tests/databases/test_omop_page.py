@@ -8,7 +8,7 @@ from cdm import Cdm
 from docs_reader import ROOT, Reader
 from hushtable_connect.omop import ConceptSet
 
-PAGE = ROOT / "docs" / "omop.md"
+PAGE, TABLE = (ROOT / "docs" / name for name in ("omop.md", "omop-concepts.md"))
 SOURCES = {"MIMIC-Extract, variable_ranges.csv": "M", "OHDSI DataQualityDashboard 1.4.1": "D"}
 
 
@@ -20,17 +20,17 @@ def test_the_page_can_be_followed(postgres, tmp_path, monkeypatch):
     (tmp_path / "services").write_text(f"[hospital]\n{service}")
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     read = Reader(PAGE, tmp_path).follow()
-    assert sum("--omop" in command for command in read.did) == 6
+    assert sum("--omop" in command for command in read.did) == 7
     assert (tmp_path / "site.hush").exists()
 
 
 def test_the_table_is_the_concept_set():
-    rows = re.findall(r"^\| `(\w+)` \| ([\d, ]+) \| (.*?) \| (.*?) \| (.*?) \| ([MD]) \|$",
-                      PAGE.read_text(), re.MULTILINE)  # fmt: skip
+    rows = re.findall(r"^\| `(\w+)` \| ([\d, ]+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| ([MD]) \|$",
+                      TABLE.read_text(), re.MULTILINE)  # fmt: skip
     assert rows == [
         (
             one.name, ", ".join(map(str, one.concepts)), one.unit, ", ".join(map(str, one.units)),
-            f"{one.low:g} to {one.high:g}", SOURCES[one.source],
+            f"{one.low:g} to {one.high:g}", f"{one.usual:g}", SOURCES[one.source],
         )
         for one in ConceptSet.common()
     ]  # fmt: skip

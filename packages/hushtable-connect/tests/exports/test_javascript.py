@@ -47,6 +47,10 @@ def test_hostile_rows_of_every_detector(tmp_path):
     check(list(scored.everyday()), tmp_path)
 
 
+def test_a_missing_value_scores_as_the_usual_one(tmp_path):
+    check([scored.usual()], tmp_path)
+
+
 def test_texts_and_names_in_other_spellings(tmp_path):
     case = scored.respelled()
     check([case], tmp_path)

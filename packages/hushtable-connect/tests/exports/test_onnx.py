@@ -65,6 +65,10 @@ def test_texts_that_were_folded_score_alike_and_others_are_unseen():
     assert (found == np.where(written, case.scores, unseen)).all()
 
 
+def test_a_missing_value_scores_as_the_usual_one():
+    check_same(scored.usual())
+
+
 @pytest.mark.parametrize("detector", EXPORTED)
 def test_scores_of_numbers_and_categories_are_the_same_bits(detector):
     check_same(scored.mixed(detector))

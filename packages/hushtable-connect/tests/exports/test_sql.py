@@ -94,8 +94,8 @@ def test_hostile_rows_score_alike_under_hostile_names(engine, detector):
     check(engine, scored.mixed(detector, 60))
 
 
-@pytest.mark.parametrize("case", [scored.by_time, scored.neutral, scored.respelled])
-def test_times_histories_and_other_spellings_score_alike(engine, case):
+@pytest.mark.parametrize("case", [scored.by_time, scored.neutral, scored.usual, scored.respelled])
+def test_times_histories_usual_values_and_other_spellings_score_alike(engine, case):
     check(engine, case())
 
 

@@ -46,7 +46,7 @@ _REACHED = ("folder", "host_key", "login")
 #: That name something outside the rows.
 _NAMED = ("host_key", "login", "log")
 _LINES = ("skip_lines", "skip_footer")
-_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as"}
+_READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as", "within"}
 #: Entries that contradict each other, and what to do.
 _APART = {
     ("columns", "drop"): "give one of the two",
@@ -57,8 +57,8 @@ _APART = {
 }
 #: Entries that mean nothing without another one.
 _WITH = {
-    "concepts": "omop", "cdm": "omop", "by": "omop", "listed_units": "omop", "host_key": "folder",
-    "login": "folder",
+    "concepts": "omop", "cdm": "omop", "by": "omop", "listed_units": "omop", "within": "omop",
+    "host_key": "folder", "login": "folder",
 }  # fmt: skip
 _EXAMPLES = {"omop": ' = "person" or "visit"', "folder": ' = "sftp://..."'}
 #: From here on, the template is about rows.
@@ -254,6 +254,7 @@ def _kinds() -> dict[str, Kind]:
     )
     from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
     kinds |= dict.fromkeys(_LINES, from_0)
+    kinds["within"] = (lambda value: type(value) is int and value > 0, "days, 1 or more")
     kinds["threads"] = (
         lambda value: type(value) is int and (value == -1 or value > 0),
         "1 or more, or -1 for every core",

@@ -21,7 +21,8 @@ def recipe(
     cdm: str | None,
     listed_units: bool,
     by: Sequence[str] = (),
+    within: int | None = None,
 ) -> Recipe:
     """Return the recipe that options of a command ask for."""
     used = ConceptSet.common() if concepts is None else ConceptSet.from_toml(concepts)
-    return Recipe(omop, used, cdm, listed_units, tuple(by))
+    return Recipe(omop, used, cdm, listed_units, tuple(by), within)

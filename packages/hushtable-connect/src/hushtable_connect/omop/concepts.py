@@ -21,6 +21,7 @@ _ENTRIES = {
     "name": str, "concepts": list[int], "unit": str, "units": list[int], "low": float,
     "high": float, "source": str,
 }  # fmt: skip
+_OPTIONAL = {"usual": float}
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class Concept:
         Public range, in that unit; a value beyond counts as its nearest end.
     source : str
         Where the range is published.
+    usual : float or None
+        What a missing value counts as; default: the median where a plan is drawn from marginals,
+        else the middle of the range.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Concept:
     low: float
     high: float
     source: str
+    usual: float | None = None
 
     def __post_init__(self) -> None:
         if not self.unit.strip() or not self.units or not all(one > 0 for one in self.units):
@@ -80,7 +85,8 @@ class Concept:
     @cached_property
     def feature(self) -> Feature:
         """The column as a feature of a schema."""
-        return Feature.numeric(self.name, low=self.low, high=self.high, unit=self.unit)
+        known: dict[str, Any] = {"neutral": True} if self.usual is None else {"usual": self.usual}
+        return Feature.numeric(self.name, low=self.low, high=self.high, unit=self.unit, **known)
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ class ConceptSet:
             )
         found = []
         for number, one in enumerate(content["concept"], start=1):
-            record = entries(one, _which(one, number), _ENTRIES)
+            record = entries(one, _which(one, number), _ENTRIES, _OPTIONAL)
             lists = {key: tuple(record[key]) for key in ("concepts", "units")}
             found.append(Concept(**{**record, **lists}))
         return cls(tuple(found))

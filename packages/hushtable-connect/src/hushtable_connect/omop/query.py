@@ -34,13 +34,14 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
+def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str, within: int | None = None) -> str:
     """Return the question for the rows.
 
     Of each concept, a person's row has the latest value: how they are now. A visit's row has its
     first one: how they came in, before they were treated. Both are values that were measured, and
     the same ones at each reading: of one moment, the row with the highest (lowest) id. A value
-    without a date counts where no other is.
+    without a date counts where no other is. ``within``: values from so many days before the latest
+    one of the same person, which then depend on nobody else's; none without a date.
     """
     cdm = quoted(schema)
     names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
@@ -52,7 +53,7 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
         also, person = "\n  v.person_id AS person_id,", "v.person_id"
         year = "EXTRACT(YEAR FROM v.visit_start_date)"
     return f"""\
-WITH {_wide(row_of, concepts, cdm)}
+WITH {_wide(row_of, concepts, cdm, within)}
 SELECT w.{key} AS {key},{also}
   CAST({year} - p.year_of_birth AS DOUBLE PRECISION) AS age,
   {_SEX},
@@ -62,7 +63,7 @@ JOIN {cdm}.person AS p ON p.person_id = {person}
 ORDER BY w.{key}"""
 
 
-def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str) -> str:
+def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> str:
     """Return the table ``wide``: one value of each concept, side by side."""
     key, order = KEYS[row_of], "DESC" if row_of == "person" else "ASC"
     listed = ",\n    ".join(
@@ -75,12 +76,17 @@ def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str) -> str:
         f"MAX(CASE WHEN feature = {number} THEN value END) AS {quoted(one.name)}"
         for number, one in enumerate(concepts)
     )
+    days, recent = "", ""
+    if within is not None:
+        day = "CAST(m.measurement_date AS DATE)"
+        days = f"\n    MAX({day}) OVER (PARTITION BY m.{key}) - {day} AS days,"
+        recent = f" AND days <= {within}"
     return f"""\
 listed (feature, concept, unit) AS (VALUES
     {listed}),
 numbered AS (
   SELECT m.{key}, listed.feature, CAST(m.value_as_number AS DOUBLE PRECISION) AS value,
-    EXTRACT(YEAR FROM m.measurement_date) AS year,
+    EXTRACT(YEAR FROM m.measurement_date) AS year,{days}
     ROW_NUMBER() OVER (PARTITION BY m.{key}, listed.feature
       ORDER BY m.measurement_date {order} NULLS LAST,
         m.measurement_datetime {order} NULLS LAST, m.measurement_id {order}) AS place
@@ -90,7 +96,7 @@ numbered AS (
 wide AS (
   SELECT {key}, MAX(year) AS year,
     {columns}
-  FROM numbered WHERE place = 1 GROUP BY {key})"""
+  FROM numbered WHERE place = 1{recent} GROUP BY {key})"""
 
 
 def schema_query() -> str:

@@ -16,13 +16,14 @@ from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines, 
 from hushtable.cli.rows import (
     READS,
     Reads,
+    coverage_blocks,
     note_doubts,
     person_facts,
     persons_blocks,
     understanding_blocks,
     understanding_facts,
 )
-from hushtable.data.options import first_names, names_in, notes
+from hushtable.data.options import RowOptions, first_names, names_in, notes
 from hushtable.data.readers import Reader
 from hushtable.data.table_shape import shape_words
 from hushtable.data.understanding import refuse, understood
@@ -101,17 +102,44 @@ def fit(
     if table and not for_machines():  # before anything is refused
         reader = reader.repeatable()
         show(*understanding_blocks(understood(reader, None, threads)[0]))
-    known = {} if reads.schema is None else {"schema": reads.schema}
-    if reads.recipe is not None:
-        notes.extend(f"{reader.source}: {words}" for words in reads.recipe.doubts(reader))
+    known, of_omop = _of_omop(reads, reader)
     model, n_rows = _fitted(detector, settings, reader, persons | known)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     notes.extend(f"{data}: {words}" for words in shape_words(n_rows, model.understanding_))
     with target.writing():
         model.save(output)
-    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
+    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows), **of_omop}
     return CommandResult(facts, _blocks(model, facts, target))
+
+
+def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what `fit` takes of OMOP rows, and what is said of them; nothing of other rows."""
+    if reads.recipe is None:
+        return {}, {}
+    coverage = reads.coverage(reader)
+    if not for_machines():  # before anything is refused
+        show(*coverage_blocks(coverage))
+    chosen = reads.drawn(reader)
+    notes.append(_columns_words(reads.recipe.few(coverage), chosen.schema, chosen is reads))
+    return {"schema": chosen.schema}, {"coverage": coverage}
+
+
+def _columns_words(few: list[str], schema: Any, named: bool) -> str:
+    """Say which OMOP columns were used, and how to choose others; ``named``: they were chosen."""
+    words = (
+        f"most rows have no value of {', '.join(few)}"
+        if few
+        else "most rows have a value of every concept"
+    )
+    if named:
+        more = "; without such columns, more is found in the others" if few else ""
+        return f"{words}{more}"
+    out = ": left out" if few else ""
+    return (
+        f"{words}{out}. To confirm the columns that are used, or to choose others: "
+        f"--columns {','.join(schema.names)}"
+    )
 
 
 def _settings(

@@ -1,6 +1,6 @@
 """Options of every command that reads rows, and what is printed of rows that were read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -40,6 +40,15 @@ _ListedUnits = Annotated[
 _By = Annotated[
     str | None,
     option("sex,age", "With --omop: one column for each sex, or age band, or both, of a concept."),
+]
+_Within = Annotated[
+    int | None,
+    option(
+        "DAYS",
+        "With --omop person: values of so many days before a person's latest measurement; "
+        "default: all.",
+        min=1,
+    ),
 ]
 _Join = Annotated[
     list[str] | None,
@@ -119,6 +128,14 @@ def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str
     """Return the columns for machines."""
     keys = ("name", "kind", "confidence", "evidence", "doubt", "option", "refused")
     return [{key: getattr(one, key) for key in keys} for one in columns]
+
+
+def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
+    """Give a table of the share of OMOP rows that have a value of each concept."""
+    if coverage:
+        shares = [[shown(name), f"{share:.1%}"] for name, share in coverage.items()]
+        yield TextTable(("concept", "rows with a value"), shares)
+        yield ""
 
 
 _Missing = Annotated[
@@ -210,6 +227,7 @@ Reads: TypeAlias = Annotated[
         "cdm": _Cdm,
         "listed_units": _ListedUnits,
         "by": _By,
+        "within": _Within,
         "join": _Join,
     },
 ]

@@ -16,6 +16,7 @@ from hushtable.cli.result import MOST_LINES, Block, CommandResult, Paragraph, Te
 from hushtable.cli.rows import (
     READS,
     Reads,
+    coverage_blocks,
     note_doubts,
     understanding_blocks,
     understanding_facts,
@@ -91,7 +92,9 @@ def draft(
             "it with --force"
         )
     target = None if output is None else Target(output, [data])
-    columns, features, text = _drafted(reads.open(data), reads)
+    reader = reads.open(data)
+    columns, features, text = _drafted(reader, reads)
+    coverage = reads.coverage(reader)
     if target is not None:
         with target.writing():
             write_bytes(target.path, text.encode())
@@ -101,7 +104,7 @@ def draft(
         "features": [{"name": f.name, "kind": f.kind, "proposals": f.proposals} for f in features],
         "columns": understanding_facts(columns),
         "toml": text,
-    }
+    } | ({"coverage": coverage} if coverage else {})
 
     def blocks() -> Iterator[Block]:
         if table:
@@ -109,6 +112,7 @@ def draft(
         if target is None:
             yield text.removesuffix("\n")
         else:
+            yield from coverage_blocks(coverage)
             yield from _written_blocks(target, features, complete=reads.schema is not None)
 
     return CommandResult(facts, blocks())
@@ -133,7 +137,12 @@ def _written_blocks(
 ) -> Iterator[Block]:
     yield f"Wrote {target}: {len(features):,} columns."
     if complete:
-        yield "All ranges are public, and say where they are published. Go on with"
+        yield Paragraph([
+            "All ranges are public, and say where they are published. Every site sees which "
+            "columns are listed, so none is left out for what these rows have: choose them "
+            "(--columns) by what is known without the rows, such as a laboratory's catalogue.",
+            "Go on with",
+        ])  # fmt: skip
         yield f"  hushtable plan draw {target.path} -o plan.hush"
         return
     if known := sum(1 for feature in features if feature.proposals):

@@ -38,21 +38,16 @@ def first_names(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _recipe(
-    omop: Any, concepts: Path | None, cdm: str | None, listed_units: bool, by: str | None
-) -> Any:
+def _recipe(omop: Any, *given: Any) -> Any:
     """Return the recipe that options ask for, with what it reads; None without one."""
     if omop is None:
-        given = {
-            "--concepts": concepts, "--cdm": cdm, "--by": by,
-            "--listed-units": listed_units or None,
-        }  # fmt: skip
-        if alone := [name for name, value in given.items() if value is not None]:
+        names = ("--concepts", "--cdm", "--listed-units", "--by", "--within")
+        if alone := [
+            name for name, one in zip(names, given, strict=True) if one not in (None, False, [])
+        ]:
             raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")
         return None
-    return plugins.extension("omop", "--omop", "connect")(
-        omop, concepts, cdm, listed_units, names_in(by or "")
-    )
+    return plugins.extension("omop", "--omop", "connect")(omop, *given)
 
 
 def person_columns(person: str | None, schema: Schema) -> list[str]:
@@ -94,6 +89,7 @@ class RowOptions:
     cdm: str | None = None
     listed_units: bool = False
     by: str | None = None
+    within: int | None = None
     join: list[str] | None = None
 
     @cached_property
@@ -110,7 +106,8 @@ class RowOptions:
     @cached_property
     def recipe(self) -> Any:
         """How OMOP tables become rows, as far as options say."""
-        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units, self.by)
+        by = names_in(self.by or "")
+        return _recipe(self.omop, self.concepts, self.cdm, self.listed_units, by, self.within)
 
     @property
     def schema(self) -> Schema | None:
@@ -128,6 +125,20 @@ class RowOptions:
             return []
         sources: list[str] = self.recipe.sources_of(self.schema)
         return sources
+
+    def drawn(self, reader: Reader) -> "RowOptions":
+        """Return these with the OMOP columns that most rows have, where nobody named any.
+
+        They depend on the rows, and are for a model that stays here.
+        """
+        if self.recipe is None or self.columns is not None or self.concepts is not None:
+            return self
+        return replace(self, columns=",".join(self.recipe.drawn(reader)))
+
+    def coverage(self, reader: Reader) -> dict[str, float]:
+        """Return the share of OMOP rows that have a value, by concept; nothing of other rows."""
+        shares: dict[str, float] = {} if self.recipe is None else self.recipe.coverage(reader)
+        return shares
 
     def beside(self, id_: str | None, keep: str | None) -> tuple[str | None, list[str]]:
         """Return the column that tells rows, and all that are kept beside the features.
@@ -169,10 +180,17 @@ class RowOptions:
             self.member,
         )
 
-    def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
+    def opened(
+        self,
+        data: str,
+        model: Reading = _NONE,
+        unasked: Unasked | None = None,
+        needed: Sequence[str] | None = None,
+    ) -> Reader:
         """Open all columns as they are, with those of joined tables.
 
         ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
+        Of OMOP tables, only the ``needed`` columns are read; by default, all.
         """
         recipe = self.recipe
         if self.join:
@@ -184,7 +202,7 @@ class RowOptions:
             return joined
         if recipe is not None:
             self.layout.check_used((), "--omop")
-            found: Reader = recipe.open(data)
+            found: Reader = (recipe if needed is None else recipe.of(needed)).open(data)
             return found
         try:
             layout = replace(self.layout, unasked=unasked)
@@ -200,11 +218,14 @@ class RowOptions:
         keep: Sequence[str] = (),
         model: Reading = _NONE,
         unasked: Unasked | None = None,
+        needed: Sequence[str] | None = None,
     ) -> Reader:
         """Open rows with the columns that are used, to be understood, and those to keep."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
-        reading, reader = self.reading, self.opened(data, model, unasked)
+        if self.columns is not None:
+            needed = [*names_in(self.columns), *keep]
+        reading, reader = self.reading, self.opened(data, model, unasked, needed)
         reading = reading.updated(reader.reading)  # of joined tables
         notes.extend(f"{reader.source}: {words}" for words in reader.found)
         columns = None if self.columns is None else names_in(self.columns)
@@ -236,7 +257,7 @@ class RowOptions:
         used = (reading or _NONE).updated(self.reading)
         needed = sources([*schema.names, *keep], used) if schema.named else ()
         unasked = None if attended else Unasked(needed)
-        rows = self.open(data, keep, reading or _NONE, unasked)
+        rows = self.open(data, keep, reading or _NONE, unasked, [*schema.names, *keep])
         # Of a database, which has no layout to be found.
         return under(replace(rows, unasked=unasked), schema, reading, keep, history)
 

@@ -51,6 +51,10 @@ class Feature:
     neutral : bool
         Whether a missing number counts as a usual one, and not as rare or frequent by itself: as in
         a history, of which nothing is known at first.
+    usual : float or str or None
+        What a missing value counts as, where that is public knowledge: a number in the range, or
+        one of the categories. Hash functions of `HushTable` and `LSHiTables` go by it, as by
+        ``neutral``.
 
     Examples
     --------
@@ -69,6 +73,7 @@ class Feature:
     unit: str = ""
     cyclic: bool = False
     neutral: bool = False
+    usual: float | str | None = None
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
@@ -113,6 +118,13 @@ class Feature:
         # -0.0 and 0.0 are one range, and must give one plan id.
         object.__setattr__(self, "low", low + 0.0)
         object.__setattr__(self, "high", high + 0.0)
+        if self.usual is not None:
+            if not isinstance(self.usual, Real) or not low <= self.usual <= high:
+                raise PlanError(
+                    f"feature {self.name!r}: usual {self.usual!r:.80}: needs a number in its "
+                    f"range, {low} to {high}: correct it, or leave it out"
+                )
+            object.__setattr__(self, "usual", float(self.usual) + 0.0)
 
     def _check_categories(self) -> None:
         single = isinstance(self.categories, str | Mapping)
@@ -129,24 +141,43 @@ class Feature:
                 f"{MAX_CATEGORIES:,}; leave identifiers out, or group rare categories"
             )
         object.__setattr__(self, "categories", categories)
+        if self.usual is not None and self.usual not in categories:
+            raise PlanError(
+                f"feature {self.name!r}: usual {self.usual!r:.80}: needs one of its categories: "
+                "correct it, or leave it out"
+            )
 
     @classmethod
     def numeric(
-        cls, name: str, *, low: float, high: float, unit: str = "", neutral: bool = False
+        cls,
+        name: str,
+        *,
+        low: float,
+        high: float,
+        unit: str = "",
+        neutral: bool = False,
+        usual: float | None = None,
     ) -> "Feature":
         """Make a numeric feature with values in [low, high], in ``unit``; its name is folded."""
-        return cls(_folded(name), "numeric", low=low, high=high, unit=unit, neutral=neutral)
+        range_: dict[str, Any] = {"low": low, "high": high, "unit": unit}
+        return cls(_folded(name), "numeric", **range_, neutral=neutral, usual=usual)
 
     @classmethod
     def categorical(
-        cls, name: str, categories: Iterable[str], *, cyclic: bool = False
+        cls,
+        name: str,
+        categories: Iterable[str],
+        *,
+        cyclic: bool = False,
+        usual: str | None = None,
     ) -> "Feature":
         """Make a categorical feature with the given categories, in order if they are cyclic.
 
         Name and categories are folded: see `hushtable.data.labels.fold`.
         """
         # Any iterable will do: __post_init__ makes a tuple of it.
-        return cls(name, "categorical", categories=categories, cyclic=cyclic).folded()  # type: ignore[arg-type]
+        made = cls(name, "categorical", categories=categories, cyclic=cyclic, usual=usual)  # type: ignore[arg-type]
+        return made.folded()
 
     def folded(self) -> "Feature":
         """Return the feature with its name and categories folded, as rows of new plans are.
@@ -165,7 +196,8 @@ class Feature:
                 "one, as they differ only in blanks around them, in marks that are not visible, "
                 "or in how accents are composed: list it once"
             )
-        return replace(self, name=_folded(self.name), categories=categories)
+        usual = fold(self.usual) if isinstance(self.usual, str) else self.usual
+        return replace(self, name=_folded(self.name), categories=categories, usual=usual)
 
     @property
     def constant(self) -> bool:
@@ -185,13 +217,14 @@ class Feature:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as JSON and TOML carry it."""
+        usual = {} if self.usual is None else {"usual": self.usual}
         if self.kind == "categorical":
             listed = {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
-            return listed | ({"cyclic": True} if self.cyclic else {})
+            return listed | ({"cyclic": True} if self.cyclic else {}) | usual
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
         content |= {"low": self.low, "high": self.high}
         content |= {"unit": self.unit} if self.unit else {}
-        return content | ({"neutral": True} if self.neutral else {})
+        return content | ({"neutral": True} if self.neutral else {}) | usual
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Feature":
@@ -207,10 +240,10 @@ class Feature:
         if missing:
             what = "the public range" if kind == "numeric" else "its public categories"
             raise PlanError(f"feature {name!r}: {' and '.join(missing)} not given: fill in {what}")
-        unknown = set(content) - {"name", "kind", "unit", "cyclic", "neutral", *needed}
+        unknown = set(content) - {"name", "kind", "unit", "cyclic", "neutral", "usual", *needed}
         if unknown:
             raise PlanError(f"feature {name!r}: unknown entries {sorted(unknown)}")
-        for key in ("low", "high"):
+        for key in ("low", "high", *(["usual"] if kind == "numeric" else [])):
             if type(content.get(key, 0)) not in (int, float):
                 raise PlanError(f"feature {name!r}: {key} {content[key]!r} is not a number")
         return cls(**{"name": name, **content})

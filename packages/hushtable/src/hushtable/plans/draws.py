@@ -30,7 +30,15 @@ from hushtable.plans.families import (
     n_dimensions,
 )
 from hushtable.plans.families import register as register_family
-from hushtable.plans.profile import FIRST, FOR_NOVELTY, MARGINAL_BINS, REFINED, Marginals, Profile
+from hushtable.plans.profile import (
+    FIRST,
+    FOR_NOVELTY,
+    MARGINAL_BINS,
+    REFINED,
+    Marginals,
+    Profile,
+    codes_of_missing,
+)
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import (
     FIRST_PASS_SHARE,
@@ -206,8 +214,9 @@ def random_feature(
 ) -> RandomFeature:
     """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
 
-    A missing value of a neutral feature is on the side of the feature's median, which ``medians``
-    (d,) has as a place from 0 to 1; without them, of the middle of its range.
+    A missing value of a feature with a usual one is on the side of that; of a neutral feature, of
+    the median, which ``medians`` (d,) has as a place from 0 to 1; without them, of the middle of
+    its range.
     ``places`` has, for categorical features that have them, the places of the categories from 0
     to 1: half of the hash functions on such a feature then cut them as if they were numbers, at
     ``position``, with an unseen category above all.
@@ -216,23 +225,22 @@ def random_feature(
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    neutral = np.array([f.neutral for f in schema.features])[feature]
-    if neutral.any():
-        usual = np.full(len(schema), 0.5) if medians is None else medians
-        level = 1 + np.minimum(np.floor(usual * kernels.LEVELS), kernels.LEVELS - 1)
-        missing[neutral] = cut[neutral] <= level[feature[neutral]]
+    code = codes_of_missing(schema, medians)[feature]
+    missing[code > 0] = (cut <= code)[code > 0]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
     cut[categorical] = 0
     for h in np.flatnonzero(categorical):
         where = None if places is None else places.get(int(feature[h]))
-        if where is not None and rng.random() < 0.5:
-            sides = np.concatenate([[missing[h]], where >= position[h], [1]])
-            subsets.append(sides.astype(np.uint8))
-            continue
         one = schema.features[feature[h]]
-        drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
-        subsets.append(drawn(len(one.categories), int(missing[h]), rng))
+        if where is not None and rng.random() < 0.5:
+            sides = np.concatenate([[missing[h]], where >= position[h], [1]]).astype(np.uint8)
+        else:
+            drawn = _arc if one.cyclic and len(one.categories) > 1 else _subset
+            sides = drawn(len(one.categories), int(missing[h]), rng)
+        if isinstance(one.usual, str):
+            missing[h] = sides[0] = sides[1 + one.categories.index(one.usual)]
+        subsets.append(sides)
     return RandomFeature(
         schema=schema,
         depth=depth,

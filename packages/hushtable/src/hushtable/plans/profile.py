@@ -175,6 +175,23 @@ class Profile:
         return low
 
 
+def codes_of_missing(schema: Schema, medians: Floats | None) -> Floats:
+    """Return the code (d,) of the number that a missing one of each feature counts as, or 0."""
+    codes = np.zeros(len(schema))
+    # A column with a relation is a residual, of which the usual value says nothing.
+    residuals = () if schema.relations is None else schema.relations.columns
+    for j, one in enumerate(schema.features):
+        if isinstance(one.usual, float) and j not in residuals and not one.constant:
+            # As `Encoder` does, to the bit.
+            level = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
+        elif one.neutral or isinstance(one.usual, float):
+            level = (0.5 if medians is None else medians[j]) * kernels.LEVELS
+        else:
+            continue
+        codes[j] = 1 + np.minimum(np.floor(level), kernels.LEVELS - 1)
+    return codes
+
+
 #: Weight of a circle around which rows lie evenly, such as days of the month. Visits at night (see
 #: ``tests/test_calendar.py``) have an average precision of .77, .81, .76, .26 at .1, .25, .5, 1.
 _EVEN = 0.25
