@@ -52,6 +52,7 @@ USES: dict[str, str] = {
     "onnx": ROWS + "from hushtable_connect.exports import export\nexport(detector, 'm.onnx')",
     "private": RELEASE,
     "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
+    "sealed": "import sqlcipher3, hushtable_federation.at_rest",
     "report": ROWS + "detector.save('m.hush')\nnp.savetxt('x.csv', X, delimiter=',')\n"
     "import hushtable.cli as c\nc.main(['report', 'm.hush', '-o', 'r.html'])",
     "spark": "import hushtable_connect.engines.spark, pyspark, pandas",

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hushtable import files, signatures
 from hushtable.arguments import entries, translate_errors
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
+from hushtable_federation import at_rest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -167,14 +168,36 @@ class Keys:
         UsageError
             If there is a file: keys are never overwritten.
         """
-        content = {
-            "hushtable": "keys",
-            "name": self.card.name,
+        with new_private(path) as file:
+            file.write(self._text(self._halves()))
+
+    def _halves(self) -> dict[str, str]:
+        return {
             "signing": self._signing.private_bytes_raw().hex(),
             "masking": self.masking.private_bytes_raw().hex(),
         }
-        with new_private(path) as file:
-            file.write(json.dumps(content).encode())
+
+    def _text(self, content: dict[str, str]) -> bytes:
+        return json.dumps({"hushtable": "keys", "name": self.card.name, **content}).encode()
+
+    def protect(self, path: str | os.PathLike[str], reference: str) -> None:
+        """Write the keys, encrypted by a passphrase, in place of a file with them.
+
+        Parameters
+        ----------
+        path : path
+            The file, which says from then on where the passphrase is.
+        reference : str
+            Where: ``"env:NAME"``, ``"keyring:SERVICE"`` or ``"file:PATH"``, from the file's folder.
+
+        Raises
+        ------
+        FileError, MissingExtraError
+            If there is no passphrase, or it is too short.
+        """
+        folder = Path(path).absolute().parent
+        content = at_rest.sealed(self._halves(), self.card.name, reference, folder)
+        files.write_bytes(path, self._text(content))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Keys":
@@ -204,8 +227,9 @@ class Keys:
 
         Raises `FileError` if it holds none. Who may read the file is not looked at.
         """
-        content = parsed_json(text, path, "keys", "keygen")
-        c = crypto()
+        content, c = parsed_json(text, path, "keys", "keygen"), crypto()
+        if "sealed" in content:
+            content |= at_rest.opened(content, Path(path).absolute())
         try:
             return cls(
                 content["name"],
@@ -216,6 +240,15 @@ class Keys:
             raise FileError(
                 f"{path}: the keys are damaged: restore the file from a backup, or make new ones"
             ) from None
+
+
+def passphrase_of(path: str | os.PathLike[str]) -> str:
+    """Return the reference to the passphrase of a file of keys; empty if these are not encrypted.
+
+    Raises `FileError` if the file holds no keys.
+    """
+    reference = parsed_json(Path(path).read_bytes(), path, "keys", "keygen").get("passphrase", "")
+    return reference if isinstance(reference, str) else ""
 
 
 def is_name(name: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import rfc8785
 
 from hushtable.errors import FileError
+from hushtable_federation import at_rest
 
 #: Seconds that one process waits for another that writes.
 _PATIENCE = 30.0
@@ -33,14 +34,28 @@ _ADVICE = {
 
 
 class Database:
-    """An open SQLite file, whose errors are `FileError`."""
+    """An open SQLite file, whose errors are `FileError`; with a secret, one that is encrypted."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+    def __init__(self, path: str | os.PathLike[str], secret: str = "") -> None:
+        self.path, self._is_encrypted = os.fspath(path), bool(secret)
+        library = at_rest.library() if secret else sqlite3
+        self._errors: tuple[type[Exception], ...] = (sqlite3.Error, library.Error)
         try:
-            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
-        except sqlite3.Error as error:
+            self._db = library.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+            if secret:
+                self._db.execute("pragma cipher_log_level = none")
+                self._db.execute(f"pragma key = {at_rest.quoted(secret)}")
+        except self._errors as error:
             raise self._refused(error) from None
+        self._file = self._there()
+
+    def _there(self) -> tuple[int, int] | None:
+        """Return which file lies at the path; None if there is none, as of one in memory."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def close(self) -> None:
         """Close the file."""
@@ -48,13 +63,15 @@ class Database:
 
     def content(self) -> bytes:
         """Return the bytes of the file, or of what would be the file."""
-        return self._db.serialize()
+        content: bytes = self._db.serialize()
+        return content
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; return the rows that it finds."""
         try:
-            return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+            found: list[tuple[Any, ...]] = self._db.execute(statement, values).fetchall()
+            return found
+        except self._errors as error:
             raise self._refused(error) from None
         except UnicodeDecodeError:  # of what SQLite says of a damaged table
             raise damaged(self.path) from None
@@ -69,6 +86,11 @@ class Database:
         """All or nothing, and one process at a time."""
         self.run("begin immediate")
         try:
+            if self._there() != self._file:
+                raise FileError(
+                    f"{self.path}: another file lies here than a moment ago, as of a backup that "
+                    "was restored: nothing was noted or sent. Give the command again"
+                )
             yield
             self.run("commit")
         except BaseException:
@@ -80,11 +102,16 @@ class Database:
     @property
     def in_transaction(self) -> bool:
         """Whether `writing` is under way here."""
-        return self._db.in_transaction
+        return bool(self._db.in_transaction)
 
-    def _refused(self, error: sqlite3.Error) -> FileError:
+    def _refused(self, error: Exception) -> FileError:
         # The low byte is the kind of error; the rest is which one of the kind.
         advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if advice is None and self._is_encrypted:
+            return FileError(
+                f"{self.path}: the passphrase of the keys beside it does not open this book, or it "
+                f"is damaged: restore it from a backup. {NO_ANSWERS_WITHOUT}"
+            )
         return damaged(self.path) if advice is None else FileError(f"{self.path}: {advice}")
 
 

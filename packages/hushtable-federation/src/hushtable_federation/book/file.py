@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from hushtable.arguments import is_digest
 from hushtable.errors import FileError, RoundError
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
+from hushtable_federation import at_rest
 from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, damaged
 from hushtable_federation.clock import now, parsed, stamp
-from hushtable_federation.keys import Card, new_private, refuse_open
+from hushtable_federation.keys import Card, new_private, passphrase_of, refuse_open
 
 #: What somebody whose card is known may be in a round.
 ROLES = ("site", "coordinator")
@@ -178,8 +180,8 @@ _STEPS = (
 class BookFile:
     """The file under a `Book`: how it is made and read, whatever it notes."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._db = Database(path)
+    def __init__(self, path: str | os.PathLike[str], key: Path | None = None) -> None:
+        self._db = Database(path, _secret(Path(path), key))
         self.path = self._db.path
         self._forget()
         try:
@@ -222,7 +224,9 @@ class BookFile:
         return cls(path)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], card: Card | None = None) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], card: Card | None = None, key: Path | None = None
+    ) -> Self:
         """Open a book that exists; the whole chain is checked.
 
         Parameters
@@ -231,6 +235,9 @@ class BookFile:
             The file.
         card : Card, optional
             Whose book it has to be.
+        key : path, optional
+            File of the keys whose passphrase opens the book, if that is encrypted; by default the
+            one beside it.
 
         Raises
         ------
@@ -238,7 +245,7 @@ class BookFile:
             If it is missing, damaged, changed from outside, open to others, or another's.
         """
         refuse_open(path, "a book")
-        book = cls(path)
+        book = cls(path, key)
         if card is not None and (card.name, card.signing) != (book.site, book._said.signing):
             book.close()
             raise RoundError(
@@ -379,6 +386,17 @@ class BookFile:
         for round_id, kept in self._db.run(noted, (_UNTIL,)):
             if now() > self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept):
                 self.forget_steps(round_id)
+
+
+def _secret(path: Path, key: Path | None) -> str:
+    """Return the passphrase of a book; empty if it is not encrypted."""
+    if not at_rest.is_encrypted(path):
+        return ""
+    beside = path.with_suffix(".key") if key is None else key
+    reference = passphrase_of(beside) if beside.exists() else ""
+    if not reference:
+        raise damaged(str(path))  # no keys beside it say that it is an encrypted one
+    return at_rest.passphrase(reference, beside.parent)
 
 
 def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:

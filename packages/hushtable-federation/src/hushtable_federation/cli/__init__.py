@@ -12,6 +12,7 @@ round book      book         Show a site's book: rounds answered, and the budget
 round policy    show:policy     Check the policy of a site, and show what it allows.
 round show      show:show       Show what a round asks, of whom, and what it costs.
 round amend     sync:amend   Extend a round in a folder, or go on without a site.
+round protect   protect    Encrypt keys, and the book that goes with them, by a passphrase.
 round approve   show:approve    Sign a round as the officer whom a site's policy names.
 round verify    verify     Check who signed a result, and whether it is the sum.
 round rehearse  rehearse     Play a whole round in a folder with invented rows.
