@@ -5,6 +5,7 @@ plan hide       secret:hide             Take the hash functions off a plan, for 
 round           -                  Count with others: each sends files, only the sum can be read.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
 round meet      meet         Compare all cards in one call, by a code that everybody reads.
+round kit       kit          Write the files of a trial: accounts, SFTP, timers, settings.
 round policy    show:policy     Check the policy of a site, and show what it allows.
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round show      show:show       Show what a round asks, of whom, and what it costs.
