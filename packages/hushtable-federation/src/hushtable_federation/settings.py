@@ -10,10 +10,20 @@ from typing import Any
 
 from hushtable.errors import FileError
 from hushtable_federation.book.book import ALL_ROWS
+from hushtable_federation.credentials import (
+    BY_DEFAULT,
+    Address,
+    resolved,
+    unfit_folder,
+    unfit_login,
+)
 from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_texts
 
-#: Paths, which are relative to the file; of rows and concepts, unless they are URLs.
-_PATHS = ("key", "book", "policy", "plan", "approvals", "results", "rows", "concepts")
+#: Paths, which are relative to the file; of rows, concepts and folder, unless they are URLs.
+_PATHS = (
+    "key", "book", "policy", "plan", "approvals", "results", "rows", "concepts", "folder",
+    "metrics",
+)  # fmt: skip
 _SWITCHES = ("no_header", "listed_units")
 _LISTS = ("columns", "drop", "missing")
 _TEXTS = (
@@ -30,6 +40,10 @@ _TEXTS = (
     "cdm",
     "concepts",
 )
+#: Of the folder of the rounds.
+_REACHED = ("folder", "host_key", "login")
+#: That name something outside the rows.
+_NAMED = ("host_key", "login", "log")
 _LINES = ("skip_lines", "skip_footer")
 _READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as"}
 #: Entries that contradict each other, and what to do.
@@ -41,7 +55,11 @@ _APART = {
     ("omop", "query"): "omop asks its own question: leave out the query",
 }
 #: Entries that mean nothing without another one.
-_WITH = {"concepts": "omop", "cdm": "omop", "listed_units": "omop"}
+_WITH = {
+    "concepts": "omop", "cdm": "omop", "listed_units": "omop", "host_key": "folder",
+    "login": "folder",
+}  # fmt: skip
+_EXAMPLES = {"omop": ' = "person" or "visit"', "folder": ' = "sftp://..."'}
 _TEMPLATE = Path(__file__).with_name("site.toml")
 
 
@@ -61,6 +79,13 @@ class SiteSettings:
         Pattern of the officer's files.
     results : Path
         Folder where results are written.
+    address : Address
+        The folder where the rounds live, and how it is reached: the entries ``folder``,
+        ``host_key`` and ``login``.
+    log : str
+        Where visits are logged: ``"syslog"`` or a path; empty if nowhere.
+    metrics : Path or None
+        Text file of figures for Prometheus.
     data_set : str
         Name of the rows, which have a budget of their own.
     person : str or None
@@ -86,6 +111,9 @@ class SiteSettings:
     plan: Path | None = None
     approvals: str = ""
     results: Path = Path()
+    address: Address = BY_DEFAULT
+    log: str = ""
+    metrics: Path | None = None
     data_set: str = ALL_ROWS
     person: str | None = None
     threads: int = -1
@@ -146,6 +174,8 @@ class SiteSettings:
         reads = {name: _value(file, name) for name in entries if name in _READS}
         if "as" in reads:
             reads["as_"] = reads.pop("as")
+        reached = {name: _value(file, name) for name in _REACHED if name in entries}
+        record["address"] = Address(**reached)
         return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
 
     @classmethod
@@ -170,12 +200,16 @@ def _check(file: TomlFile, has_databases: bool) -> None:
         raise error("key", 'no entry key: name the keys, such as key = "north.key"')
     if "database" in given and not has_databases:
         raise error("database", "database is for vantage6: name the rows (rows = ...)")
+    if words := unfit_folder(given.get("folder", "")):
+        raise error("folder", words)
+    if words := unfit_login(given.get("login", "agent")):
+        raise error("login", words)
     for (one, other), remedy in _APART.items():
         if one in given and other in given:
             raise error(other, f"{one} and {other} exclude each other: {remedy}")
     for one, other in _WITH.items():
         if one in given and other not in given:
-            raise error(one, f'{one} goes with omop = "person" or "visit": add that')
+            raise error(one, f"{one} goes with {other}{_EXAMPLES[other]}: add that")
 
 
 def _value(file: TomlFile, name: str) -> Any:
@@ -184,7 +218,9 @@ def _value(file: TomlFile, name: str) -> Any:
     if name in _PATHS or (name == "query" and value.endswith(".sql")):
         if "://" not in value:
             value = str(file.path.parent / value)
-        return value if name in ("rows", "approvals", "query") else Path(value)
+        return value if name in ("rows", "approvals", "query", "folder") else Path(value)
+    if name in ("login", "host_key", "log"):
+        return _referred(name, value, file.path.parent)
     if name == "as":
         return [_joined([f"{column}={kind}"]) for column, kind in value.items()]
     if name in _LISTS and isinstance(value, list):
@@ -192,9 +228,17 @@ def _value(file: TomlFile, name: str) -> Any:
     return value
 
 
+def _referred(name: str, value: str, folder: Path) -> str:
+    """Return an entry that may name a file, with its path from a folder on."""
+    if name == "login":
+        return resolved(value, folder)
+    is_word = value.startswith("SHA256:") if name == "host_key" else value == "syslog"
+    return value if is_word else str(folder / value)
+
+
 def _kinds() -> dict[str, Kind]:
     texts: Kind = (lambda value: is_texts(value) or isinstance(value, str), 'a list, as ["a", "b"]')
-    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database"), TEXT)
+    kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database", *_NAMED), TEXT)
     kinds |= dict.fromkeys(_SWITCHES, SWITCH) | dict.fromkeys(_LISTS, texts)
     kinds["as"] = (
         lambda value: isinstance(value, dict) and is_texts(list(value.values())),

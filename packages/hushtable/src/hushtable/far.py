@@ -91,20 +91,28 @@ def connect(url: str, **options: Any) -> tuple[Any, str]:
         system, path = core.url_to_fs(url, **options)
         return system, path
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    options.setdefault("auth", (unquote(user), unquote(password)) if user else None)
     options["base_url"] = f"{_WEBDAV[parts.scheme]}://{parts.netloc.rpartition('@')[2]}"
-    if user:
-        options["auth"] = (unquote(user), unquote(password))
     return core.filesystem("webdav", **options), unquote(parts.path).strip("/")
 
 
 @cache
 def _sftp() -> Any:
-    """Return fsspec's file system for SFTP, of servers whose keys are in ``known_hosts`` alone."""
+    """Return fsspec's file system for SFTP, of servers whose keys are known alone.
+
+    Its option ``host_key`` is a fingerprint, or a file in place of the user's ``known_hosts``.
+    """
     base = importlib.import_module("fsspec.implementations.sftp").SFTPFileSystem
     paramiko = importlib.import_module("paramiko")
 
     class Unknown(paramiko.MissingHostKeyPolicy):  # type: ignore[misc, name-defined] # no stubs
+        def __init__(self, host_key: str) -> None:
+            self.host_key = host_key
+
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+            if self.host_key:
+                _check_named(self.host_key, key)
+                return
             raise HostKeyError(
                 f"the server's key is not known here, and was not accepted: {_fingerprint(key)}. "
                 f"Compare it with the one that its administrator names, then run "
@@ -114,15 +122,14 @@ def _sftp() -> Any:
     class Checked(base):  # type: ignore[misc, valid-type] # a class of fsspec
         def _connect(self) -> None:
             self.client = paramiko.SSHClient()
+            host_key = self.ssh_kwargs.pop("host_key", "")
             try:
-                self.client.load_system_host_keys()
-                with contextlib.suppress(OSError):
-                    self.client.load_system_host_keys(_OF_ALL_USERS)
+                _load_known(self.client, host_key)
             except paramiko.hostkeys.InvalidHostKey as error:
                 raise HostKeyError(
                     f"known_hosts has a line that cannot be read: remove {error.line!r}"
                 ) from None
-            self.client.set_missing_host_key_policy(Unknown())
+            self.client.set_missing_host_key_policy(Unknown(host_key))
             try:
                 self.client.connect(self.host, **self.ssh_kwargs)
                 self.ftp = self.client.open_sftp()
@@ -137,6 +144,41 @@ def _sftp() -> Any:
                 raise
 
     return Checked
+
+
+def _load_known(client: Any, host_key: str) -> None:
+    """Load the keys of servers that are known: none beside a fingerprint."""
+    if host_key.startswith("SHA256:"):
+        return
+    if host_key:
+        try:
+            client.load_host_keys(host_key)
+        except OSError as error:
+            raise HostKeyError(
+                f"host_key names {host_key}, which cannot be read ({error.strerror}): "
+                "name a known_hosts file, or the fingerprint of the server's key (SHA256:...)"
+            ) from None
+        return
+    client.load_system_host_keys()
+    with contextlib.suppress(OSError):
+        client.load_system_host_keys(_OF_ALL_USERS)
+
+
+def _check_named(host_key: str, key: Any) -> None:
+    """Raise `HostKeyError` unless a server's key has the fingerprint that is named."""
+    shown = _fingerprint(key)
+    if shown.split()[1] == host_key.rstrip("="):
+        return
+    if host_key.startswith("SHA256:"):
+        raise HostKeyError(
+            f"the server's key is {shown}, and host_key names {host_key}. Somebody else may answer "
+            "in its place, or the server has several keys: compare with its administrator, and "
+            "name the key that it uses"
+        )
+    raise HostKeyError(
+        f"the server's key is {shown}, and {host_key} has none for this server: compare it with "
+        "its administrator, and add it there, or name its fingerprint (host_key)"
+    )
 
 
 def _changed(hostname: str, key: Any, known: Any) -> HostKeyError:
@@ -165,10 +207,11 @@ def reaching(
     url: str,
     error_type: type[HushTableError],
     advice: str = "check the URL, your rights and the network",
+    secret: str = "",
 ) -> Iterator[None]:
     """Make an error of this type, with advice, of whatever a backend raises in the body.
 
-    Our own errors pass as they are. No message repeats a secret of the URL.
+    Our own errors pass as they are. No message repeats a secret of the URL, or ``secret``.
     """
     try:
         yield
@@ -179,15 +222,15 @@ def reaching(
     except ImportError as error:
         raise error_type(f"{public(url)}: {error}: install what it needs beside fsspec") from None
     except Exception as error:  # each backend has errors of its own
-        raise error_type(f"{public(url)}: {_said(error, url)}: {advice}") from None
+        raise error_type(f"{public(url)}: {_said(error, url, secret)}: {advice}") from None
 
 
-def _said(error: Exception, url: str) -> str:
+def _said(error: Exception, url: str, also: str) -> str:
     """Return what a backend says, unless it repeats a secret of the URL; its kind always."""
     text = str(error)
     kind = type(error).__name__
     try:
-        secrets = set().union(*(_secrets(urlsplit(part)) for part in _CHAINED.split(url)))
+        secrets = {also}.union(*(_secrets(urlsplit(part)) for part in _CHAINED.split(url)))
     except ValueError:  # no URL: nobody can tell what in it is secret
         return kind
     if not text or any(secret and secret in text for secret in secrets):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hushtable import far, files
 from hushtable.errors import FileError
+from hushtable_federation.credentials import BY_DEFAULT, Address
 from hushtable_federation.keys import is_name
 
 #: Bytes of a file at most, if the caller sets no other bound.
@@ -168,7 +169,9 @@ class Store:
         self.aside = ""
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], me: str = "") -> "Store":
+    def open(
+        cls, folder: str | os.PathLike[str], me: str = "", address: Address = BY_DEFAULT
+    ) -> "Store":
         """Open a folder that is there.
 
         Parameters
@@ -177,6 +180,8 @@ class Store:
             A directory, or a URL that fsspec knows (``sftp``, ``webdavs``, ``s3``, ``abfs``, ...).
         me : str
             Name of the party that writes.
+        address : Address
+            How a URL is reached, if it is that of the folder.
 
         Raises
         ------
@@ -186,7 +191,9 @@ class Store:
             If it is a URL, and fsspec is not installed.
         """
         where = os.fspath(folder)
-        return cls(Remote(where) if "://" in where else Directory(where), me)
+        if "://" not in where:
+            return cls(Directory(where), me)
+        return cls(Remote(where, address if address.folder == where else BY_DEFAULT), me)
 
     def names(self) -> list[str]:
         """Return the names of the files that may be of a round, sorted.
@@ -476,14 +483,15 @@ _ADVICE_THERE = (
 class Remote:
     """A folder far away; see `Mailbox`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, address: Address = BY_DEFAULT) -> None:
         self.where = far.public(url)
         self._url = url
+        options, self._secret = address.options()
         if far.is_chain(url):  # such as a cache, which would go on giving what was read once
             raise FileError(f"{self.where}: several URLs in one: give that of the folder itself")
         with self._words():
             # A connection of its own: one that broke is not handed to anyone who opens it again.
-            self._system, self._root = far.connect(url, skip_instance_cache=True)
+            self._system, self._root = far.connect(url, skip_instance_cache=True, **options)
             base = importlib.import_module("fsspec").AbstractFileSystem
             # Elsewhere it copies and deletes. Those are object stores, where a file is there whole
             # or not at all.
@@ -607,4 +615,4 @@ class Remote:
         return found
 
     def _words(self) -> contextlib.AbstractContextManager[None]:
-        return far.reaching(self._url, FileError, _ADVICE_THERE)
+        return far.reaching(self._url, FileError, _ADVICE_THERE, self._secret)
