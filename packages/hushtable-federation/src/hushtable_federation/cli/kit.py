@@ -1,4 +1,4 @@
-"""``hushtable round kit``: the files of a trial, from the server's accounts to each site's timer."""
+"""``hushtable round kit``: the files of a trial, from accounts to timers."""
 
 import contextlib
 import os
@@ -17,7 +17,9 @@ from hushtable.cli.result import Block, CommandResult
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.policy import policy_beside, write_policy
 
-_Folder = Annotated[Path, argument("FOLDER", "Where to write the kit: a new folder, or an empty one.")]
+_Folder = Annotated[
+    Path, argument("FOLDER", "Where to write the kit: a new folder, or an empty one.")
+]
 _Sites = Annotated[str, option("A,B,...", "The sites: small letters, digits and hyphens.")]
 _Server = Annotated[
     str, option("HOST[:PORT]", "The SFTP server, by the name that all sites know it by.")
@@ -120,7 +122,9 @@ class TrialKit:
                 (made / name).write_text(self._filled(name), encoding="utf-8")
             services = [self._filled("compose_party.yaml", name) for name in self.parties]
             (made / "compose.yaml").write_text(
-                self._filled("compose.yaml") + "".join(services).rstrip() + "\n\nvolumes:\n  place:\n",
+                self._filled("compose.yaml")
+                + "".join(services).rstrip()
+                + "\n\nvolumes:\n  place:\n",
                 encoding="utf-8",
             )
             for name in self.parties:
@@ -199,7 +203,9 @@ def invented_rows(name: str, seed: int) -> str:
         rows.append((age, round(rng.gauss(76, 9)), round(rng.gauss(4.2, 0.4), 1)))
     for row in _ODD:
         rows.insert(rng.randrange(len(rows)), row)
-    lines = [f"{name}-{k:04},{age},{pulse},{salt:g}" for k, (age, pulse, salt) in enumerate(rows, 1)]
+    lines = [
+        f"{name}-{k:04},{age},{pulse},{salt:g}" for k, (age, pulse, salt) in enumerate(rows, 1)
+    ]
     return "\n".join(["patient,age,pulse,potassium", *lines]) + "\n"
 
 
@@ -232,8 +238,8 @@ def _new_folder(folder: Path) -> Iterator[Path]:
             raise
     except OSError as error:
         raise FileError(
-            f"{folder}: {error.strerror}: name a new folder where you can write; nothing is left of "
-            "what was begun"
+            f"{folder}: {error.strerror}: name a new folder where you can write; nothing is left "
+            "of what was begun"
         ) from None
 
 
