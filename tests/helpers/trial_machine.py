@@ -15,8 +15,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 PLACE, SERVED, UNITS = (
     Path("/var/lib/hushtable"),
     Path("/srv/hushtable"),
@@ -64,9 +62,30 @@ def _interpreter():
     return None
 
 
-def needs_machine(test):
-    """Mark a test that makes users and runs sshd: it runs alone, at night."""
-    return pytest.mark.slow(pytest.mark.serial(test))
+def at_home(trial, run):
+    """Make a kit's keys, have all meet, and put the rounds into a folder of this machine.
+
+    Returns the files of the parties, by name. ``run`` is the fixture that runs a command.
+    """
+    box, meeting = trial / "round", trial / "meeting"
+    box.mkdir(mode=0o700)
+    meeting.mkdir(mode=0o700)
+    settings = {name: trial / name / f"{name}.toml" for name in PARTIES}
+    for name, path in settings.items():
+        cap = () if name == "lead" else ("--cap", 3)
+        assert run("round", "keygen", name, *cap, "--folder", path.parent).code == 0
+        lines = path.read_text().splitlines()
+        kept = [line for line in lines if not line.startswith(("host_key", "login", "folder"))]
+        path.write_text("\n".join([*kept, f"folder = {str(box)!r}"]) + "\n")
+    everybody = ("--coordinator", "lead", "--expect", ",".join(PARTIES))
+    keys = {name: ("--key", trial / name / f"{name}.key") for name in PARTIES}
+    for _ in range(2):
+        for name in PARTIES:
+            run("round", "meet", meeting, *keys[name], *everybody)
+    code = run("round", "meet", meeting, *keys["lead"], "--json").json["code"]
+    for name in PARTIES:
+        assert run("round", "meet", meeting, *keys[name], "--code", code).code == 0
+    return settings
 
 
 class Machine:
@@ -142,17 +161,15 @@ class Machine:
             words = process.communicate()[0]
         return Visited(process.returncode, words, time.monotonic() - began)
 
-    def status(self, name, folder):
-        """Return what ``round status`` says to a party."""
-        return run(
-            f"su -s /bin/sh - {name} -c 'hushtable round status {folder} --key {name}.key'"
-        ).words
-
-    def close(self):
-        """Remove all that the kit and this class made."""
+    def stop_timers(self):
+        """Wait for the visits that run; no other begins."""
         self._over.set()
         for thread in self._timers:
             thread.join()
+
+    def close(self):
+        """Remove all that the kit and this class made."""
+        self.stop_timers()
         with contextlib.suppress(FileNotFoundError):
             os.kill(int(PID.read_text()), 15)
         known = {one.pw_name for one in pwd.getpwall()}
@@ -182,10 +199,13 @@ class Terminals:
         Where they are typed.
     typed : list of (str, Visited)
         All so far, in order.
+    seconds : float
+        That it took in all.
     """
 
     folder: Path
     typed: list = field(default_factory=list)
+    seconds: float = 0.0
 
     def type(self, *commands):
         """Run commands at the same time, each in a terminal of its own; all must succeed."""

@@ -8,11 +8,10 @@ import pytest
 
 from cli_helpers import contents, do
 from hushtable.data.schema import Schema
-from hushtable_federation import Policy, SiteSettings
+from hushtable_federation import SiteSettings
 from hushtable_federation.book.book import Book
-from trial_machine import commands_of
-
-ALL = ("lead", "north", "south", "west")
+from hushtable_federation.policy import load_policy
+from trial_machine import PARTIES, at_home, commands_of
 
 
 @pytest.fixture
@@ -27,8 +26,8 @@ def test_every_party_has_its_own_files(trial, run, tmp_path):
     given = run("round", "kit", tmp_path / "other", "--sites", "a, b", "--json").json
     assert (given["sites"], given["coordinator"]) == (["a", "b"], "lead")
     assert set(given["files"]) == set(contents(tmp_path / "other"))
-    assert {path.name for path in trial.iterdir() if path.is_dir()} == set(ALL)
-    for name in ALL:
+    assert {path.name for path in trial.iterdir() if path.is_dir()} == set(PARTIES)
+    for name in PARTIES:
         files = {path.name for path in (trial / name).iterdir()}
         rows = {"schema.toml"} if name == "lead" else {"patients.csv", f"{name}.policy.toml"}
         units = {f"hushtable-round-{name}.{kind}" for kind in ("service", "timer")}
@@ -45,13 +44,13 @@ def test_no_mark_is_left_and_the_same_names_give_the_same_files(trial, tmp_path)
 
 
 def test_settings_and_policies_are_those_that_the_commands_read(trial):
-    for name in ALL:
+    for name in PARTIES:
         settings = SiteSettings.load(trial / name / f"{name}.toml")
         assert settings.address.folder == f"sftp://{name}@localhost/round"
         assert settings.key == trial / name / f"{name}.key"
     schema = Schema.from_toml(trial / "lead" / "schema.toml")
-    for name in ALL[1:]:
-        policy = Policy.load(trial / name / f"{name}.policy.toml")
+    for name in PARTIES[1:]:
+        policy = load_policy(trial / name / f"{name}.policy.toml")
         assert policy.unattended
         assert policy.masks
         assert policy.persons == "column"
@@ -59,7 +58,7 @@ def test_settings_and_policies_are_those_that_the_commands_read(trial):
 
 
 def test_three_odd_patients_a_site(trial):
-    for name in ALL[1:]:
+    for name in PARTIES[1:]:
         lines = (trial / name / "patients.csv").read_text().splitlines()
         assert lines[0] == "patient,age,pulse,potassium"
         assert len(lines) == 1001
@@ -70,25 +69,8 @@ def test_three_odd_patients_a_site(trial):
 
 def test_a_round_with_what_the_kit_wrote(trial, run, tmp_path):
     """In one folder of this machine, by the kit's own settings, policies and rows."""
-    box, meeting = tmp_path / "box", tmp_path / "meeting"
-    box.mkdir(mode=0o700)
-    meeting.mkdir(mode=0o700)
-    for name in ALL:
-        cap = ("--cap", 3) if name != "lead" else ()
-        do("round", "keygen", name, *cap, "--folder", trial / name)
-    settings = {name: trial / name / f"{name}.toml" for name in ALL}
-    for name, path in settings.items():
-        kept = [ln for ln in path.read_text().splitlines() if not ln.startswith(("host", "login"))]
-        far = f"sftp://{name}@localhost/round"
-        path.write_text("\n".join(kept).replace(far, str(box)) + "\n")
-    everybody = ("--coordinator", "lead", "--expect", ",".join(ALL))
-    for _ in range(2):
-        for name in ALL:
-            do("round", "meet", meeting, "--key", trial / name / f"{name}.key", *everybody)
+    settings = at_home(trial, run)
     key = ("--key", trial / "lead" / "lead.key")
-    code = run("round", "meet", meeting, *key, "--json").json["code"]
-    for name in ALL:
-        do("round", "meet", meeting, "--key", trial / name / f"{name}.key", "--code", code)
     schema, plan, asked = trial / "lead" / "schema.toml", tmp_path / "p.hush", tmp_path / "r.hush"
     do("plan", "draw", schema, "--epsilon", 1, "--expected-rows", 3000, "-o", plan)
     verified = trial / "lead" / "lead.verified"
@@ -110,7 +92,7 @@ def test_a_round_with_what_the_kit_wrote(trial, run, tmp_path):
               "-o", scores).json  # fmt: skip
     found = [rows.read_text().splitlines()[1 + one["row"]] for one in top["top"]]
     assert sum(line.endswith((",44,9.8", ",212,4.1", ",188,1.6")) for line in found) == 3
-    for name in ALL[1:]:
+    for name in PARTIES[1:]:
         with Book.open(trial / name / f"{name}.book") as book:
             assert len(book.answers()) == 1
 
@@ -156,11 +138,11 @@ def test_units_as_systemd_reads_them(trial, tmp_path):
 def test_the_compose_file_names_what_the_kit_wrote(trial):
     yaml = pytest.importorskip("yaml")
     services = yaml.safe_load((trial / "compose.yaml").read_text())["services"]
-    assert set(services) == {"sftp", *ALL}
-    for name in ALL:
+    assert set(services) == {"sftp", *PARTIES}
+    for name in PARTIES:
         one = services[name]
         assert one["read_only"] is True
-        assert one["cap_drop"] == ["ALL"]
+        assert one["cap_drop"] == ["PARTIES"]
         (mount,) = one["volumes"]
         assert (trial / mount.partition(":")[0]).is_dir()
         assert f"--site {name}.toml --unattended" in one["command"][-1]
