@@ -126,7 +126,7 @@ def result_of(name, round_id):
     return code, facts
 
 
-# --- an operator's run ------------------------------------------------------------------------------
+# --- an operator's run ----------------------------------------------------------------------------
 
 
 def test_from_the_kit_to_a_verified_result(terminals, machine):
@@ -167,7 +167,7 @@ def test_users_of_the_server_can_do_nothing_but_transfer_files(terminals, machin
     assert "This service allows sftp connections only" in shell.words
     tunnel = run(f"su -s /bin/sh - north -c 'ssh -W localhost:{machine.port} {there}'")
     assert tunnel.code != 0
-    batch = "-b - -P {0} -i .ssh/id_ed25519 north@localhost".format(machine.port)
+    batch = f"-b - -P {machine.port} -i .ssh/id_ed25519 north@localhost"
     listing = run(f"su -s /bin/sh - north -c 'echo ls / | sftp {batch}'")
     assert set(listing.words.split()) >= {"/meeting", "/parties", "/round"}
     assert "/etc" not in listing.words
@@ -185,7 +185,7 @@ def test_scripts_run_again_change_nothing(terminals):
     assert files() == before
 
 
-# --- a site away, and one killed ----------------------------------------------------------------------
+# --- a site away, and one killed ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["dropped", "after the deadline"])
@@ -236,7 +236,7 @@ def test_one_site_killed_over_sftp(terminals, machine):
     assert len(parts) <= killed  # hidden, and in nobody's way
 
 
-# --- bad input -----------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.fixture

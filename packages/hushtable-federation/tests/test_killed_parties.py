@@ -1,0 +1,138 @@
+"""Parties of a trial that are killed at 50 random moments of a visit, each in a round of its own."""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hushtable_federation.book.book import Book
+from hushtable_federation.result import Result
+from trial_machine import PARTIES, at_home
+
+pytest.importorskip("opendp")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")]
+
+SITES = PARTIES[1:]
+KILLS = 50
+#: Processes that have all that a visit imports, so that a kill falls into the visit itself.
+PRELOADED = ["hushtable.cli", "hushtable_federation.cli.sync", "opendp.prelude"]
+
+
+def visit(settings, out):
+    """Make a visit as ``round sync`` does, in a process of its own."""
+    from hushtable.cli import main
+
+    with open(out, "w") as file, contextlib.redirect_stdout(file):
+        code = main(["round", "sync", "--site", str(settings), "--unattended", "--json"])
+        file.flush()
+    os._exit(code)
+
+
+class Trial:
+    """A kit in a folder of this machine, whose parties visit in processes of their own."""
+
+    def __init__(self, folder, run):
+        self.folder = folder / "trial"
+        assert run("round", "kit", self.folder, "--sites", ",".join(SITES)).code == 0
+        self.settings = at_home(self.folder, run)
+        self.run = run
+        self.key = ("--key", self.folder / "lead" / "lead.key")
+        schema, self.plan = self.folder / "lead" / "schema.toml", folder / "plan.hush"
+        drawn = ("--epsilon", 1, "--tables", 20, "-o", self.plan)
+        assert run("plan", "draw", schema, *drawn).code == 0
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(PRELOADED)
+
+    def open(self, k):
+        """Open a round, post it, and return its id."""
+        asked = self.folder / f"{k}.hush"
+        verified = self.folder / "lead" / "lead.verified"
+        terms = ("--epsilon", 0.02, "--least", 2, "-o", asked)
+        opened = self.run("round", "open", self.plan, verified, *self.key, *terms, "--json")
+        assert opened.code == 0, opened
+        # A folder of its own for each: visits then take the same time in the last as in the first.
+        box = self.folder / f"round{k}"
+        box.mkdir(mode=0o700)
+        for path in self.settings.values():
+            lines = [ln for ln in path.read_text().splitlines() if not ln.startswith("folder")]
+            path.write_text("\n".join([*lines, f"folder = {str(box)!r}"]) + "\n")
+        posted = self.run("round", "sync", "--site", self.settings["lead"], "--post", asked)
+        assert posted.code == 0, posted
+        return opened.json["round_id"]
+
+    def call(self, name, kill_after=None):
+        """Make a visit; return its exit code, what it says, and its seconds."""
+        out, began = self.folder / f"{name}.out", time.perf_counter()
+        process = self._context.Process(target=visit, args=(self.settings[name], out))
+        process.start()
+        process.join(kill_after)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        took = time.perf_counter() - began
+        done = process.exitcode >= 0
+        return process.exitcode, json.loads(out.read_text()) if done else None, took
+
+
+@pytest.fixture
+def trial(tmp_path, run):
+    return Trial(tmp_path, run)
+
+
+def test_killed_at_random_moments(trial):
+    rng, killed, moments = random.Random(43), 0, []
+    trial.open("warm")
+    usual = max(trial.call(name)[2] for name in PARTIES for _ in range(2))
+    k = 0
+    while killed < KILLS:
+        k += 1
+        assert k < 4 * KILLS, f"only {killed} of {k} fell into a visit"
+        victim, at = rng.choice(PARTIES), rng.randrange(4)
+        moment = rng.uniform(0.0, usual)
+        asked, hit = trial.open(k), False
+        for visits in range(12):
+            codes, states = {}, {}
+            for name in rng.sample(PARTIES, len(PARTIES)):
+                if name == victim and visits == at:
+                    hit = trial.call(name, kill_after=moment)[0] == -9
+                codes[name], facts, _ = trial.call(name)
+                (states[name],) = facts["rounds"]
+            if visits >= at and all(one["state"] == "done" for one in states.values()):
+                break
+        else:
+            pytest.fail(f"{victim} killed after {moment:.3f} s of visit {at}: {states}")
+        assert set(codes.values()) == {0}
+        check_sum(trial, asked)
+        killed += hit
+        moments += [f"{victim} {at} {moment:.2f}"] * hit
+    print(
+        f"\n{killed} kills in {k} rounds; a visit takes up to {usual:.2f} s: {'; '.join(moments)}"
+    )
+
+
+def check_sum(trial, asked):
+    """Check the result against all books: the sum to the bit, and each charged once."""
+    results = {
+        name: Path(trial.folder / name / f"{asked[:12]}.result.hush").read_bytes()
+        for name in PARTIES
+    }
+    assert len(set(results.values())) == 1
+    result = Result.load(trial.folder / "lead" / f"{asked[:12]}.result.hush")
+    assert list(result.sites) == list(SITES)
+    total = np.zeros_like(result.counts.counts)
+    for name in SITES:
+        book = trial.folder / name / f"{name}.book"
+        with Book.open(book) as opened:
+            mine = [one for one in opened.answers() if one.round_id == asked]
+            assert len(mine) == 1
+            total += mine[0].sent
+        verified = trial.run("round", "verify", trial.folder / name / f"{asked[:12]}.result.hush",
+                             "--book", book)  # fmt: skip
+        assert verified.code == 0, verified
+    np.testing.assert_array_equal(total, result.counts.counts)
