@@ -1,4 +1,4 @@
-"""Parties of a trial that are killed at 50 random moments of a visit, each in a round of its own."""
+"""Parties of a trial that are killed at 50 random moments, each in a round of its own."""
 
 import contextlib
 import json
