@@ -11,6 +11,7 @@ import pytest
 from hushtable import far
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, FileError
+from hushtable_federation.credentials import FolderAddress
 from hushtable_federation.folder.mailbox import Store, name_of
 
 paramiko = pytest.importorskip("paramiko")
@@ -244,3 +245,91 @@ def test_fingerprints_are_those_of_openssh(tmp_path):
     except FileNotFoundError:
         pytest.skip("needs ssh-keygen")
     assert far._fingerprint(key).split()[1] in printed.stdout
+
+
+def address_of(server, host_key="", login="env:LOGIN"):
+    """Return how the folder is reached, by a URL without a password."""
+    return FolderAddress(f"sftp://ann@127.0.0.1:{server.port}/", host_key, login)
+
+
+def store_of(address):
+    return Store.open(address.folder, address=address)
+
+
+@pytest.fixture
+def login(monkeypatch):
+    monkeypatch.setenv("LOGIN", "secret")
+
+
+def test_a_fingerprint_makes_a_key_known(server, known, login):
+    store = store_of(address_of(server, server.fingerprint.split()[-1]))
+    file = name_of(ROUND, "keys", "north", CONTENT)
+    assert store.add(file, CONTENT)
+    assert store.read(file) == CONTENT
+    assert server.passwords == ["secret"]
+
+
+def test_another_fingerprint_is_refused_with_both(server, known, login):
+    known.write_text(line(server, server.key))  # what the user knows does not count beside it
+    named = new_key().fingerprint.split()[-1]
+    with pytest.raises(FileError) as caught:
+        store_of(address_of(server, named))
+    assert server.fingerprint.split()[-1] in str(caught.value)
+    assert named in str(caught.value)
+    assert server.passwords == []
+
+
+def test_a_file_of_host_keys(server, known, login, tmp_path):
+    hosts, before = tmp_path / "hosts", new_key()
+    hosts.write_text(line(server, server.key))
+    assert store_of(address_of(server, str(hosts))).names() == []
+    hosts.write_text(line(server, before))
+    with pytest.raises(FileError) as caught:
+        store_of(address_of(server, str(hosts)))
+    assert before.fingerprint in str(caught.value)
+    assert server.fingerprint in str(caught.value)
+    assert f"replace its line in {hosts}" in str(caught.value)
+    hosts.write_text("")
+    with pytest.raises(FileError, match="has none for this server"):
+        store_of(address_of(server, str(hosts)))
+    hosts.unlink()
+    with pytest.raises(FileError, match="cannot be read"):
+        store_of(address_of(server, str(hosts)))
+    assert server.passwords == ["secret"]
+
+
+def test_without_a_fingerprint_the_key_has_to_be_known(server, known, login):
+    with pytest.raises(FileError, match="is not known here"):
+        store_of(address_of(server))
+    assert server.passwords == []
+
+
+def test_a_login_is_for_the_folder_of_the_file_alone(server, known, login, tmp_path):
+    known.write_text(line(server, server.key))
+    address = address_of(server)
+    with pytest.raises(FileError):
+        Store.open(f"{address.folder}other", address=address)
+    assert server.passwords == []
+
+
+@pytest.mark.parametrize(
+    ("url", "host_key", "login_", "says"),
+    [
+        ("s3://bucket/x", "", "agent", "is for sftp"),
+        ("s3://bucket/x", "SHA256:x", "", "host_key is for sftp"),
+        ("s3://bucket/x", "", "env:LOGIN", "ACCESS_KEY:SECRET_KEY"),
+        ("abfs://x/y", "", "env:LOGIN", "from the environment"),
+    ],
+)
+def test_what_does_not_fit_a_url(login, url, host_key, login_, says):
+    with pytest.raises(FileError, match=says) as caught:
+        FolderAddress(url, host_key, login_).options()
+    assert "'secret'" not in str(caught.value)
+
+
+def test_options_of_other_places(monkeypatch):
+    monkeypatch.setenv("LOGIN", "id:secret")
+    options, secret = FolderAddress("s3://bucket/x", "", "env:LOGIN").options()
+    assert (options, secret) == ({"key": "id", "secret": "secret"}, "secret")
+    options, secret = FolderAddress("webdavs://ann@host/x", "", "env:LOGIN").options()
+    assert (options, secret) == ({"auth": ("ann", "id:secret")}, "id:secret")

@@ -14,6 +14,7 @@ from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
+from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import (
     DECIDED,
@@ -22,7 +23,7 @@ from hushtable_federation.folder.round_folder import (
     post_round,
     rounds,
 )
-from hushtable_federation.folder.visits import CoordinatorVisit, Visit
+from hushtable_federation.folder.visits import CoordinatorVisit
 from hushtable_federation.hidden import draw_hidden
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout
@@ -30,6 +31,7 @@ from hushtable_federation.online.carriers import Carrier, Nodes
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.tally import path_of, read_decided
 from hushtable_federation.round import Round, check_coordinator
+from hushtable_federation.visit import Visit
 
 
 def tables_after(
@@ -160,6 +162,8 @@ class Coordinator:
         The coordinator's keys; its decisions are written down in a folder beside them.
     results : Path
         Folder where results are written.
+    address : FolderAddress
+        Where the rounds live, where no folder is named.
 
     Examples
     --------
@@ -171,6 +175,7 @@ class Coordinator:
 
     key: Path
     results: Path = Path()
+    address: FolderAddress = BY_DEFAULT
 
     @classmethod
     def open(
@@ -194,16 +199,16 @@ class Coordinator:
         found = [Round.from_bytes(Path(path).read_bytes(), path) for path in paths]
         for one in found:
             check_coordinator(one, self.keys)
-        store = Store.open(folder, self.keys.card.name)
+        store = Store.open(folder, self.keys.card.name, self.address)
         for one in found:
             post_round(store, one)
         return store.written
 
     def sync(
-        self, folder: str | os.PathLike[str], *, which: str = ""
+        self, folder: str | os.PathLike[str] = "", *, which: str = ""
     ) -> list[tuple[RoundFolder, Visit]]:
         """Do whatever is to be done next in a folder; see `Site.sync`."""
-        store = Store.open(folder, self.keys.card.name)
+        store = Store.open(folder, self.keys.card.name, self.address)
         return visit_rounds(store, self.keys.card, which, self.visit)
 
     def visit(self, round_folder: RoundFolder) -> Visit:
@@ -225,7 +230,7 @@ class Coordinator:
 
         Raises `RoundError` once it is decided who is in the sum.
         """
-        store = Store.open(folder, self.keys.card.name)
+        store = Store.open(folder, self.keys.card.name, self.address)
         asked = self._only(store, which)
         journal = path_of(self.key, asked)
         with files.locked(journal):  # two amendments of one number would stop the round
@@ -322,7 +327,7 @@ def visit_rounds(
         except HushTableError as error:
             if len(found) == 1:
                 raise
-            visited.append((round_folder, Visit().end("failed", str(error))))
+            visited.append((round_folder, Visit(is_private=True).end("failed", str(error))))
     return visited
 
 

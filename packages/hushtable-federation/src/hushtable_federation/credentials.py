@@ -118,7 +118,7 @@ def _of_file(where: str, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class Address:
+class FolderAddress:
     """Where the rounds live, and how a folder far away is reached.
 
     Attributes
@@ -177,7 +177,7 @@ class Address:
 
 
 #: No folder, and known_hosts and the keys of the user who runs the command.
-BY_DEFAULT = Address()
+BY_DEFAULT = FolderAddress()
 
 
 def unfit_folder(folder: str) -> str:

@@ -18,10 +18,10 @@ from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, now, shown_time
 from hushtable_federation.folder.progress import MISSING, Progress
 from hushtable_federation.folder.round_folder import RoundFolder
-from hushtable_federation.folder.visits import Visit
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+from hushtable_federation.visit import Visit
 
 
 def officer_words(round_: Round, plan: Plan | None) -> list[str]:
@@ -405,7 +405,7 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     """Return for whom a party waits after its visit, and until when."""
     round_, late = round_folder.round, now() > round_folder.round.deadline
     lead = round_.coordinator.name
-    if visit.state != "waiting":
+    if visit.state not in ("waiting", "act") or (me != lead and me in visit.waits_for):
         return []
     asked = round_folder.decided
     if me == lead:

@@ -6,15 +6,22 @@ words below; what went wrong is written to a log beside the site's book. The lis
 """
 
 import contextlib
+import errno
+import json
 import logging
+import logging.handlers
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from hushtable.errors import HushTableError, RoundError
+from hushtable.errors import FileError, HushTableError, RoundError, explain
 
 _LOG = logging.getLogger(__name__)
+#: Where the system's log listens.
+SYSLOG = "/var/run/syslog" if sys.platform == "darwin" else "/dev/log"
 
 #: Raised when a word is added, goes, or changes its meaning.
 VERSION = 1
@@ -75,24 +82,78 @@ def refusing(word: Refusal) -> Iterator[None]:
 
 
 class SiteLog:
-    """Where a site's own words go: a file beside its book, readable by its owner alone."""
+    """Where a site's own words go: lines of JSON in a file beside its book, for its owner alone.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+    Reasons can hold a row or a path. What the site's file names besides (``log``) gets the same
+    lines without them, and those of `visit`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file beside the book.
+    shared : str
+        ``"syslog"`` or a path; empty for none.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], shared: str = "") -> None:
+        self.path, self._shared = Path(path), shared
 
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
         """Add a line; round, step and message may hold anything, line breaks included.
 
-        Where the file cannot be written, the line goes to the program's own log: anyone who asked
-        gets the word all the same, and nothing of this.
+        Where it cannot be written, it goes to the program's own log: anyone who asked gets the
+        word all the same, and nothing of this.
         """
-        plain = (ascii(str(field))[1:-1] for field in (round_id[:12], step, word, message))
-        line = "\t".join((time, *plain))
+        record = {"time": time, "round": round_id[:12], "step": step, "word": word}
+        line = json.dumps(record | {"why": message})
         try:
-            number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            with os.fdopen(number, "a", encoding="ascii") as file:
-                if os.name == "posix":  # a file that was there before may be open to others
-                    os.fchmod(number, 0o600)
-                file.write(line + "\n")
+            _append(self.path, line, private=True)
         except OSError as error:
             _LOG.error("%s cannot be written (%s): %s", self.path, error.strerror, line)
+        try:
+            self.visit(record)
+        except FileError as error:
+            _LOG.error("%s", error)
+
+    def visit(self, record: Mapping[str, Any]) -> None:
+        """Add a line to what the site's file names; raises `FileError` if it cannot be written."""
+        if not self._shared:
+            return
+        try:
+            if self._shared == "syslog":
+                _to_system(json.dumps(record))
+            else:
+                _append(Path(self._shared), json.dumps(record))
+        except OSError as error:
+            raise FileError(
+                f"log: {self._shared} cannot be written: {explain(error)} (this visit is not in it)"
+            ) from None
+
+
+def _append(path: Path, line: str, *, private: bool = False) -> None:
+    """Add a line to a file, whole or not at all."""
+    number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600 if private else 0o640)
+    try:
+        if private and os.name == "posix":  # a file that was there before may be open to others
+            os.fchmod(number, 0o600)
+        content, before = (line + "\n").encode("ascii"), os.fstat(number).st_size
+        if os.write(number, content) < len(content):  # a full disk takes a part
+            os.ftruncate(number, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(number)
+
+
+def _to_system(line: str) -> None:
+    """Send a line to the system's log."""
+
+    class Raising(logging.handlers.SysLogHandler):
+        def handleError(self, record: logging.LogRecord) -> None:
+            raise
+
+    handler = Raising(SYSLOG)
+    try:
+        handler.ident = "hushtable: "
+        handler.emit(logging.LogRecord("hushtable", logging.INFO, "", 0, line, None, None))
+    finally:
+        handler.close()

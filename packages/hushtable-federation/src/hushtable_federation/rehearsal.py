@@ -27,7 +27,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.folder.mailbox import Directory, Store
 from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
-from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit, Visit
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import Message
@@ -35,6 +35,7 @@ from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+from hushtable_federation.visit import STUCK, Visit
 
 
 class Rehearsal:
@@ -241,6 +242,7 @@ class Lying(RoundFolder):
 _DEADLINE, _LATE, _END = 7, 9, 60
 #: Chance that a site comes on a day, after its first.
 _COMES = 0.6
+_RESULT = "result.hush"
 
 
 class Event(NamedTuple):
@@ -359,12 +361,14 @@ class Play:
         except Killed:
             what = "killed"
         player.seconds += time.perf_counter() - began
-        player.over = visit.state == "done" or (visit.state == "failed" and player.fate != "late")
+        hindered = visit.state in (*STUCK, "left-out")
+        has_result = visit.state == "done" or (hindered and (player.output / _RESULT).exists())
+        player.over = has_result or (hindered and player.fate != "late")
         player.visits += bool(visit.posted or what == "killed")
         self.found_out |= visit.found_out
-        stuck = visit.state == "failed" and not player.stuck
+        stuck = hindered and not has_result and not player.stuck
         player.stuck = player.stuck or stuck
-        if visit.posted or visit.state == "done" or stuck or what == "killed":
+        if visit.posted or has_result or stuck or what == "killed":
             self.told(Event(self._now, self.days, player.name, what, visit))
         if player.fate == "gone" and visit.posted:
             player.over = True
@@ -374,7 +378,7 @@ class Play:
 
     def _as_lead(self) -> Visit:
         round_folder = self._posts(self.lead)
-        output = self.lead.output / "result.hush"
+        output = self.lead.output / _RESULT
         journal = self.lead.output / "decisions.json"
         visit = CoordinatorVisit(round_folder, self.lead.keys, journal, output).run()
         if visit.state == "done":
@@ -388,7 +392,7 @@ class Play:
         def begin() -> dict[str, bytes]:
             return {str(step): one for step, one in online.begin(round_folder.round).items()}
 
-        output = player.output / "result.hush"
+        output = player.output / _RESULT
         try:
             return SiteVisit(round_folder, player.keys.card, book, begin, online, output).run()
         finally:

@@ -12,7 +12,7 @@ from hushtable.errors import FileError
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.credentials import (
     BY_DEFAULT,
-    Address,
+    FolderAddress,
     resolved,
     unfit_folder,
     unfit_login,
@@ -60,6 +60,8 @@ _WITH = {
     "login": "folder",
 }  # fmt: skip
 _EXAMPLES = {"omop": ' = "person" or "visit"', "folder": ' = "sftp://..."'}
+#: From here on, the template is about rows.
+_OF_SITE = "# --- of a site alone ---\n\n"
 _TEMPLATE = Path(__file__).with_name("site.toml")
 
 
@@ -79,7 +81,7 @@ class SiteSettings:
         Pattern of the officer's files.
     results : Path
         Folder where results are written.
-    address : Address
+    address : FolderAddress
         The folder where the rounds live, and how it is reached: the entries ``folder``,
         ``host_key`` and ``login``.
     log : str
@@ -111,7 +113,7 @@ class SiteSettings:
     plan: Path | None = None
     approvals: str = ""
     results: Path = Path()
-    address: Address = BY_DEFAULT
+    address: FolderAddress = BY_DEFAULT
     log: str = ""
     metrics: Path | None = None
     data_set: str = ALL_ROWS
@@ -175,7 +177,7 @@ class SiteSettings:
         if "as" in reads:
             reads["as_"] = reads.pop("as")
         reached = {name: _value(file, name) for name in _REACHED if name in entries}
-        record["address"] = Address(**reached)
+        record["address"] = FolderAddress(**reached)
         return replace(made, **{"results": given.parent, **record}, reads=reads, path=given)
 
     @classmethod
@@ -188,9 +190,14 @@ def site_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.glob("*.toml")) if path.with_suffix(".key").exists()]
 
 
-def write_settings(path: Path, name: str) -> None:
-    """Write a site's file with the usual entries as comments, for people to fill in."""
-    path.write_text(_TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name), encoding="utf-8")
+def write_settings(path: Path, name: str, *, site: bool = True) -> None:
+    """Write a party's file with the usual entries as comments, for people to fill in.
+
+    A coordinator (``site=False``) has no rows.
+    """
+    text = _TEMPLATE.read_text(encoding="utf-8").replace("@NAME@", name)
+    common, _, of_site = text.partition(_OF_SITE)
+    path.write_text(f"{common}\n{of_site}" if site else common, encoding="utf-8")
 
 
 def _check(file: TomlFile, has_databases: bool) -> None:

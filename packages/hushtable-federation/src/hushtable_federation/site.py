@@ -22,7 +22,7 @@ from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
-from hushtable_federation.folder.visits import SiteVisit, Visit
+from hushtable_federation.folder.visits import SiteVisit
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message
@@ -33,6 +33,7 @@ from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.reply import Reply, trust
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
+from hushtable_federation.visit import State, Visit
 
 if TYPE_CHECKING:
     from hushtable.detectors.home import HomeModel
@@ -195,6 +196,11 @@ class Site:
         """The public half of its keys."""
         return self.keys.card
 
+    @cached_property
+    def lead(self) -> Coordinator:
+        """The coordinator that has these keys."""
+        return Coordinator(self.settings.key, self.settings.results, self.settings.address)
+
     @contextmanager
     def book(self) -> Iterator[Book]:
         """Open the site's book."""
@@ -205,7 +211,7 @@ class Site:
 
     def sync(
         self,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] = "",
         *,
         which: str = "",
         attendant: Attendant = NOBODY,
@@ -215,7 +221,7 @@ class Site:
         Parameters
         ----------
         folder : str or path-like
-            A directory, or a URL that fsspec knows.
+            A directory, or a URL that fsspec knows; by default the one of the site's file.
         which : str
             First digits of a round's id; by default all rounds that this site takes part in.
         attendant : Attendant
@@ -224,7 +230,8 @@ class Site:
         Returns
         -------
         list of (RoundFolder, Visit)
-            Each round with how the visit went. Call again whenever ``visit.state`` is "waiting".
+            Each round with how the visit went. Call again until ``visit.state`` is "done" or
+            "left-out".
 
         Raises
         ------
@@ -233,7 +240,7 @@ class Site:
         HushTableError
             Whatever hinders the site in its only round; of several, it is in the visit's words.
         """
-        store = Store.open(folder, self.card.name)
+        store = Store.open(folder, self.card.name, self.settings.address)
         visit = partial(self.visit, attendant=attendant)
         return visit_rounds(store, self.card, which, visit)
 
@@ -243,8 +250,7 @@ class Site:
         if self.card in round_folder.round.sites:
             visit = self._visit(round_folder, attendant)
         if self.card == round_folder.round.coordinator:
-            lead = Coordinator(self.settings.key, self.settings.results)
-            visit = lead.visit(round_folder).after(visit)
+            visit = self.lead.visit(round_folder).after(visit)
         return visit
 
     def _visit(self, round_folder: RoundFolder, attendant: Attendant) -> Visit:
@@ -300,7 +306,10 @@ class Site:
         round_id = round_folder.round.round_id
         self._log(book).write(stamp(now()), round_id, "begin", word, why)
         round_folder.add(REFUSED, self.card.name, Message.refuse(round_id, self.keys, word))
-        return Visit().end("failed", f"Refused ({word}): {why}")
+        state: State = "failed" if word is Refusal.UNAVAILABLE else "refused"
+        visit = Visit().end(state, f"Refused ({word}): {why}")
+        visit.is_private = True
+        return visit
 
     def model(self, result: Noised, marginals: Noised | None = None) -> "HomeModel":
         """Return the site's home model: its own rows beside the counts of all others in a result.
@@ -428,9 +437,10 @@ class Site:
             recognise=rows.digests,
             approvals=self.approvals(),
             statement=attendant.statement,
+            log=self._log(book),
             **self._about(attendant.attended),
         )
         return online
 
     def _log(self, book: Book) -> SiteLog:
-        return SiteLog(Path(book.path).with_suffix(".log"))
+        return SiteLog(Path(book.path).with_suffix(".log"), self.settings.log)

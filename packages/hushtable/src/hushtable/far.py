@@ -110,14 +110,7 @@ def _sftp() -> Any:
             self.host_key = host_key
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
-            if self.host_key:
-                _check_named(self.host_key, key)
-                return
-            raise HostKeyError(
-                f"the server's key is not known here, and was not accepted: {_fingerprint(key)}. "
-                f"Compare it with the one that its administrator names, then run "
-                f"{_accepting(hostname)} once and answer yes"
-            )
+            _check_named(hostname, key, self.host_key)
 
     class Checked(base):  # type: ignore[misc, valid-type] # a class of fsspec
         def _connect(self) -> None:
@@ -138,7 +131,7 @@ def _sftp() -> Any:
                 name = self.host
                 if (port := self.ssh_kwargs.get("port", 22)) != 22:
                     name = f"[{name}]:{port}"
-                raise _changed(name, error.key, error.expected_key) from None
+                raise _changed(name, error.key, error.expected_key, host_key) from None
             except BaseException:
                 self.client.close()
                 raise
@@ -164,9 +157,15 @@ def _load_known(client: Any, host_key: str) -> None:
         client.load_system_host_keys(_OF_ALL_USERS)
 
 
-def _check_named(host_key: str, key: Any) -> None:
-    """Raise `HostKeyError` unless a server's key has the fingerprint that is named."""
+def _check_named(hostname: str, key: Any, host_key: str) -> None:
+    """Raise `HostKeyError` unless a server's key, not known otherwise, has a fingerprint."""
     shown = _fingerprint(key)
+    if not host_key:
+        raise HostKeyError(
+            f"the server's key is not known here, and was not accepted: {shown}. "
+            f"Compare it with the one that its administrator names, then run "
+            f"{_accepting(hostname)} once and answer yes"
+        )
     if shown.split()[1] == host_key.rstrip("="):
         return
     if host_key.startswith("SHA256:"):
@@ -181,12 +180,16 @@ def _check_named(host_key: str, key: Any) -> None:
     )
 
 
-def _changed(hostname: str, key: Any, known: Any) -> HostKeyError:
+def _changed(hostname: str, key: Any, known: Any, host_key: str) -> HostKeyError:
+    remedy = (
+        f"run ssh-keygen -R '{hostname}', then {_accepting(hostname)} and answer yes"
+        if not host_key
+        else f"replace its line in {host_key}"
+    )
     return HostKeyError(
         f"the server's key is another one than the known one: it is {_fingerprint(key)}, known is "
         f"{_fingerprint(known)}. Somebody else may answer in its place. Ask its "
-        f"administrator; if the key did change, run ssh-keygen -R '{hostname}', then "
-        f"{_accepting(hostname)} and answer yes"
+        f"administrator; if the key did change, {remedy}"
     )
 
 

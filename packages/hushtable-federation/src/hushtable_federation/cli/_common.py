@@ -13,7 +13,15 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.meeting import read_verified
 from hushtable_federation.policy import Persons
 from hushtable_federation.round import Round, check_coordinator
+from hushtable_federation.settings import SiteSettings
 
+FolderArgument: TypeAlias = Annotated[
+    str,
+    argument(
+        "[FOLDER]",
+        "Where the round lives: a directory, or a URL; by default what the file --site names.",
+    ),
+]
 RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
 KeyFile: TypeAlias = Annotated[
     Path, option("FILE", "Your keys, of hushtable round keygen.", "--key")
@@ -38,6 +46,15 @@ HiddenPlan: TypeAlias = Annotated[
     Path | None, option("FILE", "The sites' plan, where the round hides it.")
 ]
 Days: TypeAlias = Annotated[float, option("N", "Days until the deadline.", min=0.001, max=3650)]
+
+
+def check_folder(folder: str, settings: SiteSettings | None) -> None:
+    """Raise `UsageError` unless a folder is named, in the command or in the party's file."""
+    if not folder and (settings is None or not settings.address.folder):
+        where = "NAME.toml" if settings is None or settings.path is None else str(settings.path)
+        raise UsageError(
+            f"no folder of rounds is named: give FOLDER, or name it in {where} (folder = ...)"
+        )
 
 
 def stated_persons(text: str) -> Persons:

@@ -35,7 +35,8 @@ def keygen(
     NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
     fingerprint to them on the phone. With --cap: NAME.book notes what the site answers and what
     that costs, and is as secret as the rows; NAME.policy.toml says whom the site answers, and about
-    what: look through it. NAME.toml says where its rows are, and how they are read: fill it in.
+    what: look through it. NAME.toml says where the rounds live, where the rows are, and how they
+    are read: fill it in.
 
     Example:
       hushtable round keygen north --cap 2
@@ -45,7 +46,7 @@ def keygen(
     if cap is not None:
         files["policy"] = policy_beside(files["key"])
         files["book"] = folder / f"{name}.book"
-        files["site"] = folder / f"{name}.toml"
+    files["site"] = folder / f"{name}.toml"
     keys = _made(name, files, cap, delta, stated_persons(persons))
     facts: dict[str, Any] = {
         "command": "round keygen",
@@ -60,7 +61,8 @@ def keygen(
         if cap is not None:
             yield f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}"
             yield f"  {files['policy']}  whom this site answers, about what: look through it"
-            yield f"  {files['site']}  where its rows are, and how they are read: fill it in"
+        what = "where the rounds live" + (", where the rows are" if cap is not None else "")
+        yield f"  {files['site']}  {what}: fill it in"
         yield f"  {files['card']}  give it to the coordinator"
 
     return CommandResult(facts, blocks())
@@ -89,9 +91,9 @@ def _made(
         if not files["policy"].exists():
             with targets["policy"].writing():
                 write_policy(files["policy"], name, cap, delta, persons)
-        if not files["site"].exists():
-            with targets["site"].writing():
-                write_settings(files["site"], name)
+    if not files["site"].exists():
+        with targets["site"].writing():
+            write_settings(files["site"], name, site=cap is not None)
     targets["card"].save(keys.card)
     return keys
 

@@ -14,6 +14,7 @@ from hushtable.errors import FileError, HushTableError
 from hushtable_federation.clock import stamp
 from hushtable_federation.describe import done_words, listed
 from hushtable_federation.rehearsal import Event, Participant, Play, Scenario
+from hushtable_federation.visit import STUCK
 
 _Sites = Annotated[int, option("N", "Sites.", min=2, max=100)]
 _Away = Annotated[
@@ -105,7 +106,7 @@ def _words(event: Event) -> str:
     visit = event.visit
     if visit.state == "done" and not visit.posted:
         return "Has the result, checked."
-    stated = visit.words if visit.state == "failed" else []
+    stated = visit.words if visit.state in (*STUCK, "left-out") else []
     found = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
     return " ".join([*done_words(visit.posted), *stated, *found])
 

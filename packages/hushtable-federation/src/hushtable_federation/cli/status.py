@@ -7,14 +7,15 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli.errors import NEEDS_PERSON
-from hushtable.cli.options import argument, option
+from hushtable.cli.options import option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.errors import UsageError
 from hushtable.report.page import check_extra
-from hushtable_federation.cli._common import period_facts
+from hushtable_federation.cli._common import FolderArgument, check_folder, period_facts
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import no_round
+from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import (
     RESULT,
     Todo,
@@ -34,10 +35,13 @@ from hushtable_federation.folder.round_folder import RoundFolder, rounds
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.pages import page
 from hushtable_federation.round import Round
+from hushtable_federation.settings import SiteSettings
 
-_Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
 _Key = Annotated[
     Path | None, option("FILE", "Your keys: your rounds alone, and what you have to do.", "--key")
+]
+_Site = Annotated[
+    Path | None, option("FILE", "Your file, which names folder and keys: as --key.", "--site")
 ]
 _Which = Annotated[str | None, option("ID", "One round alone, by the first digits of its id.")]
 _Html = Annotated[
@@ -46,7 +50,8 @@ _Html = Annotated[
 
 
 def status(
-    folder: _Folder,
+    folder: FolderArgument = "",
+    site: _Site = None,
     key: _Key = None,
     which: _Which = None,
     html: _Html = None,
@@ -56,19 +61,21 @@ def status(
     Only what is signed counts, and no keys are needed to look; the page tells everybody's part.
 
     Exit codes: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
-    usage; 3 a person has to act: you, with --key; the coordinator, without.
+    usage; 3 a person has to act: you, with --site or --key; the coordinator, without.
 
     Example:
       hushtable round status /mnt/round --html status.html
     """
-    store = Store.open(folder)
+    settings = _reader(site, key)
+    check_folder(folder, settings)
+    store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
     if html is not None:
         if html.suffix != ".html":
             raise UsageError(f"--html {html}: a page needs a name that ends in .html")
         check_extra()
-    me = None if key is None else Keys.load(key).card
+    me = None if settings is None else Keys.load(settings.key).card
     found = [Progress.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
-    typed = quote(store.where), "KEY" if key is None else quote(str(key))
+    typed = quote(store.where), "KEY" if settings is None else quote(str(settings.key))
     each = [(one, _mine(todos(one, *typed), me)) for one in found]
     target = None
     if html is not None:
@@ -92,6 +99,14 @@ def status(
 
     needed = any(_needs_person(progress, todo, me) for progress, todo in each)
     return CommandResult(facts, blocks(), NEEDS_PERSON if needed else 0)
+
+
+def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
+    """Return the settings of the party that looks; None of nobody in particular."""
+    if site is not None and key is not None:
+        raise UsageError("--site and --key exclude each other: the file names the keys")
+    given = site or key
+    return None if given is None else SiteSettings.load(given)
 
 
 def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool:

@@ -8,15 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli.errors import NEEDS_PERSON, REFUSED
-from hushtable.cli.options import argument, option
+from hushtable.cli.options import option
 from hushtable.cli.output import shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, for_machines
-from hushtable.errors import UsageError
+from hushtable.errors import HushTableError, UsageError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
 from hushtable_federation.clock import goes_on, now, shown_time, stamp
-from hushtable_federation.coordinator import Coordinator
 from hushtable_federation.describe import (
     aside_lines,
     damaged_words,
@@ -26,10 +24,11 @@ from hushtable_federation.describe import (
 )
 from hushtable_federation.folder.mailbox import Store, is_private
 from hushtable_federation.folder.round_folder import RoundFolder
-from hushtable_federation.folder.visits import Visit
+from hushtable_federation.reports import VisitReport
+from hushtable_federation.settings import SiteSettings
 from hushtable_federation.site import Site
+from hushtable_federation.visit import Visit
 
-Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
 _Post = Annotated[
     list[Path] | None,
     option("ROUND", "At the coordinator: a round to put into the folder. May be repeated."),
@@ -43,7 +42,7 @@ _Unattended = Annotated[
 
 
 def sync(
-    folder: Folder,
+    folder: common.FolderArgument = "",
     data: Rows = None,
     output: _Results = None,
     post: _Post = None,
@@ -59,39 +58,41 @@ def sync(
     there again. Where no folder is shared, each party has one of its own: send the files that are
     named as new to all others, who put them into theirs.
 
-    Exit codes: 0 done, or nothing to do here until others have called; 1 refused or failed: a round
-    cannot go on; 2 wrong usage; 3 a person has to act: rows are asked for, a site refused or
-    answered twice, or a result is here for the first time that leaves this site out.
+    The last line says the state in one word. Exit codes: 0 waiting or done, nothing to do here; 1
+    refused, failed, or over; 2 wrong usage; 3 act or left-out: a person has to act, since rows are
+    asked for, a site refused or answered twice, or the result is without this site.
 
     Example:
       hushtable round sync /mnt/round --site north.toml
     """
     site = answers.open(data, output)
+    common.check_folder(folder, site.settings)
     if data is not None and not unattended:
         answers.check_asked(for_machines())
-    new = Coordinator(site.settings.key).post(folder, *common.present(post)) if post else []
-    screen = Screen(answers, quiet=for_machines(), unattended=unattended)
-    visited = site.sync(folder, which=which, attendant=screen)
+    screen, report = Screen(answers, quiet=for_machines(), unattended=unattended), VisitReport(site)
+    try:
+        new = site.lead.post(folder, *common.present(post)) if post else []
+        visited = site.sync(folder, which=which, attendant=screen)
+    except (HushTableError, OSError) as error:
+        report.failed(error)
+        if not for_machines():
+            print(report.line())
+        raise
     store = visited[0][0].store
     new += store.written
     facts = {
         "command": "round sync",
         "folder": store.where,
         "name": site.card.name,
+        "state": report.of(visited).state,
+        "not_written": report.not_written,
         "aside": store.aside,
         "new_files": new,
         "rounds": [_facts(round_folder, visit, screen) for round_folder, visit in visited],
     }
     summary = _Summary(store, site, answers, output, new)
-    code = _exit_code([visit for _, visit in visited])
-    return CommandResult(facts, summary.blocks(visited), code)
-
-
-def _exit_code(visits: Sequence[Visit]) -> int:
-    """Return the exit code, from which the scheduler that runs the command learns how it went."""
-    if any(visit.state == "failed" for visit in visits):
-        return REFUSED
-    return NEEDS_PERSON if any(visit.needs_person for visit in visits) else 0
+    blocks = [*summary.blocks(visited), report.line(visited)]
+    return CommandResult(facts, blocks, report.exit_code)
 
 
 # --- for people and machines ----------------------------------------------------------------------
@@ -105,6 +106,7 @@ def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str,
         "state": visit.state,
         "posted": visit.posted,
         "waits_for": visit.waits_for,
+        "exit_code": visit.exit_code,
         "needs_person": visit.needs_person,
         "deadline": stamp(round_folder.round.deadline),
         "goes_on": stamp(goes_on(round_folder.round.deadline)),
@@ -136,11 +138,12 @@ class _Summary:
         if self.new and is_private(self.store.where):
             yield "New in this folder, to be sent to all others if they do not see it:"
             yield "\n".join(f"  {name}" for name in self.new)
-        states = {visit.state for _, visit in visited}
-        if "open" in states:
+        me = self.site.card.name
+        asked = [one for one, visit in visited if visit.state == "act" and me in visit.waits_for]
+        if any(self.site.card in one.round.sites for one in asked):
             yield "To do here: answer, with this site's rows:"
             yield f"  {self._command('DATA ')}"
-        elif "waiting" in states:
+        elif {visit.state for _, visit in visited} & {"waiting", "act"}:
             yield "To do here: nothing now. Call again when the others have called, or each day:"
             yield f"  {self._command()}"
 
@@ -152,8 +155,8 @@ class _Summary:
         lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
         lines += aside_lines(round_folder.odd)
         yield Paragraph(map(shown, lines), indent="  ")
-        if visit.state == "done":
-            result = self.site.result(round_folder.round)
+        result = self.site.result(round_folder.round)
+        if visit.state == "done" or (visit.state == "left-out" and result.exists()):
             yield "\n".join(f"  {line}" for line in next_lines(round_folder.round, result))
 
     def _command(self, data: str = "") -> str:
@@ -161,21 +164,26 @@ class _Summary:
         if self.answers.site is not None:
             option, path = "--site", self.answers.site
         there = "" if self.output is None else f" -o {quote(str(self.output))}"
-        where = quote(self.store.where)
-        return f"hushtable round sync {where} {data}{option} {quote(str(path))}{there}"
+        where = f"{quote(self.store.where)} "
+        if not data and self.site.settings.address.folder:
+            where = ""
+        return f"hushtable round sync {where}{data}{option} {quote(str(path))}{there}"
 
 
 _STATES = {
-    "open": "this site's rows are asked for",
     "waiting": "waits for others",
-    "failed": "cannot go on",
     "done": "done",
+    "act": "a person has to act",
+    "left-out": "without this site",
+    "over": "the time is over",
+    "refused": "refused here",
+    "failed": "cannot go on",
 }
 
 
 # --- round amend ----------------------------------------------------------------------------------
 
-_Key = Annotated[Path, option("FILE", "The coordinator's keys.", "--key")]
+_Key = Annotated[Path, option("FILE", "The coordinator's keys, or its file.", "--key")]
 _Days = Annotated[float | None, option("N", "Days from now until the deadline.", min=0, max=3650)]
 _Drop = Annotated[
     list[str] | None, option("SITE", "Go on without this site: late, away, or with lost keys.")
@@ -184,8 +192,8 @@ _Why = Annotated[str, option("TEXT", "The reason, which the sites see.")]
 
 
 def amend(
-    folder: Folder,
     key: _Key,
+    folder: common.FolderArgument = "",
     days: _Days = None,
     drop: _Drop = None,
     why: _Why = "",
@@ -202,7 +210,9 @@ def amend(
     """
     if days is None and not drop:
         raise UsageError("nothing to amend: give --days, --drop, or both")
-    lead = Coordinator.open(key)
+    settings = SiteSettings.load(key)
+    common.check_folder(folder, settings)
+    lead = Site(settings).lead
     deadline = None if days is None else common.days_on(days)
     asked, made = lead.amend(folder, which=which, deadline=deadline, drop=drop or (), why=why)
     facts: dict[str, Any] = {
@@ -220,6 +230,6 @@ def amend(
         yield f"  until {shown_time(made.deadline)}{over}"
         if made.dropped:
             yield f"  without {', '.join(map(shown, made.dropped))}"
-        yield f"It lies in {folder}. Go on with: hushtable round sync"
+        yield f"It lies in {folder or settings.address.folder}. Go on with: hushtable round sync"
 
     return CommandResult(facts, blocks())

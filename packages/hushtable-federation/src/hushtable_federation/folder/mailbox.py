@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hushtable import far, files
 from hushtable.errors import FileError
-from hushtable_federation.credentials import BY_DEFAULT, Address
+from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
 from hushtable_federation.keys import is_name
 
 #: Bytes of a file at most, if the caller sets no other bound.
@@ -170,7 +170,7 @@ class Store:
 
     @classmethod
     def open(
-        cls, folder: str | os.PathLike[str], me: str = "", address: Address = BY_DEFAULT
+        cls, folder: str | os.PathLike[str], me: str = "", address: FolderAddress = BY_DEFAULT
     ) -> "Store":
         """Open a folder that is there.
 
@@ -178,9 +178,10 @@ class Store:
         ----------
         folder : str or path-like
             A directory, or a URL that fsspec knows (``sftp``, ``webdavs``, ``s3``, ``abfs``, ...).
+            Empty for that of the address.
         me : str
             Name of the party that writes.
-        address : Address
+        address : FolderAddress
             How a URL is reached, if it is that of the folder.
 
         Raises
@@ -190,7 +191,7 @@ class Store:
         MissingExtraError
             If it is a URL, and fsspec is not installed.
         """
-        where = os.fspath(folder)
+        where = os.fspath(folder) or address.folder
         if "://" not in where:
             return cls(Directory(where), me)
         return cls(Remote(where, address if address.folder == where else BY_DEFAULT), me)
@@ -483,7 +484,7 @@ _ADVICE_THERE = (
 class Remote:
     """A folder far away; see `Mailbox`."""
 
-    def __init__(self, url: str, address: Address = BY_DEFAULT) -> None:
+    def __init__(self, url: str, address: FolderAddress = BY_DEFAULT) -> None:
         self.where = far.public(url)
         self._url = url
         options, self._secret = address.options()

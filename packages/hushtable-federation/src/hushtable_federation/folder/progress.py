@@ -9,21 +9,24 @@ from datetime import datetime
 from typing import Any, Literal
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable_federation.clock import goes_on, now, stamp
+from hushtable_federation.clock import goes_on, now, shown_time, stamp
 from hushtable_federation.folder.round_folder import ASK, ASKED, Amendment, RoundFolder
 from hushtable_federation.online import shares
 from hushtable_federation.online.messages import Message
 from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
+from hushtable_federation.visit import State
 
 Phase = Literal["stopped", "counting", "short", "closing", "unmasking", "done"]
 #: Of a site: nothing is there yet; it refused; it signed two answers; its counts are there; it is
 #: asked in a further step, or has answered the last one; it is in the result; the sum goes on
 #: without it.
-State = Literal["awaited", "refused", "twice", "in", "asked", "helped", "summed", "dropped", "out"]
+SiteState = Literal[
+    "awaited", "refused", "twice", "in", "asked", "helped", "summed", "dropped", "out"
+]
 #: Of whom there is nothing that counts, and who are not left out.
-MISSING: tuple[State, ...] = "awaited", "refused", "twice"
+MISSING: tuple[SiteState, ...] = "awaited", "refused", "twice"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Progress:
     round: Round
     at: datetime
     phase: Phase
-    states: dict[str, State]
+    states: dict[str, SiteState]
     refused: dict[str, Refusal]
     asked: str
     amendment: Amendment
@@ -79,7 +82,7 @@ class Progress:
             folder.stopped,
         )  # fmt: skip
 
-    def those(self, *states: State) -> list[str]:
+    def those(self, *states: SiteState) -> list[str]:
         """Return the sites in one of these states, sorted."""
         return [name for name, state in self.states.items() if state in states]
 
@@ -126,6 +129,25 @@ class Progress:
         }
 
 
+def shortage(folder: RoundFolder) -> tuple[State, str] | None:
+    """Return why a round has too few sites, for one that answered; None if it may go on.
+
+    The files are looked through only after the deadline.
+    """
+    round_, left, lead = folder.round, len(folder.left()), folder.round.coordinator.name
+    if left < round_.needed:
+        return "failed", (
+            f"Only {left} sites are left, and {round_.needed} are needed: ask {lead} for another "
+            "round."
+        )
+    if now() <= goes_on(round_.deadline) or Progress.of(folder).phase != "short":
+        return None
+    return "over", (
+        f"The time to answer ended on {shown_time(round_.deadline)}, and too few sites have "
+        f"answered ({round_.needed} are needed): {lead} can extend the round."
+    )
+
+
 @dataclass
 class _Look:
     folder: RoundFolder
@@ -133,7 +155,7 @@ class _Look:
     refused: dict[str, Refusal] = field(default_factory=dict)
     step: str = ""
 
-    def states(self) -> tuple[dict[str, State], Phase]:
+    def states(self) -> tuple[dict[str, SiteState], Phase]:
         """Return the state of each site, and how far the round is."""
         names, found = self.folder.round.names, next(self.folder.results(), None)
         if found is not None:
@@ -162,7 +184,7 @@ class _Look:
             (one for step in reversed(ASKED) for one in self._signed(ASK + step, site)), None
         )
 
-    def _helped(self, site: str, asked: dict[str, Message]) -> State:
+    def _helped(self, site: str, asked: dict[str, Message]) -> SiteState:
         if site not in asked:
             return "dropped" if site in self.folder.amendment.dropped else "out"
         if site in asked[site].body.get("without", []):
@@ -184,7 +206,7 @@ class _Look:
 
     # --- before ---------------------------------------------------------------------------------
 
-    def _answered(self, site: str) -> State:
+    def _answered(self, site: str) -> SiteState:
         if site in self.folder.amendment.dropped:
             return "dropped"
         steps = ("masked", "shares") if self.folder.round.terms.masked else ("submission",)

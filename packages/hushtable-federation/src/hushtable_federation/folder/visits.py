@@ -6,17 +6,17 @@ the same messages are made of the same decisions.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import goes_on, now, shown_time
+from hushtable_federation.folder.progress import shortage
 from hushtable_federation.folder.round_folder import ASK, ASKED, HEAD, REFUSED, RoundFolder
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message, Step, unclosed
@@ -24,56 +24,7 @@ from hushtable_federation.online.site import BEGINNING, OnlineSite
 from hushtable_federation.online.tally import Decisions, Tally, read_decided, write_decided
 from hushtable_federation.result import Collection, Result
 from hushtable_federation.submission import signed_digest
-
-State = Literal["open", "waiting", "failed", "done"]
-
-
-@dataclass
-class Visit:
-    """How a visit went.
-
-    Attributes
-    ----------
-    posted : list of str
-        Steps that were put into the folder now.
-    state : {"open", "waiting", "failed", "done"}
-        Whether this party has something to do (``"open"``), waits for others, cannot go on, or is
-        done with the round.
-    waits_for : list of str
-        Names of those whose files are awaited.
-    words : list of str
-        For people, in sentences.
-    found_out : dict of str to str
-        By site that lied, what it did.
-    needs_person : bool
-        Whether a person has to do something that no further call does by itself; always so if the
-        state is ``"open"``.
-    """
-
-    posted: list[str] = field(default_factory=list)
-    state: State = "waiting"
-    waits_for: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    found_out: dict[str, str] = field(default_factory=dict)
-    needs_person: bool = False
-
-    def say(self, *words: str) -> "Visit":
-        """Add sentences."""
-        self.words += words
-        return self
-
-    def end(self, state: State, *words: str, waits_for: Sequence[str] = ()) -> "Visit":
-        """Note how it stands at the end."""
-        self.state, self.waits_for = state, list(waits_for)
-        self.needs_person |= state == "open"
-        return self.say(*words)
-
-    def after(self, other: "Visit") -> "Visit":
-        """Add what the same party did just before, in its other role."""
-        self.posted, self.words = other.posted + self.posted, other.words + self.words
-        self.needs_person |= other.needs_person or other.state == "failed"
-        return self
-
+from hushtable_federation.visit import State, Visit
 
 _HAVE: dict[Step, str] = {
     "survivors": "signed the list of who is in the sum",
@@ -159,6 +110,17 @@ class CoordinatorVisit:
                 )
         return visit.end("waiting", *words, waits_for=awaited)
 
+    def _await(self, visit: Visit, missing: list[str], n_in: int) -> Visit:
+        """Wait for answers; too late for more, a person has to extend the round."""
+        round_ = self.folder.round
+        if now() > round_.deadline and n_in < round_.needed:
+            visit.needs_person = True
+            visit.say(
+                f"{n_in} sites have answered, and {round_.needed} are needed: extend the round "
+                "(hushtable round amend --days)."
+            )
+        return self._wait(visit, missing)
+
     def _read(self, tally: Tally, step: Step) -> None:
         for sender in self.folder.there(step):
             if sender not in self.folder.round.names:
@@ -181,11 +143,11 @@ class CoordinatorVisit:
                 f"amend --drop {name}), and ask which of its books is the newest."
             )
         if missing and not over and len(tally.present) + len(missing) >= least:
-            self._wait(visit, missing)
+            self._await(visit, missing, len(tally.present))
             return False
         if len(tally.present) < least:
             visit.end(
-                "failed",
+                "over" if len(left) >= least else "failed",
                 f"{len(tally.present)} sites have answered, and {least} are needed: "
                 "nothing can be read of what they sent. "
                 + (
@@ -228,12 +190,14 @@ class CoordinatorVisit:
         self.folder.odd |= dict(collection.refused)
         missing = [name for name in collection.missing if name not in dropped]
         over = now() > goes_on(round_.deadline)
+        n_in = len(round_.names) - len(collection.missing)
         if missing and not over:
-            return self._wait(visit, missing)
+            return self._await(visit, missing, n_in)
         try:
             result = collection.result(self.keys)
         except RoundError as error:
-            return visit.end("failed", str(error), waits_for=missing)
+            is_short = n_in < round_.needed <= len(self.folder.left())
+            return visit.end("over" if is_short else "failed", str(error), waits_for=missing)
         return self._publish(result, visit)
 
     # --- the result ---------------------------------------------------------------------------
@@ -365,9 +329,12 @@ class SiteVisit:
             return self._first(visit)
         asked = self._asked(visit)
         lead = self.folder.round.coordinator.name
-        if self._is_dropped and not self.folder.decided:
-            visit.say(f"{lead} goes on without this site{self._why}.")
-        elif not asked and not visit.posted:
+        if not self.folder.decided:
+            if self._is_dropped:
+                return visit.end("left-out", f"{lead} goes on without this site{self._why}.")
+            if (short := shortage(self.folder)) is not None:
+                return visit.end(*short, waits_for=[lead])
+        if not asked and not visit.posted:
             visit.say("Nothing is asked of this site now.")
         return visit.end("waiting", waits_for=[lead])
 
@@ -428,39 +395,40 @@ class SiteVisit:
 
     # --- the first step -----------------------------------------------------------------------
 
-    def _hindered(self) -> str:
-        """Return why this site cannot begin, in a sentence; empty if it can.
+    def _hindered(self) -> tuple[State, str] | None:
+        """Return why this site cannot begin, as a state and in a sentence; None if it can.
 
         What can be in no sum is not sent: it would be paid for all the same.
         """
         folder = self.folder
         if self._is_dropped:
-            return f"The coordinator has dropped this site{self._why}."
+            return "left-out", f"The coordinator has dropped this site{self._why}."
         if len(folder.left()) < folder.round.needed:
-            return (
+            return "failed", (
                 f"Only {len(folder.left())} sites are left, and {folder.round.needed} are needed: "
                 "nothing is sent. Ask the coordinator for another round."
             )
         if folder.decided:
-            return (
+            return "left-out", (
                 "It is decided already who is in the sum, and this site is not: nothing was sent, "
                 "and nothing spent. The result will be there for it as well."
             )
         if now() > folder.round.deadline:
-            return (
+            return "over", (
                 f"The round ended on {shown_time(folder.round.deadline)}, and this site has not "
-                "answered: ask the coordinator to extend it (hushtable round amend)."
+                f"answered; by this machine's clock, it is {shown_time(now())}. Check the clock, "
+                "or ask the coordinator to extend the round (hushtable round amend)."
             )
-        return ""
+        return None
 
     def _first(self, visit: Visit) -> Visit:
-        folder, why = self.folder, self._hindered()
-        if why:
-            return visit.end("failed", why)
+        folder, hindered = self.folder, self._hindered()
+        if hindered is not None:
+            return visit.end(*hindered)
         if self.begin is None:
-            return visit.end(
-                "open", f"The rows are asked for, until {shown_time(folder.round.deadline)}."
-            )
+            until = shown_time(folder.round.deadline)
+            words = f"The rows are asked for, until {until}."
+            return visit.end("act", words, waits_for=[self.me.name])
         sent = self.begin()
         self._add_head()
         for step, content in sent.items():
@@ -512,6 +480,7 @@ class SiteVisit:
             if refused and self.book.step(folder.round.round_id, step) is None:
                 self._refuse(visit, step, refused)
         if any(one != lists[0] for one in lists):
+            visit.needs_person = True
             visit.say(
                 f"{folder.round.coordinator.name} signed two different lists of who is in the sum: "
                 "this site answers the first that it saw, and no other. Two coordinators may be at "
@@ -543,14 +512,15 @@ class SiteVisit:
             if not self.output.exists() or self.output.read_bytes() != content:
                 files.write_bytes(self.output, content, private=False)
             is_new = self.book.verified(result.seal.digest) is None
-            visit.needs_person = is_new and self.me.name not in result.sites
+            is_in = self.me.name in result.sites
             self.book.note_verified(result.seal.digest, folder.round.round_id)
             self.book.forget_steps(folder.round.round_id)
-            part = "with" if self.me.name in result.sites else "without"
+            part = "with" if is_in else "without"
             visit.end(
-                "done",
+                "done" if is_in else "left-out",
                 f"The result of {len(result.sites)} sites is here, {part} this one: verified, and "
                 f"written as {self.output}.",
             )
+            visit.needs_person = is_new and not is_in
             return True
         return False
