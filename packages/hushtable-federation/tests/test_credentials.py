@@ -126,11 +126,11 @@ def test_words_are_no_paths(tmp_path):
 def test_a_key_for_a_login_that_others_may_read_or_that_is_not_there(tmp_path):
     path = tmp_path / "id_ed25519"
     reached = FolderAddress("sftp://north@server/round", "", f"key:{path}")
-    with pytest.raises(FileError, match="No such file.*chmod 600"):
+    with pytest.raises(FileError, match=r"No such file.*chmod 600"):
         reached.options()
     path.write_text("s3cret")
     path.chmod(0o644)
-    with pytest.raises(FileError, match="mode 644.*run chmod 600") as caught:
+    with pytest.raises(FileError, match=r"mode 644.*run chmod 600") as caught:
         reached.options()
     assert "s3cret" not in str(caught.value)
     path.chmod(0o600)
