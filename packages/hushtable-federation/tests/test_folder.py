@@ -94,15 +94,16 @@ def test_too_few_until_the_end(folder, clock):
     assert here.visit().state == "waiting"
     clock.at = LATE
     visit = here.visit()
-    assert (visit.state, visit.waits_for) == ("failed", ["s02", "s03"])
+    assert (visit.state, visit.waits_for) == ("over", ["s02", "s03"])
     assert "2 sites have answered, and 3 are needed" in visit.words[0]
-    assert here.site("s02").state == "failed"
+    assert here.site("s02").state == "over"
+    assert here.site("s00").state == "over"  # who answered learns it, too
     assert not here.names("ask-survivors")
 
 
 def test_a_site_without_its_rows_says_that_they_are_asked_for(folder):
     here = folder(3)
-    assert here.site("s00", rows=False).state == "open"
+    assert here.site("s00", rows=False).state == "act"
     assert here.consortium.sites["s00"].book.unused is False
     assert not here.names(sender="s00")
 
@@ -176,7 +177,7 @@ def test_more_time(folder, clock):
     here = folder(3)
     here.site("s00"), here.site("s01")
     clock.at = LATE
-    assert here.visit().state == "failed"
+    assert here.visit().state == "over"
     here.posts().amend(here.lead, deadline=LATE + timedelta(days=2), why="server down")
     assert here.visit().waits_for == ["s02"]
     finish(here)
@@ -189,7 +190,7 @@ def test_dropped(folder):
     here.sites("s03")
     here.posts().amend(here.lead, drop=("s03",), why="revoked")
     visit = here.site("s03")
-    assert visit.state == "failed"
+    assert visit.state == "left-out"
     assert "dropped this site: revoked" in visit.words[0]
     finish(here, "s03")
     assert here.check().sites == ["s00", "s01", "s02"]
@@ -209,7 +210,7 @@ def test_who_answered_and_is_dropped_is_told_why(folder):
     here.sites()
     here.posts().amend(here.lead, drop=("s01",), why="its card is revoked")
     visit = here.site("s01")
-    assert visit.state == "waiting"
+    assert visit.state == "left-out"
     assert "goes on without this site: its card is revoked" in " ".join(visit.words)
 
 
@@ -230,7 +231,7 @@ def test_nobody_spends_where_too_many_are_dropped(folder):
     assert "open another" in visit.words[0]
     assert "Extend" not in visit.words[0]
     for name in here.consortium.sites:
-        assert here.site(name).state == "failed"
+        assert here.site(name).state == ("left-out" if name in made.dropped else "failed")
         assert unspent(here, name)
     assert not here.names("masked")
 
@@ -268,7 +269,7 @@ def test_nobody_spends_once_the_list_is_decided(folder, clock, why):
         late = Amendment(1, LATE + timedelta(days=3)).message(here.round, here.lead)
         here.posts().add("amend", "lead", late)
     visit = here.site("s03")
-    assert visit.state == "failed"
+    assert visit.state == "left-out"
     assert "decided already" in visit.words[0]
     assert unspent(here, "s03")
     assert not here.names(sender="s03")

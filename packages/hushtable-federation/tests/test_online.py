@@ -1,5 +1,6 @@
 """The online form: sums with dropouts, hostile coordinators and sites, what a transcript shows."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +160,7 @@ def refusal(answer, site):
     message = Message.read(answer, site.keys.card)
     assert message.step == "refused"
     assert set(message.body) == {"word"}
-    assert logged(site).split("\t")[3] == Refusal(message.body["word"])
+    assert json.loads(logged(site))["word"] == Refusal(message.body["word"])
     return logged(site)
 
 

@@ -170,7 +170,7 @@ def test_how_a_round_stands_at_a_site_and_a_person_who_refuses_it(places):
     store = Store.open(box, "north")
     (asked,) = rounds(store)
     visit = north.refuse(RoundFolder(asked, store), "the board has not met")
-    assert (visit.state, visit.posted) == ("failed", [])
+    assert (visit.state, visit.posted) == ("refused", [])
     assert "the board has not met" in (places.folder / "north.log").read_text()
     assert RoundFolder(asked, store).refused("north") == "policy"
     assert not any(b"board" in path.read_bytes() for path in box.iterdir())

@@ -452,11 +452,11 @@ class Run:
             whole = len(Result.load(self.folder / "lead.hush").sites) == len(self.names)
             return "sum of all" if whole else "sum without some"
         listed = self._listed()
-        if state == "failed":
+        if state in ("over", "failed"):
             assert not listed
             assert len(self._present()) < self.least, self.end
             return "too few before the deadline"
-        assert state == "waiting"
+        assert state in ("waiting", "act")
         assert listed
         assert self.end.waits_for
         assert set(self.end.waits_for) <= set(self.away), self.end

@@ -75,7 +75,7 @@ def sync(
         visited = site.sync(folder, which=which, attendant=screen)
     except (HushTableError, OSError) as error:
         report.failed(error)
-        if not for_machines():
+        if unattended and not for_machines():
             print(report.line())
         raise
     store = visited[0][0].store

@@ -17,7 +17,8 @@ from hushtable.cli.errors import INTERRUPTED, escaping, written
 from hushtable.errors import PluginError
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
-#: the docstring. A group has no module, and the names of its commands begin with its own.
+#: the docstring. A group has no module, and the names of its commands begin with its own; ``-6``
+#: lists its first six, and the others under "More".
 COMMANDS = """
 demo            demo               Show three hospitals that find outliers together and pool no row.
 check           check              Show what is read of a table, and what is worth a look.
@@ -125,6 +126,18 @@ class _Group(TyperGroup):
     """
 
     complete: Callable[[], None]
+    #: How many commands, the first ones, its help lists before "More".
+    first: int = sys.maxsize
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        names = self.list_commands(ctx)
+        limit = formatter.width - 6 - max(map(len, names))
+        for title, some in (("Commands", names[: self.first]), ("More", names[self.first :])):
+            if some:
+                with formatter.section(title):
+                    formatter.write_dl(
+                        [(name, self.commands[name].get_short_help_str(limit)) for name in some]
+                    )
 
     def list_commands(self, ctx: Any) -> list[str]:
         self.complete()
@@ -174,9 +187,9 @@ def _fill(root: _Group, table: str, package: str) -> None:
         among = above.commands
         if name in among:
             raise PluginError(f"two packages have a command {' '.join([*group, name])!r}")
-        if home == "-":
+        if home.startswith("-"):
             among[name] = made = _Group(name=name, help=line, rich_markup_mode=None)
-            made.complete = root.complete
+            made.complete, made.first = root.complete, int(home[1:] or sys.maxsize)
         else:
             among[name] = _Entry(name, f"{package}.{home}", line)
 
