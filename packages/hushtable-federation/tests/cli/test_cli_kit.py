@@ -71,6 +71,11 @@ def test_a_round_with_what_the_kit_wrote(trial, run, tmp_path):
     """In one folder of this machine, by the kit's own settings, policies and rows."""
     settings = at_home(trial, run)
     key = ("--key", trial / "lead" / "lead.key")
+    for name in PARTIES:  # timers run from the start on, and have nothing to do
+        early = run("round", "sync", "--site", settings[name], "--unattended")
+        assert early.code == 0
+        assert "State: waiting; exit code 0." in early.out
+        assert run("round", "sync", "--site", settings[name]).code == 2
     schema, plan, asked = trial / "lead" / "schema.toml", tmp_path / "p.hush", tmp_path / "r.hush"
     do("plan", "draw", schema, "--epsilon", 1, "--expected-rows", 3000, "-o", plan)
     verified = trial / "lead" / "lead.verified"
