@@ -105,17 +105,27 @@ class Machine:
         self.visits = {}
         self._timers = []
         self._over = threading.Event()
-        lines = [
-            "#!/bin/sh",
-            f"export PYTHONPATH={shlex.quote(os.pathsep.join(p for p in sys.path if p))}",
-            f"exec {shlex.quote(_interpreter())} -c"
-            " 'import sys; from hushtable.cli import main; sys.exit(main())' \"$@\"",
-        ]
-        PROGRAM.write_text("\n".join(lines) + "\n")
-        PROGRAM.chmod(0o755)
+        self._ahead = 0
+        self.pass_time(0)
         os.makedirs("/run/sshd", exist_ok=True)
         subprocess.run(["ssh-keygen", "-A"], check=True, capture_output=True)
         subprocess.run(["/usr/sbin/sshd", "-p", str(self.port), "-o", f"PidFile={PID}"], check=True)
+
+    def pass_time(self, minutes):
+        """Set the clocks of all parties ahead."""
+        self._ahead += minutes
+        code = (
+            "import sys\nfrom datetime import timedelta\nfrom hushtable.cli import main\n"
+            "from hushtable_federation import clock\nread = clock.read\n"
+            f"clock.read = lambda: read() + timedelta(minutes={self._ahead})\nsys.exit(main())"
+        )
+        lines = [
+            "#!/bin/sh",
+            f"export PYTHONPATH={shlex.quote(os.pathsep.join(p for p in sys.path if p))}",
+            f'exec {shlex.quote(_interpreter())} -c {shlex.quote(code)} "$@"',
+        ]
+        PROGRAM.write_text("\n".join(lines) + "\n")
+        PROGRAM.chmod(0o755)
 
     def start_timers(self, *parties):
         """Run what the units of these parties say, each minute, as systemd would."""
