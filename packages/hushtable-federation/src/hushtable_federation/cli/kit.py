@@ -41,10 +41,10 @@ def kit(
     server: _Server = "localhost",
     coordinator: _Lead = "lead",
 ) -> CommandResult:
-    """Write all that a trial needs: scripts to read and run, settings, timers, made-up rows.
+    """Write the files of a trial: accounts, SFTP, timers, settings.
 
-    Nothing is run, and nothing outside the folder is changed. README.md says what to type, from
-    here to a result of all sites.
+    Scripts to read and run, and made-up rows. Nothing is run, and nothing outside the folder is
+    changed. README.md says what to type, from here to a result of all sites.
 
     Example:
       hushtable round kit trial --sites north,south,west
