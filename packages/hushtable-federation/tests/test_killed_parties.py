@@ -106,7 +106,7 @@ def test_killed_at_random_moments(trial):
             codes = {}
             for name in rng.sample(PARTIES, len(PARTIES)):
                 if name == victim and states.get(name, {}).get("state") != "done":
-                    # Later than a visit that does nothing takes: one that does something takes longer.
+                    # A visit that does something takes longer than one that does nothing.
                     moment = rng.uniform(0.0, 1.3 * usual[name])
                     hit, took = trial.killed(name, moment)
                     if hit:
