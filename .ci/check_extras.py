@@ -43,6 +43,8 @@ USES: dict[str, str] = {
     "federation": KEYS,
     "files": "import arff, duckdb, lxml, pandas, pyreadstat, rdata, hushtable_connect.files.frames",
     "flower": "import hushtable_federation.flower",
+    "keyring": "import keyring, hushtable_federation.credentials",
+    "metrics": "import prometheus_client, hushtable_federation.reports",
     "mlflow": ROWS
     + "from hushtable_connect.serving import mlflow\nmlflow.save_model(detector, 'model')\n"
     "mlflow.load_model('model')",

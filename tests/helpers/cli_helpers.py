@@ -34,7 +34,7 @@ def trust(folder, *names):
     return [word for name in names for word in ("--trust", folder / f"{name}.card")]
 
 
-def say(folder, name, **entries):
+def say(folder, name, /, **entries):
     """Add entries to a site's file, or change those that are there; return the file."""
     path = folder / f"{name}.toml"
     lines = path.read_text().splitlines()

@@ -355,6 +355,7 @@ PAGES = {
             for name in ("lead", *THREE)
         },
     ),
+    "docs/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),
     "docs/meet.md": Page(
         needs=ROUNDS,
         folders=("north", "south", "lead", "server"),

@@ -3,6 +3,7 @@
 pip install ./packages/hushtable ./packages/hushtable-connect fastapi uvicorn
 HUSHTABLE_MODEL=model.hush uvicorn service:app --host 127.0.0.1
 
+curl 127.0.0.1:8000/healthz
 curl 127.0.0.1:8000/score -H 'Content-Type: application/json' -d '[{"age": 41, "pulse": 210}]'
 """
 
@@ -43,6 +44,12 @@ def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
     """Say what is wrong without the rows themselves, which a proxy may log with the answer."""
     found = [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]
     return JSONResponse({"detail": found}, 422)
+
+
+@app.get("/healthz")
+def healthy() -> dict[str, str]:
+    """Say that the model is loaded and rows can be scored; nothing of either."""
+    return {"status": "ok"}
 
 
 @app.post("/score")

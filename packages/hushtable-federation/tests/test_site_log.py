@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from hushtable.errors import FileError
 from hushtable_federation.refusals import SiteLog
 
 
@@ -18,3 +19,30 @@ def test_a_refusal_is_one_line_of_json(tmp_path, odd):
     assert last == ""
     first, second = map(json.loads, lines)
     assert (first["step"], first["why"], second["round"]) == (odd, f"step {odd}", odd[:12])
+
+
+def test_a_line_is_there_as_a_whole_or_not_at_all(tmp_path):
+    """Where a disk takes a part of it alone."""
+    resource = pytest.importorskip("resource")
+    log, shared = SiteLog(tmp_path / "north.log", str(tmp_path / "shared")), tmp_path / "shared"
+    log.visit({"state": "waiting"})
+    before, (soft, hard) = shared.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, hard))
+    try:
+        with pytest.raises(FileError, match=r"cannot be written: .*free some space"):
+            log.visit({"state": "done"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert shared.read_bytes() == before
+    log.visit({"state": "done"})
+    assert [json.loads(line)["state"] for line in shared.read_text().splitlines()] == [
+        "waiting", "done",
+    ]  # fmt: skip
+
+
+def test_what_is_shared_has_no_reason(tmp_path):
+    log = SiteLog(tmp_path / "north.log", str(tmp_path / "shared"))
+    log.write("2027-01-01T00:00:00Z", "ab" * 32, "begin", "unavailable", "row 3: 'Ann'")
+    assert "Ann" in log.path.read_text()
+    assert "Ann" not in (tmp_path / "shared").read_text()
+    assert json.loads((tmp_path / "shared").read_text())["word"] == "unavailable"

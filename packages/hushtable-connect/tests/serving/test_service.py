@@ -113,3 +113,13 @@ def test_no_refusal_repeats_rows(app, request_):
     assert status == 422
     assert "Ann" not in json.dumps(answer)
     assert all(set(one) == {"loc", "msg"} for one in answer["detail"])
+
+
+def test_the_health_of_the_service(app):
+    async def get():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://site") as client:
+            return await client.get("/healthz")
+
+    answer = asyncio.run(get())
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})

@@ -72,12 +72,12 @@ class VisitReport:
 
     def failed(self, error: HushTableError | OSError) -> "VisitReport":
         """Note that the visit as a whole failed, by an error that is said elsewhere."""
-        word = getattr(error, "word", None)
+        word = str(getattr(error, "word", None) or "")
         self.exit_code = 2 if isinstance(error, UsageError) else 1
-        self.state = "failed" if word in (None, Refusal.UNAVAILABLE) else "refused"
+        self.state = "failed" if word in ("", Refusal.UNAVAILABLE) else "refused"
         record = self._base() | {
             "round": "", "title": "", "role": "", "state": self.state, "exit_code": self.exit_code,
-            "words": [type(error).__name__, *([] if word is None else [str(word)])],
+            "words": [type(error).__name__, *([word] if word else [])],
         }  # fmt: skip
         return self._write([record], [])
 

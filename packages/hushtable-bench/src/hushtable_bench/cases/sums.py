@@ -27,7 +27,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.folder.mailbox import Directory, Store
 from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
-from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit, Visit
+from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum
@@ -35,6 +35,7 @@ from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.policy import Policy
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
+from hushtable_federation.visit import Visit
 
 #: Counters of a vector, and tables of 256 cells that make them up.
 TABLES = 391

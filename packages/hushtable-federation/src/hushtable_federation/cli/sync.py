@@ -158,7 +158,12 @@ class _Summary:
         if any(self.site.card in one.round.sites for one in asked):
             yield "To do here: answer, with this site's rows:"
             yield f"  {self._command('DATA ')}"
-        elif {visit.state for _, visit in visited} & {"waiting", "act"}:
+            return
+        states = {visit.state for _, visit in visited}
+        if "act" in states:
+            yield "To do here: what is said above. Then call again:"
+            yield f"  {self._command()}"
+        elif "waiting" in states:
             yield "To do here: nothing now. Call again when the others have called, or each day:"
             yield f"  {self._command()}"
 

@@ -22,6 +22,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message, Step, unclosed
 from hushtable_federation.online.site import BEGINNING, OnlineSite
 from hushtable_federation.online.tally import Decisions, Tally, read_decided, write_decided
+from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Collection, Result
 from hushtable_federation.submission import signed_digest
 from hushtable_federation.visit import State, Visit
@@ -314,6 +315,8 @@ class SiteVisit:
     online: OnlineSite
     output: Path
     _has_head: bool = field(default=False, init=False)
+    #: Whether something failed here, such as a full disk: the next visit may do better.
+    _is_unavailable: bool = field(default=False, init=False)
 
     def run(self) -> Visit:
         """Do what is to be done; raises `HushTableError` over what hinders the site itself."""
@@ -336,7 +339,7 @@ class SiteVisit:
                 return visit.end(*short, waits_for=[lead])
         if not asked and not visit.posted:
             visit.say("Nothing is asked of this site now.")
-        return visit.end("waiting", waits_for=[lead])
+        return visit.end("failed" if self._is_unavailable else "waiting", waits_for=[lead])
 
     @property
     def _has_answered(self) -> bool:
@@ -490,10 +493,12 @@ class SiteVisit:
 
     def _refuse(self, visit: Visit, step: Step, answer: bytes) -> None:
         self._add(visit, f"{REFUSED}-{step}", answer)
+        word = Message.read(answer, self.me).body.get("word")
+        self._is_unavailable |= word == Refusal.UNAVAILABLE
         visit.needs_person = True
         visit.say(
             f"Refused what {self.folder.round.coordinator.name} asks in step {step!r} "
-            f"({Message.read(answer, self.me).body.get('word')}): the log beside the book says why."
+            f"({word}): the log beside the book says why."
         )
 
     # --- the result ---------------------------------------------------------------------------

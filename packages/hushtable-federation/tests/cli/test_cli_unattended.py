@@ -1,0 +1,346 @@
+"""``hushtable round sync`` where nobody looks: states, exit codes, logs and figures, by command."""
+
+import json
+import re
+import shutil
+import socket
+from datetime import timedelta
+
+import pytest
+
+from cli_helpers import SCHEMA, do, say, trust, write_rows
+from hushtable_federation import clock, refusals
+from hushtable_federation.book.book import Book
+from hushtable_federation.folder.mailbox import Store, name_of
+from hushtable_federation.folder.round_folder import Amendment, rounds
+from hushtable_federation.keys import Keys
+from hushtable_federation.reports import STATES
+from hushtable_federation.round import Round
+
+SITES = "north", "south", "west"
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three sites that answer by themselves, a coordinator, and a folder with one round."""
+    here = tmp_path_factory.mktemp("unattended")
+    (here / "schema.toml").write_text(SCHEMA)
+    do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
+    for seed, name in enumerate(SITES):
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
+        write_rows(here / f"{name}.csv", 200, seed)
+    do("round", "keygen", "lead", "--folder", here)
+    do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
+       here / "lead.key", "--epsilon", 1, "--least", 2, "--title", "May", "-o",
+       here / "May.hush")  # fmt: skip
+    plan = Round.from_bytes((here / "May.hush").read_bytes(), "May").layout.plan_id
+    (here / "box").mkdir()
+    for name in ("lead", *SITES):
+        entries = {"folder": "box", "log": f"{name}.visits.log", "metrics": f"{name}.prom"}
+        if name != "lead":
+            entries |= {"rows": f"{name}.csv", "results": name}
+            (here / name).mkdir()
+            policy = here / f"{name}.policy.toml"
+            text = policy.read_text()
+            text = re.sub(r"(?m)^plans = .*", f'plans = ["{plan}"]', text)
+            policy.write_text(text.replace("answer = false", "answer = true"))
+        say(here, name, **entries)
+    do("round", "sync", "--site", here / "lead.toml", "--post", here / "May.hush")
+    for name in SITES:  # a person there has compared the fingerprints
+        with Book.open(here / f"{name}.book") as book:
+            cards = [Keys.load(here / f"{other}.key").card for other in (*SITES, "lead")]
+            book.trust([one for one in cards if one.name != "lead"], "site", "card")
+            book.trust([one for one in cards if one.name == "lead"], "coordinator", "card")
+    return here
+
+
+@pytest.fixture
+def here(made, tmp_path):
+    folder = tmp_path / "here"
+    shutil.copytree(made, folder)
+    return folder
+
+
+@pytest.fixture
+def visit(run, here):
+    """Have a party visit; return what it says, once log, figures and exit code say the same."""
+
+    def visit(name, *options):
+        done = run("round", "sync", "--site", here / f"{name}.toml", "--unattended", "--json",
+                   *options)  # fmt: skip
+        log = last(here, name)
+        assert log["exit_code"] == done.code == figures(here, name)["last_visit_exit_code"]
+        assert figures(here, name)[f'visit_state,state="{log["state"]}"'] == 1
+        assert sum(figures(here, name)[f'visit_state,state="{one}"'] for one in STATES) == 1
+        if "rounds" in done.json:
+            assert done.json["state"] == done.json["rounds"][0]["state"] == log["state"]
+        return log["state"], done.code
+
+    return visit
+
+
+def last(here, name):
+    return json.loads((here / f"{name}.visits.log").read_text().splitlines()[-1])
+
+
+def figures(here, name):
+    """Return the figures of a party by name and further label, without its own."""
+    found = {}
+    for line in (here / f"{name}.prom").read_text().splitlines():
+        if not line.startswith("#"):
+            what, _, value = line.rpartition(" ")
+            what = what.replace(f'name="{name}"', "").translate(str.maketrans("{", ",", "}"))
+            found[what.removeprefix("hushtable_").replace(",,", ",").rstrip(",")] = float(value)
+    return found
+
+
+def asked(here):
+    (found,) = rounds(Store.open(here / "box"))
+    return found
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """Set the clock of all parties."""
+
+    def at(moment):
+        monkeypatch.setattr(clock, "read", lambda: moment)
+
+    return at
+
+
+def finish(visit, *names):
+    for _ in range(6):
+        states = [visit(name)[0] for name in (*names, "lead")]
+        if set(states) == {"done"}:
+            return
+    raise AssertionError(states)
+
+
+# --- each state -----------------------------------------------------------------------------------
+
+
+def test_waiting_and_done(visit, here, run):
+    for name in (*SITES, "lead"):
+        assert visit(name) == ("waiting", 0)
+        assert figures(here, name)["rounds_open"] == 1
+        until = figures(here, name)["next_deadline_timestamp_seconds"]
+        assert until == asked(here).deadline.timestamp()
+    finish(visit, *SITES)
+    for name in (*SITES, "lead"):
+        assert visit(name) == ("done", 0)
+        assert figures(here, name)["rounds_open"] == 0
+        assert "next_deadline_timestamp_seconds" not in figures(here, name)
+    assert figures(here, "north")["left_out"] == 0
+    assert figures(here, "north")['epsilon_cap,data_set="all rows"'] == 3
+    left = figures(here, "north")['epsilon_left,data_set="all rows"']
+    with Book.open(here / "north.book") as book:
+        assert left == pytest.approx(3 - book.total("all rows"))
+    assert not [one for one in figures(here, "lead") if "epsilon" in one]
+    assert run("round", "status", "--site", here / "north.toml").code == 0
+    assert run("round", "status", "--key", here / "lead.key").code == 0
+
+
+def test_a_person_has_to_act(visit, here, at):
+    say(here, "north", data_set="all rows")
+    text = (here / "north.toml").read_text()
+    (here / "north.toml").write_text(text.replace('rows = "north.csv"', "", 1))
+    assert visit("north") == ("act", 3)
+    (here / "north.toml").write_text(text)
+    policy = here / "south.policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
+    assert visit("south") == ("refused", 1)
+    assert last(here, "south")["words"] == []  # the reason stays
+    assert visit("lead") == ("act", 3)
+    assert "south refused (policy)" in " ".join(last(here, "lead")["words"])
+
+
+def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run):
+    """Too few are in, and too late for more: the coordinator can extend the round."""
+    visit("north")
+    at(asked(here).deadline + timedelta(minutes=5))
+    assert visit("lead") == ("act", 3)
+    assert "extend the round" in " ".join(last(here, "lead")["words"])
+    assert visit("north") == ("waiting", 0)
+    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
+    goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
+    assert done.out.splitlines()[-1].startswith("State: waiting; exit code 0; deadline ")
+    assert done.out.splitlines()[-1].endswith(f"goes on at {goes_on}.")
+    assert visit("south") == ("over", 1)
+
+
+def test_enough_are_in_after_the_deadline(visit, here, at):
+    visit("north"), visit("south")
+    at(asked(here).deadline + timedelta(minutes=5))
+    assert visit("lead") == ("waiting", 0)
+    at(asked(here).deadline + timedelta(minutes=16))
+    assert visit("north") == ("waiting", 0)  # the coordinator goes on at its next visit
+    finish(visit, "north", "south")
+    assert visit("west") == ("left-out", 3)
+    assert figures(here, "west")["left_out"] == 1
+    assert figures(here, "west")["rounds_open"] == 0
+    assert visit("west") == ("left-out", 0)  # it has been said
+    assert figures(here, "west")["left_out"] == 1
+
+
+def test_dropped_before_and_after_it_answered(visit, here):
+    visit("west")
+    do("round", "amend", "--key", here / "lead.key", "--drop", "west", "--why", "ill")
+    assert visit("west") == ("left-out", 3)
+    finish(visit, "north", "south")
+    assert visit("west") == ("left-out", 3)
+    assert visit("west") == ("left-out", 0)
+
+
+def test_over_for_all_roles(visit, here, at):
+    visit("north")
+    at(asked(here).deadline + timedelta(minutes=16))
+    assert visit("lead") == ("over", 1)
+    assert visit("north") == ("over", 1)
+    assert visit("south") == ("over", 1)
+    do("round", "amend", "--key", here / "lead.key", "--days", 3)
+    finish(visit, *SITES)
+
+
+def test_fewer_than_are_needed_are_left(visit, here):
+    visit("north")
+    round_ = asked(here)
+    content = Amendment(1, round_.deadline, ("south", "west")).message(
+        round_, Keys.load(here / "lead.key")
+    )
+    (here / "box" / name_of(round_.round_id, "amend", "lead", content)).write_bytes(content)
+    assert visit("lead") == ("failed", 1)
+    assert visit("north") == ("failed", 1)
+    assert visit("west") == ("left-out", 3)
+
+
+def test_rows_that_cannot_be_read_are_in_no_log(visit, here):
+    secret = "SECRETWARD"
+    rows = here / "north.csv"
+    rows.write_text(rows.read_text().replace("age,income,ward", f"age,{secret},ward", 1))
+    assert visit("north") == ("failed", 1)
+    shared = (here / "north.visits.log").read_text() + (here / "north.prom").read_text()
+    assert secret not in shared
+    assert '"word": "unavailable"' in shared
+    own = here / "north.log"
+    assert "income" in own.read_text()
+    assert own.stat().st_mode & 0o077 == 0
+
+
+# --- clocks, folders, disks, permissions ---------------------------------------------------------
+
+
+def test_a_clock_that_is_wrong_by_a_day(visit, here, at, run):
+    opened, until = asked(here).opened, asked(here).deadline
+    at(opened - DAY)
+    assert visit("north") == ("refused", 1)
+    own = json.loads((here / "north.log").read_text().splitlines()[-1])
+    assert own["word"] == "time"
+    assert clock.shown_time(opened) in own["why"]
+    assert clock.shown_time(opened - DAY) in own["why"]
+    at(until + DAY)
+    assert visit("north") == ("over", 1)
+    words = " ".join(last(here, "north")["words"])
+    assert clock.shown_time(until) in words
+    assert clock.shown_time(until + DAY) in words
+    at(opened + DAY)
+    assert visit("north") == ("waiting", 0)
+    assert len(list((here / "box").glob("*.masked.north.*"))) <= 1
+
+
+def test_a_folder_that_was_renamed(visit, here):
+    assert visit("north") == ("waiting", 0)
+    (here / "box").rename(here / "moved")
+    for name in ("north", "lead"):
+        assert visit(name) == ("failed", 1)
+        assert "rounds_open" not in figures(here, name)  # nobody knows
+        assert not (here / "box").exists()
+    (here / "moved").rename(here / "box")
+    finish(visit, *SITES)
+
+
+def test_keys_that_others_may_read(visit, here):
+    for name in ("north", "lead"):
+        (here / f"{name}.key").chmod(0o644)
+        assert visit(name) == ("failed", 1)
+        (here / f"{name}.key").chmod(0o600)
+        assert visit(name) == ("waiting", 0)
+
+
+def test_a_folder_in_which_others_may_replace_files(visit, here):
+    (here / "box").chmod(0o777)
+    assert visit("north") == ("failed", 1)
+    (here / "box").chmod(0o1777)
+    assert visit("north") == ("waiting", 0)
+
+
+@pytest.mark.parametrize("entry", ["log", "metrics"])
+@pytest.mark.parametrize("where", ["/dev/full", "nowhere/file"])
+def test_what_cannot_be_written_does_not_stop_a_visit(here, run, entry, where):
+    if where == "/dev/full" and entry == "metrics":
+        where = "/proc/north.prom"
+    say(here, "north", **{entry: where})
+    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
+    assert done.code == 1
+    assert f"hushtable: warning: {entry}: " in done.err
+    assert "cannot be written" in done.err
+    assert done.out.splitlines()[-1].startswith("State: waiting; exit code 1")
+    with Book.open(here / "north.book") as book:
+        before = book.total("all rows")
+    say(here, "north", **{entry: f"north.{entry}"})
+    assert run("round", "sync", "--site", here / "north.toml", "--unattended").code == 0
+    with Book.open(here / "north.book") as book:
+        assert book.total("all rows") == before
+    assert (here / f"north.{entry}").exists()
+
+
+def test_the_log_of_the_system(here, run, tmp_path, monkeypatch):
+    address = str(tmp_path / "log")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listens:
+        listens.bind(address)
+        listens.settimeout(5)
+        monkeypatch.setattr(refusals, "SYSLOG", address)
+        say(here, "north", log="syslog")
+        assert run("round", "sync", "--site", here / "north.toml", "--unattended").code == 0
+        line = listens.recv(1 << 16).decode().rstrip("\0")
+    assert "hushtable: {" in line
+    assert json.loads(line.partition("hushtable: ")[2])["state"] == "waiting"
+    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
+    assert done.code == 1  # nobody listens any more
+    assert "log: syslog cannot be written" in done.err
+
+
+def test_figures_without_their_library_are_refused_before_anything_is_done(here, run, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
+    done = run("round", "sync", "--site", here / "north.toml", "--unattended")
+    assert done.code == 1
+    assert "pip install 'hushtable[metrics]'" in done.err
+    assert not list((here / "box").glob("*.north.*"))
+
+
+# --- the folder of the file ----------------------------------------------------------------------
+
+
+def test_no_folder_anywhere(here, run):
+    text = (here / "north.toml").read_text()
+    (here / "north.toml").write_text(text.replace('folder = "box"', "", 1))
+    for command in ("sync", "status"):
+        done = run("round", command, "--site", here / "north.toml")
+        assert done.code == 2
+        assert "no folder of rounds is named" in done.err
+        assert "north.toml" in done.err
+    assert run("round", "status").code == 2
+
+
+def test_the_front_page(run):
+    first, more = run("round", "--help").out.split("More:")
+    listed = [line.split()[0] for line in first.split("Commands:")[1].strip().splitlines()]
+    assert listed == ["keygen", "meet", "open", "sync", "status", "book"]
+    assert "amend" in more
+
+
+def test_trust_is_still_asked_for(here, run):
+    """An attended visit needs a person, or the cards."""
+    done = run("round", "sync", "--site", here / "north.toml", "--yes", *trust(here, *SITES))
+    assert done.code == 0, done.err
