@@ -92,7 +92,7 @@ def trial(tmp_path, run):
     return Trial(tmp_path, run)
 
 
-def test_killed_at_random_moments(trial):
+def test_killed_at_random_moments(trial, capsys):
     """In each round one party is killed, before, in or after what it does at each of its visits."""
     rng, k, moments = random.Random(43), 0, []
     trial.open("warm")
@@ -111,7 +111,8 @@ def test_killed_at_random_moments(trial):
                     hit, took = trial.killed(name, moment)
                     if hit:
                         moments.append(f"{victim}, visit {visits}, {moment:.3f} s")
-                        print(len(moments), moments[-1], flush=True)
+                        with capsys.disabled():  # of a test of minutes, as far as it got
+                            print(f"\n{len(moments)}: {moments[-1]}", end="", flush=True)
                     else:
                         usual[name] = took
                 codes[name], states[name] = trial.call(name)
@@ -121,7 +122,8 @@ def test_killed_at_random_moments(trial):
             pytest.fail(f"{victim}: {moments}: {states}")
         assert set(codes.values()) == {0}
         check_sum(trial, asked)
-    print(f"{len(moments)} kills in {k} rounds")
+    with capsys.disabled():
+        print(f"\n{len(moments)} kills in {k} rounds", flush=True)
 
 
 def check_sum(trial, asked):
