@@ -66,7 +66,7 @@ def test_a_round_opened_by_a_wrong_clock(world):
     line = COMMANDS["round open"].line(world.root)
     for clock, words in (
         (3 * DAY, ("the round was opened on", "in the future")),
-        (-40 * DAY, ("The round ended on", "ask the coordinator to extend it")),
+        (-40 * DAY, ("The round ended on", "ask the coordinator to extend the round")),
     ):
         assert world.run(*line, clock=clock).code == 0
         world.run(*post)
