@@ -34,12 +34,14 @@ done
     install -o "$NAME" -g "$NAME" -m 600 "$here/known_hosts" "$PLACE/.ssh/"
 
 # --- keys: for the server, and for the rounds --------------------------------------------------------
-as_party "'$program' --version" >/dev/null ||
-    { echo "install.sh: $NAME cannot run $program: install it for all users, then run this again" >&2; exit 1; }
+if ! as_party "hushtable --version" >/dev/null; then
+    echo "install.sh: $NAME cannot run hushtable: install it for all users (or: ln -s $program /usr/local/bin/), then run this again" >&2
+    exit 1
+fi
 [ -e "$PLACE/.ssh/id_ed25519" ] ||
     as_party "ssh-keygen -q -t ed25519 -N '' -C $NAME -f .ssh/id_ed25519"
 install -m 644 "$PLACE/.ssh/id_ed25519.pub" "$here/$NAME.pub"
-[ -e "$PLACE/$NAME.card" ] || as_party "'$program' round keygen $NAME@KEYGEN@"
+[ -e "$PLACE/$NAME.card" ] || as_party "hushtable round keygen $NAME@KEYGEN@"
 
 # --- timer -------------------------------------------------------------------------------------------
 sed "s|^ExecStart=hushtable |ExecStart=$program |" "$here/$UNIT.service" > "$here/.unit"
