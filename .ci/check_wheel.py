@@ -34,7 +34,7 @@ NEEDED = {
         "static/desk.css",
         "locale/de/LC_MESSAGES/desk.mo",
     ),
-    "hushtable_federation": ("policy.toml", "site.toml"),
+    "hushtable_federation": ("policy.toml", "site.toml", "kit/README.md", "kit/server.sh"),
 }
 
 #: Seconds that a first use may take with kernels that are built, from import to scores.

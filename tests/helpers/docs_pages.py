@@ -373,6 +373,7 @@ PAGES = {
     "docs/home.md": Page(needs=("pandas",)),
     "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
+    "docs/kit.md": Page(needs=ROUNDS),
     "docs/maths.md": Page(needs=("opendp",)),
     "docs/folder.md": Page(
         slow=True,

@@ -4,7 +4,7 @@ import pytest
 
 from hushtable.errors import FileError, MissingExtraError
 from hushtable_federation import SiteSettings
-from hushtable_federation.credentials import read_secret
+from hushtable_federation.credentials import FolderAddress, read_secret
 
 
 def test_an_environment_and_a_file(tmp_path, monkeypatch):
@@ -121,3 +121,17 @@ def test_words_are_no_paths(tmp_path):
     assert found.address.folder == str(tmp_path / "round")
     assert (found.address.host_key, found.log) == ("SHA256:x", "syslog")
     assert found.address.login == "file:$CREDENTIALS_DIRECTORY/x"
+
+
+def test_a_key_for_a_login_that_others_may_read_or_that_is_not_there(tmp_path):
+    path = tmp_path / "id_ed25519"
+    reached = FolderAddress("sftp://north@server/round", "", f"key:{path}")
+    with pytest.raises(FileError, match=r"No such file.*chmod 600"):
+        reached.options()
+    path.write_text("s3cret")
+    path.chmod(0o644)
+    with pytest.raises(FileError, match=r"mode 644.*run chmod 600") as caught:
+        reached.options()
+    assert "s3cret" not in str(caught.value)
+    path.chmod(0o600)
+    assert reached.options()[0]["key_filename"] == str(path)

@@ -217,6 +217,16 @@ def test_a_known_key_is_taken(server, known, where):
     assert set(server.passwords) == {"secret"}
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o2770])
+def test_a_folder_of_rounds_that_others_may_replace_is_refused(server, known, tmp_path, mode):
+    known.write_text(line(server, server.key))
+    (tmp_path / "served").chmod(mode)
+    with pytest.raises(FileError, match=rf"mode {mode:o}.*chmod 3770"):
+        Store.open(server.url)
+    (tmp_path / "served").chmod(mode | 0o1000)  # where each removes only what is theirs
+    assert Store.open(server.url).names() == []
+
+
 def test_it_is_checked_again_with_each_connection(server, known):
     known.write_text(line(server, server.key))
     Store.open(server.url)

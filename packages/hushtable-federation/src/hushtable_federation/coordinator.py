@@ -331,6 +331,10 @@ def visit_rounds(
     return visited
 
 
+class NoRoundError(UsageError):
+    """A folder holds no round yet, which is no fault of anybody who waits for one."""
+
+
 def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
     """Return the error that a folder holds no round for somebody, or none at all."""
     named = [
@@ -347,7 +351,7 @@ def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
         )
     about = f" whose id begins with {which}" if which else ""
     of = "" if me is None else f" for {me.name!r}"
-    return UsageError(
+    return (UsageError if which else NoRoundError)(
         f"{store.where} holds no round{about}{of}: check the folder, or wait for the coordinator "
         "to put one there (hushtable round sync --post)"
     )

@@ -100,21 +100,26 @@ def _of_file(where: str, what: str) -> str:
     if "$" in str(path):
         raise FileError(f"{what}: {path}: this variable is not set: set it, or name the path")
     try:
+        return _content(path, what).decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise FileError(f"{what}: {path}: not text in UTF-8: write the secret as text") from None
+
+
+def _content(path: Path, what: str) -> bytes:
+    """Read a file with a secret; raise `FileError` if it is closed to us, or open to others."""
+    try:
         mode, content = stat.S_IMODE(os.stat(path).st_mode), path.read_bytes()
     except OSError as error:
         raise FileError(
             f"{what}: {path}: {error.strerror}: create the file for the user who runs the command, "
-            "mode 600"
+            "mode 600 (chmod 600)"
         ) from None
     if os.name == "posix" and mode & 0o027:  # systemd shows its own as 440, for one user's list
         raise FileError(
             f"{what}: {path}: others may read or change this file (mode {mode:o}): run chmod 600 "
             "on it, and renew the secret if others were there"
         )
-    try:
-        return content.decode().rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise FileError(f"{what}: {path}: not text in UTF-8: write the secret as text") from None
+    return content
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,10 @@ class FolderAddress:
         if kind in ("agent", "key"):
             if not is_sftp:
                 raise FileError(f"login = {self.login!r} is for sftp://: give {_FORMS}")
-            files = {"key_filename": str(expanded(where))} if kind == "key" else {}
+            files = {}
+            if kind == "key":
+                _content(expanded(where), "login")
+                files = {"key_filename": str(expanded(where))}
             agent = {"allow_agent": kind == "agent", "look_for_keys": False}
             return options | agent | files, ""
         if not self.login:

@@ -219,7 +219,13 @@ class Keys:
                     f"{path}: this is a card, for others: give the keys of {name!r}"
                 ) from None
             raise
-        return cls.from_bytes(Path(path).read_bytes(), path)
+        try:
+            return cls.from_bytes(Path(path).read_bytes(), path)
+        except PermissionError:
+            raise FileError(
+                f"{path}: these keys may not be read by the user who runs this command: run it as "
+                "their owner, and chmod 600 on the file"
+            ) from None
 
     @classmethod
     def from_bytes(cls, text: bytes, path: str | os.PathLike[str]) -> "Keys":

@@ -65,9 +65,9 @@ class VisitReport:
         """Note how the rounds stand; write what the site's file asks for."""
         visits = [visit for _, visit in visited]
         codes = {visit.exit_code for visit in visits}
-        self.exit_code = next(code for code in (1, 3, 0) if code in codes)
+        self.exit_code = next((code for code in (1, 3) if code in codes), 0)
         urgent = {visit.state for visit in visits if visit.exit_code == self.exit_code}
-        self.state = next(state for state in STATES if state in urgent)
+        self.state = next((state for state in STATES if state in urgent), "waiting")
         return self._write([self._record(*one) for one in visited], visited)
 
     def failed(self, error: HushTableError | OSError) -> "VisitReport":

@@ -9,6 +9,7 @@ round open      open_:open_  Open a round: sign what is counted, by whom, on whi
 round sync      sync:sync    Do whatever is to be done next in a folder where rounds live.
 round status    status       Show where a round stands: who is in, and who has to do what.
 round book      book         Show a site's book: rounds answered, and the budget spent.
+round kit       kit          Write the files of a trial: accounts, SFTP, timers, settings.
 round policy    show:policy     Check the policy of a site, and show what it allows.
 round show      show:show       Show what a round asks, of whom, and what it costs.
 round amend     sync:amend   Extend a round in a folder, or go on without a site.

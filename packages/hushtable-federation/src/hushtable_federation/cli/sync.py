@@ -15,6 +15,7 @@ from hushtable.errors import HushTableError, UsageError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._answering import ANSWERS, Answers, Rows, Screen
 from hushtable_federation.clock import goes_on, now, shown_time, stamp
+from hushtable_federation.coordinator import NoRoundError
 from hushtable_federation.describe import (
     aside_lines,
     damaged_words,
@@ -74,6 +75,8 @@ def sync(
         new = site.lead.post(folder, *common.present(post)) if post else []
         visited = site.sync(folder, which=which, attendant=screen)
     except (HushTableError, OSError) as error:
+        if unattended and isinstance(error, NoRoundError):
+            return _none_yet(site, report, str(error))
         report.failed(error)
         if unattended and not for_machines():
             print(report.line())
@@ -93,6 +96,18 @@ def sync(
     summary = _Summary(store, site, answers, output, new)
     blocks = [*summary.blocks(visited), report.line(visited)]
     return CommandResult(facts, blocks, report.exit_code)
+
+
+def _none_yet(site: Site, report: VisitReport, words: str) -> CommandResult:
+    """Return what a timer learns that calls before the first round is there."""
+    facts = {
+        "command": "round sync",
+        "name": site.card.name,
+        "state": report.of([]).state,
+        "not_written": report.not_written,
+        "rounds": [],
+    }
+    return CommandResult(facts, [Paragraph([words]), report.line()], report.exit_code)
 
 
 # --- for people and machines ----------------------------------------------------------------------

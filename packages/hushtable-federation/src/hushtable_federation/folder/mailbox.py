@@ -328,7 +328,8 @@ _ADVICE_HERE = {
     errno.EISDIR: "a folder has the name of a file of the round: rename it, then call again",
     **dict.fromkeys(
         (errno.EACCES, errno.EPERM, errno.EROFS),
-        "ask the person who looks after the folder for the right to list, read and write in it",
+        "ask the person who looks after the folder for the right to list, read and write in it "
+        "(chmod 3770 for the folder of a group)",
     ),
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space there, then call again"
@@ -352,6 +353,14 @@ def _others_may_write(folder: os.stat_result) -> bool:
         return False
     of_group = folder.st_mode & stat.S_IWGRP and not _is_alone(folder.st_uid, folder.st_gid)
     return bool(folder.st_mode & stat.S_IWOTH or of_group)
+
+
+def _too_wide(where: str, mode: int) -> str:
+    return (
+        f"{where}: others may write to this folder (mode {stat.S_IMODE(mode):o}) and replace files "
+        "of yours in it: let its owner run chmod +t on it (chmod 3770 for the folder of a group), "
+        "then call again"
+    )
 
 
 def _is_alone(user: int, group: int) -> bool:
@@ -378,12 +387,9 @@ class Directory:
             found = os.stat(where)
         self._device = found.st_dev
         if _others_may_replace(found):
-            raise FileError(
-                f"{where}: others may write to this folder (mode {stat.S_IMODE(found.st_mode):o}) "
-                "and replace files of yours in it: let its owner run chmod +t on it (chmod 3770 "
-                "for the folder of a group), then call again; a network drive that keeps no modes "
-                "is mounted with dir_mode=0700"
-            )
+            words = _too_wide(where, found.st_mode)
+            raise FileError(f"{words}; a network drive that keeps no modes is mounted with "
+                            "dir_mode=0700")  # fmt: skip
         self._path = Path(where).absolute()
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
@@ -476,8 +482,8 @@ class Directory:
 
 
 _ADVICE_THERE = (
-    "check the URL, your rights, the network and the space there; create the folder if it is not "
-    "there yet (in an object store: put any file into it)"
+    "check the URL, your rights (chmod 3770 for the folder of a group), the network and the space "
+    "there; create the folder if it is not there yet (in an object store: put any file into it)"
 )
 
 
@@ -499,6 +505,15 @@ class Remote:
             self._renames = type(self._system).mv is not base.mv
             if self._system.info(self._root)["type"] == "file":
                 raise FileError(f"{self.where}: a file: give the URL of a folder")
+            mode = self._mode()
+            if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+                raise FileError(_too_wide(self.where, mode))
+
+    def _mode(self) -> int:
+        """Return the folder's mode, as a server for SFTP says it; 0 where there is none."""
+        sftp = getattr(self._system, "ftp", None)
+        found = getattr(sftp, "stat", lambda path: None)(self._root)
+        return int(getattr(found, "st_mode", None) or 0)
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
         """Return the plain files that are wanted, and the number of all others."""

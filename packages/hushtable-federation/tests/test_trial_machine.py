@@ -1,0 +1,321 @@
+"""A trial as operators have it: users, sshd, terminals and timers of one machine, from the kit on.
+
+For a container at night: it makes users, changes sshd's configuration, and removes both again.
+"""
+
+import json
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from trial_machine import (
+    PARTIES,
+    PLACE,
+    SERVED,
+    UNITS,
+    Machine,
+    Terminals,
+    commands_of,
+    run,
+    why_not,
+)
+
+pytest.importorskip("opendp")
+pytest.importorskip("paramiko")
+pytestmark = [pytest.mark.slow, pytest.mark.serial]
+
+SITES = PARTIES[1:]
+#: Seconds that an operator's run may take, and commands typed in it.
+MOST_SECONDS, MOST_TYPED = 30 * 60, 15
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """One with sshd and a kit for it, nothing of which was run yet."""
+    if why := why_not():
+        pytest.skip(why)
+    made = Machine()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def terminals(machine, tmp_path_factory):
+    """Terminals in which all was typed that is on the kit's page, with timers from the start on."""
+    there, began = Terminals(tmp_path_factory.mktemp("operator")), time.monotonic()
+    server = f"localhost:{machine.port}"
+    there.type(f"hushtable round kit trial --sites north,south,west --server {server}")
+    there.folder /= "trial"
+    set_up, meet, opens, scores = commands_of((there.folder / "README.md").read_text())
+    machine.start_timers(*PARTIES)
+    for command in set_up:
+        there.type(command)
+    there.type(*meet)
+    for command in opens:
+        there.type(command)
+    while not all(list((PLACE / name).glob("*.result.hush")) for name in PARTIES):
+        assert time.monotonic() - began < MOST_SECONDS, {
+            name: machine.visits[name][-1] for name in PARTIES
+        }
+        time.sleep(1)
+    for command in scores:
+        there.type(command)
+    there.seconds = time.monotonic() - began
+    machine.stop_timers()
+    return there
+
+
+def as_party(name, command):
+    """Run a command of hushtable as a party, in its folder."""
+    return run(f"su -s /bin/sh - {name} -c 'hushtable {command}'")
+
+
+def facts_of(name, command):
+    """Run a command with --json as a party; return its exit code and what it says."""
+    done = as_party(name, f"{command} --json 2>/dev/null")
+    return done.code, json.loads(done.words)
+
+
+def open_round(title, *options):
+    """Open a round of the plan that is there, and put it into the folder; return its id."""
+    words = " ".join(options)
+    made = as_party(
+        "lead",
+        f"round open plan.hush lead.verified --key lead.key --epsilon 0.1 --least 2 {words} "
+        f"--title {title} -o {title}.hush",
+    )
+    assert made.code == 0, made
+    code, facts = facts_of("lead", f"round sync --site lead.toml --post {title}.hush")
+    assert code == 0
+    (of_it,) = [one for one in facts["rounds"] if one["title"] == title]
+    return of_it["round_id"]
+
+
+def state_of(name, round_id):
+    """Make a visit of a party, unattended; return its exit code and the state of a round."""
+    code, facts = facts_of(name, f"round sync --site {name}.toml --unattended")
+    (one,) = [one for one in facts["rounds"] if one["round_id"] == round_id]
+    return code, one
+
+
+def play(round_id, *names):
+    """Let parties visit until the round is done for all of them; return their last exit codes."""
+    for _ in range(12):
+        states = {name: state_of(name, round_id) for name in names}
+        if all(one["state"] == "done" for _, one in states.values()):
+            return {name: code for name, (code, _) in states.items()}
+    raise AssertionError(states)
+
+
+def charges(name, round_id):
+    """Return how many times a site's book charged a round."""
+    code, facts = facts_of(name, f"round book {name}.book")
+    assert code == 0
+    return sum(one["round_id"] == round_id for one in facts["rounds"])
+
+
+def result_of(name, round_id):
+    """Return what ``round verify`` says of the result that a site has."""
+    path = f"{round_id[:12]}.result.hush"
+    code, facts = facts_of(name, f"round verify {path} --book {name}.book")
+    return code, facts
+
+
+# --- an operator's run ----------------------------------------------------------------------------
+
+
+def test_from_the_kit_to_a_verified_result(terminals, machine):
+    typed = terminals.typed
+    print(f"\n{len(typed)} commands typed, {terminals.seconds:.0f} seconds in all")
+    for command, done in typed:
+        print(f"  {done.seconds:5.1f} s  {command[:100]}")
+    assert len(typed) <= MOST_TYPED
+    assert terminals.seconds < MOST_SECONDS
+    (path,) = (PLACE / "north").glob("*.result.hush")
+    for name in SITES:
+        done = as_party(name, f"round verify {path.name} --book {name}.book --json 2>/dev/null")
+        assert done.code == 0
+        facts = json.loads(done.words)
+        assert set(facts["submissions"]) == set(SITES)
+        assert charges(name, facts["round_id"]) == 1
+        assert machine.visits[name][-1].code == 0
+    assert len({(PLACE / name / path.name).read_bytes() for name in PARTIES}) == 1
+
+
+def test_the_odd_patients_are_listed_first(terminals):
+    _, scored = terminals.typed[-1]
+    rows = (PLACE / "north" / "patients.csv").read_text().splitlines()[1:]
+    listed = [int(line.split()[1][:-1]) for line in scored.words.splitlines() if line[:4] == "Row "]
+    odd = {k for k, row in enumerate(rows) if row.endswith((",44,9.8", ",212,4.1", ",188,1.6"))}
+    assert set(listed[:3]) == odd
+
+
+def test_only_the_meeting_asked(terminals):
+    for command, done in terminals.typed:
+        assert done.words.count("[y/N]") == ("round meet" in command), command
+
+
+def test_users_of_the_server_can_do_nothing_but_transfer_files(terminals, machine):
+    there = f"-p {machine.port} -i .ssh/id_ed25519 -o BatchMode=yes north@localhost"
+    shell = run(f"su -s /bin/sh - north -c 'ssh {there} id'")
+    assert "uid=" not in shell.words
+    assert "This service allows sftp connections only" in shell.words
+    tunnel = run(f"su -s /bin/sh - north -c 'ssh -W localhost:{machine.port} {there}'")
+    assert tunnel.code != 0
+    batch = f"-b - -P {machine.port} -i .ssh/id_ed25519 north@localhost"
+    listing = run(f"su -s /bin/sh - north -c 'echo ls / | sftp {batch}'")
+    assert set(listing.words.split()) >= {"/meeting", "/parties", "/round"}
+    assert "/etc" not in listing.words
+
+
+def test_scripts_run_again_change_nothing(terminals):
+    def files():
+        kept = [p for p in (*PLACE.rglob("*"), *SERVED.rglob("*")) if p.is_file()]
+        return {p: (p.read_bytes(), p.stat().st_mode, p.stat().st_uid) for p in kept}
+
+    before = files()
+    for script in ("server.sh", *(f"{name}/install.sh" for name in PARTIES)):
+        done = run(f"sh {script}", terminals.folder)
+        assert done.code == 0, done
+    assert files() == before
+
+
+# --- a site away, and one killed ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["dropped", "after the deadline"])
+def test_one_site_away(terminals, machine, how):
+    asked = open_round(how.replace(" ", "-"), *(["--days 0.02"] if how != "dropped" else []))
+    for name in ("north", "south"):
+        code, one = state_of(name, asked)
+        assert one["state"] == "waiting"
+    if how == "dropped":
+        folder = facts_of("lead", "round sync --site lead.toml --unattended")[1]["folder"]
+        far = folder.replace("sftp://", "sftp://lead@")
+        done = as_party(
+            "lead", f"round amend {far} --key lead.key --drop west --which {asked[:12]}"
+        )
+        assert done.code == 0, done
+    else:
+        machine.pass_time(30)  # 29 until the deadline
+        waits = as_party("lead", "round sync --site lead.toml --unattended")
+        assert (waits.code, "goes on at" in waits.words) == (0, True)
+        machine.pass_time(15)  # what is allowed for clocks that differ
+    codes = play(asked, "lead", "north", "south")
+    assert (codes["north"], codes["south"]) == (0, 0)
+    for name in ("north", "south"):
+        code, facts = result_of(name, asked)
+        assert code == 0
+        assert set(facts["submissions"]) == {"north", "south"}
+        assert charges(name, asked) == 1
+    code, one = state_of("west", asked)
+    assert code == 3
+    assert "without this one" in " ".join(one["words"])
+    assert charges("west", asked) == 0
+    assert state_of("west", asked)[0] == 0  # said once
+
+
+def test_one_site_killed_over_sftp(terminals, machine):
+    rng, killed = random.Random(20), []
+    usual = min(machine.visit("south").seconds for _ in range(3))
+    asked = open_round("killed")
+    for _ in range(4):
+        for _ in range(3):
+            moment = rng.uniform(0.3, 1.0) * usual
+            killed += [moment] * (machine.visit("south", kill_after=moment).code == -9)
+        for name in ("north", "west", "lead"):
+            assert machine.visit(name).code == 0
+    print("\nkilled after " + ", ".join(f"{moment:.1f}" for moment in killed) + " s")
+    assert len(killed) >= 4
+    assert set(play(asked, *PARTIES).values()) == {0}
+    for name in SITES:
+        code, facts = result_of(name, asked)
+        assert code == 0
+        assert set(facts["submissions"]) == set(SITES)
+        assert charges(name, asked) == 1
+    parts = [p for p in (SERVED / "round").rglob("*") if p.is_file() and ".part" in p.name]
+    assert len(parts) <= len(killed)  # hidden, and in nobody's way
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder_of(terminals):
+    """The folder of rounds; what a test does to it is mended by the kit's own script."""
+    yield SERVED / "round"
+    assert run("sh server.sh", terminals.folder).code == 0
+    assert as_party("north", "round sync --site north.toml --unattended").code == 0
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o2770, 0o770])
+def test_modes_too_wide_are_refused_with_the_command_that_mends_them(folder_of, mode):
+    folder_of.chmod(mode)
+    done = as_party("north", "round sync --site north.toml --unattended")
+    assert done.code == 1, done
+    assert "chmod 3770" in done.words
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o000])
+def test_modes_too_narrow_are_refused_with_the_command_that_mends_them(folder_of, mode):
+    folder_of.chmod(mode)
+    done = as_party("north", "round sync --site north.toml --unattended")
+    assert done.code == 1, done
+    assert "chmod 3770" in done.words
+
+
+def test_a_folder_renamed_on_the_server(folder_of):
+    before = as_party("north", "round sync --site north.toml --unattended")
+    folder_of.rename(SERVED / "other")
+    done = as_party("north", "round sync --site north.toml --unattended")
+    (SERVED / "other").rename(folder_of)
+    assert done.code == 1
+    assert "No such file" in done.words
+    after = as_party("north", "round sync --site north.toml --unattended")
+    assert (after.code, after.words) == (before.code, before.words)
+
+
+@pytest.mark.parametrize("file", ["north.key", ".ssh/id_ed25519"])
+def test_keys_that_others_may_read_are_refused(terminals, file):
+    path = PLACE / "north" / file
+    path.chmod(0o644)
+    done = as_party("north", "round sync --site north.toml --unattended")
+    path.chmod(0o600)
+    assert done.code == 1, done
+    assert "chmod 600" in done.words
+
+
+def test_a_key_that_its_own_user_may_not_read(terminals):
+    path = PLACE / "north" / "north.key"
+    path.chmod(0o000)
+    done = as_party("north", "round sync --site north.toml --unattended")
+    path.chmod(0o600)
+    assert done.code == 1, done
+    assert "may not be read by the user" in done.words
+    assert "chmod 600" in done.words
+
+
+def test_a_second_kit_on_the_same_server_is_refused(terminals, tmp_path, machine):
+    assert run(f"hushtable round kit {tmp_path / 'other'} --sites east,south").code == 0
+    before = subprocess.run(["ls", "-lR", SERVED], capture_output=True, check=True).stdout
+    done = run("sh server.sh", tmp_path / "other")
+    assert done.code == 1
+    assert "serves another kit" in done.words
+    assert "Nothing was changed" in done.words
+    assert subprocess.run(["ls", "-lR", SERVED], capture_output=True, check=True).stdout == before
+    assert subprocess.run(["id", "east"], capture_output=True, check=False).returncode != 0
+
+
+def test_names_of_users_that_are_there_are_refused(terminals, tmp_path):
+    assert run(f"hushtable round kit {tmp_path / 'other'} --sites daemon,south").code == 0
+    (tmp_path / "other" / "daemon" / "known_hosts").write_text("x")
+    done = run("sh daemon/install.sh", tmp_path / "other")
+    assert done.code == 1
+    assert "there is a user daemon already" in done.words
+    assert not (UNITS / "hushtable-round-daemon.service").exists()
+    assert not Path("/var/lib/hushtable/daemon").exists()
