@@ -1,6 +1,7 @@
 """Which pages are followed, with what at hand; and what on them is not run, with the reason."""
 
 import io
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -382,6 +383,12 @@ PAGES = {
         before={
             f"hushtable round meet ../server/meeting --key {name}.key": the_call
             for name in ("lead", *THREE)
+        },
+    ),
+    "docs/keys.md": Page(
+        needs=(*ROUNDS, "sqlcipher3"),
+        before={
+            "hushtable round protect": lambda: os.environ.update(NORTH_PASSPHRASE="five words drawn by dice")
         },
     ),
     "docs/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),
