@@ -388,7 +388,9 @@ PAGES = {
     "docs/keys.md": Page(
         needs=(*ROUNDS, "sqlcipher3"),
         before={
-            "hushtable round protect": lambda: os.environ.update(NORTH_PASSPHRASE="five words drawn by dice")
+            "hushtable round protect": partial(
+                os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
+            )
         },
     ),
     "docs/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),

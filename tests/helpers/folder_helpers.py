@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from hushtable_federation.book.book import Book
+from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
-from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
+from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.site import OnlineSite
 from hushtable_federation.result import Result

@@ -22,9 +22,10 @@ from hushtable_federation import clock
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Database
 from hushtable_federation.folder import mailbox, round_folder
+from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store, name_of, parsed
 from hushtable_federation.folder.round_folder import RoundFolder, post_round
-from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
+from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.site import OnlineSite

@@ -15,6 +15,7 @@ from hushtable.errors import HushTableError, RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
+from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import (
     DECIDED,
@@ -23,7 +24,6 @@ from hushtable_federation.folder.round_folder import (
     post_round,
     rounds,
 )
-from hushtable_federation.folder.visits import CoordinatorVisit
 from hushtable_federation.hidden import draw_hidden
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout

@@ -50,7 +50,7 @@ def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
 
 @dataclass(frozen=True)
 class RoundKeys:
-    """What a site agrees on masks and seals with in one round: one-time keys of X25519.
+    """Agree on masks and seals in one round, by one-time keys of X25519.
 
     Each site draws a pair for the round, and forgets the private half with the round: someone who
     steals its other keys later cannot compute what these agreed on.

@@ -22,7 +22,7 @@ from hushtable_federation.clock import now, stamp
 from hushtable_federation.coordinator import Coordinator, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
-from hushtable_federation.folder.visits import SiteVisit
+from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message

@@ -25,9 +25,10 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable_bench.runner import CaseRun, progress
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
+from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Directory, Store
 from hushtable_federation.folder.round_folder import RoundFolder, post_round, rounds
-from hushtable_federation.folder.visits import CoordinatorVisit, SiteVisit
+from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.secure_sum import SecureSum

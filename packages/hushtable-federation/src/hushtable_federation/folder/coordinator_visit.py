@@ -1,0 +1,308 @@
+"""A visit of the coordinator to a round in a folder: all that it does at a time.
+
+All that it decides is written down beside its keys before it is asked by. What lies in the folder
+is enough to go on from elsewhere: the same messages are made of the same decisions.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushtable import files
+from hushtable.counts.base import Noised
+from hushtable.errors import HushTableError, RoundError
+from hushtable_federation.clock import goes_on, keys_until, now
+from hushtable_federation.folder.round_folder import (
+    ASK,
+    ASKED,
+    REQUESTS,
+    RoundFolder,
+)
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.messages import Message, Step, unclosed
+from hushtable_federation.online.site import BEGINNING
+from hushtable_federation.online.tally import Decisions, Tally, read_decided, write_decided
+from hushtable_federation.result import Collection, Result
+from hushtable_federation.visit import Visit
+
+_HAVE: dict[Step, str] = {
+    "survivors": "signed the list of who is in the sum",
+    "unmask": "helped to take the masks off the sum",
+    "without": "helped to leave out who was found out",
+}
+
+
+@dataclass
+class CoordinatorVisit:
+    """A coordinator in a folder.
+
+    Parameters
+    ----------
+    folder : RoundFolder
+        Of the round.
+    keys : Keys
+        The coordinator's.
+    journal : Path
+        Where its decisions are written down.
+    output : Path
+        Where the result goes.
+    """
+
+    folder: RoundFolder
+    keys: Keys
+    journal: Path
+    output: Path
+
+    def run(self) -> Visit:
+        """Do what is to be done; raises `HushTableError` if another process is at it."""
+        with files.locked(self.journal):
+            visit = Visit()
+            if self._done(visit):
+                return visit
+            if self.folder.stopped:
+                return visit.end("failed", self.folder.stopped)
+            self._keep_amendment()
+            if not self.folder.round.terms.masked:
+                return self._collect(visit)
+            return self._steps(visit)
+
+    # --- in steps -----------------------------------------------------------------------------
+
+    def _steps(self, visit: Visit) -> Visit:
+        tally = Tally(self.folder.round, self.keys, self._decided(), with_round=False)
+        for step in (*BEGINNING, *ASKED):
+            self._read(tally, step)
+        tally.drop(self.folder.amendment.dropped)
+        if not tally.listed and not (self._has_keys(tally, visit) and self._closes(tally, visit)):
+            return visit
+        lacking = sorted(set(tally.listed) - set(tally.present))
+        if lacking:
+            return self._wait(
+                visit,
+                lacking,
+                "What these sites sent is decided to be in the sum, and is not in the folder (any "
+                "more), or not whole: each puts it there again when it calls hushtable round sync.",
+            )
+        tally.go_on()
+        write_decided(self.journal, self.folder.round, tally.decided)
+        for step in ASKED:
+            if step != "survivors" or not tally.whole:
+                self._ask(step, tally, visit)
+        return self._sum(tally, visit)
+
+    def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
+        """Ask whom nobody has asked yet: what others put there must not change what is asked."""
+        for name, content in tally.requests(step).items():
+            if not any(self.folder.requests(step, name)) and self.folder.add(
+                ASK + step, name, content
+            ):
+                visit.posted.append(ASK + step)
+
+    def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
+        """Wait for sites; say which of them refused a step, by default to begin."""
+        for name in awaited:
+            word = self.folder.refused(name, step and f"-{step}")
+            if word:
+                visit.needs_person = True
+                visit.say(
+                    f"{name} refused ({word}): its log says why. It may still answer; ask it."
+                )
+        return visit.end("waiting", *words, waits_for=awaited)
+
+    def _await(self, visit: Visit, missing: list[str], n_in: int) -> Visit:
+        """Wait for answers; too late for more, a person has to extend the round."""
+        round_ = self.folder.round
+        if now() > round_.deadline and n_in < round_.needed:
+            visit.needs_person = True
+            visit.say(
+                f"{n_in} sites have answered, and {round_.needed} are needed: extend the round "
+                "(hushtable round amend --days)."
+            )
+        return self._wait(visit, missing)
+
+    def _read(self, tally: Tally, step: Step) -> None:
+        for sender in self.folder.there(step):
+            if sender not in self.folder.round.names:
+                continue
+            for name, content in self.folder.of(step, sender):
+                try:
+                    tally.add(step, sender, content)
+                except HushTableError as error:
+                    self.folder.refuse(name, str(error))
+
+    def _has_keys(self, tally: Tally, visit: Visit) -> bool:
+        """Decide with whose keys all mask if it is time, and hand these on; return whether it is.
+
+        Where all sites have drawn one, they see that by themselves, and nobody needs to ask.
+        """
+        round_, left = self.folder.round, self.folder.left()
+        self._say_twice(tally, visit, left)
+        if not tally.decided.keys:
+            missing = [name for name in left if name not in tally.drawn]
+            few = len(tally.drawn) < round_.needed
+            early = now() <= keys_until(round_.opened, round_.deadline)
+            over = now() > goes_on(round_.deadline) or len(left) < round_.needed
+            if missing and (early or few) and not over:
+                self._await(visit, missing, len(tally.drawn))
+                return False
+            if few:
+                return self._short(visit, len(tally.drawn), missing, left)
+            tally.close_keys()
+            write_decided(self.journal, round_, tally.decided)
+        if set(tally.decided.keys) != set(round_.names):
+            self._ask("shares", tally, visit)
+        return True
+
+    def _say_twice(self, tally: Tally, visit: Visit, left: list[str]) -> None:
+        for name in sorted(set(tally.twice) & set(left)):
+            visit.needs_person = True
+            visit.say(
+                f"{name} {tally.twice[name]}: neither counts. Go on without it (hushtable round "
+                f"amend --drop {name}), and ask which of its books is the newest."
+            )
+
+    def _closes(self, tally: Tally, visit: Visit) -> bool:
+        """Decide who is in the sum if it is time; return whether that is decided."""
+        round_ = self.folder.round
+        left = [name for name in self.folder.left() if name in tally.decided.keys]
+        missing = [name for name in left if name not in tally.present]
+        over, least = now() > goes_on(round_.deadline), round_.needed
+        if missing and not over and len(tally.present) + len(missing) >= least:
+            self._await(visit, missing, len(tally.present))
+            return False
+        if len(tally.present) < least:
+            return self._short(visit, len(tally.present), missing, left)
+        tally.close()
+        return True
+
+    def _short(self, visit: Visit, n: int, missing: list[str], left: list[str]) -> bool:
+        least = self.folder.round.needed
+        visit.end(
+            "over" if len(left) >= least else "failed",
+            f"{n} sites have answered, and {least} are needed: nothing can be read of what they "
+            "sent. "
+            + (
+                "Extend the round (hushtable round amend --days), or open another."
+                if len(left) >= least
+                else f"Only {len(left)} are left: open another round."
+            ),
+            waits_for=missing,
+        )
+        return False
+
+    def _sum(self, tally: Tally, visit: Visit) -> Visit:
+        step: Step = "unmask" if tally.whole or tally.decided.signers else "survivors"
+        step = "without" if tally.without else step
+        awaited = sorted(set(tally.listed) - set(tally.answers[step]) - set(tally.without))
+        visit.found_out = tally.found_out
+        n, least = len(tally.answers[step]), self.folder.round.needed
+        if step == "survivors" or n < least:
+            words = f"{n} of at least {least} sites have {_HAVE[step]}."
+            return self._wait(visit, awaited, words, step=step)
+        try:
+            result = tally.result()
+        except RoundError as error:
+            visit.found_out = tally.found_out
+            return visit.end("waiting" if awaited else "failed", str(error), waits_for=awaited)
+        visit.found_out = tally.found_out
+        return self._publish(result, visit)
+
+    # --- by submissions alone -----------------------------------------------------------------
+
+    def _collect(self, visit: Visit) -> Visit:
+        round_, collection = self.folder.round, Collection(self.folder.round)
+        dropped = self.folder.amendment.dropped
+        for sender in self.folder.there("submission"):
+            for name, content in self.folder.of("submission", sender):
+                if sender not in dropped:
+                    collection.add(name, content)
+        self.folder.odd |= dict(collection.refused)
+        missing = [name for name in collection.missing if name not in dropped]
+        over = now() > goes_on(round_.deadline)
+        n_in = len(round_.names) - len(collection.missing)
+        if missing and not over:
+            return self._await(visit, missing, n_in)
+        try:
+            result = collection.result(self.keys)
+        except RoundError as error:
+            is_short = n_in < round_.needed <= len(self.folder.left())
+            return visit.end("over" if is_short else "failed", str(error), waits_for=missing)
+        return self._publish(result, visit)
+
+    # --- the result ---------------------------------------------------------------------------
+
+    def _publish(self, result: Noised, visit: Visit) -> Visit:
+        result.save(self.output)
+        content = self.output.read_bytes()
+        self.folder.add("result", self.keys.card.name, content)
+        visit.posted.append("result")
+        return self._end(visit, Result.of(files.unpack(content, self.output)))
+
+    def _done(self, visit: Visit) -> bool:
+        if self.output.exists():  # what got lost in the folder is put there again
+            with contextlib.suppress(HushTableError):  # another file of that name
+                content = self.output.read_bytes()
+                Result.of(files.unpack(content, self.output)).check_round(self.folder.round)
+                self.folder.add("result", self.keys.card.name, content)
+        for _, content, result in self.folder.results():
+            if not self.output.exists():
+                files.write_bytes(self.output, content, private=False)
+            self._end(visit, result)
+            return True
+        return False
+
+    def _end(self, visit: Visit, result: Result) -> Visit:
+        out = [name for name in self.folder.round.names if name not in result.sites]
+        without = f" Without {', '.join(out)}." if out else ""
+        return visit.end(
+            "done", f"The result of {len(result.sites)} sites is written as {self.output}.{without}"
+        )
+
+    # --- decisions ----------------------------------------------------------------------------
+
+    def _decided(self) -> Decisions:
+        """Return what was decided before: here, or as the requests in the folder show it."""
+        noted = Decisions()
+        if self.journal.exists():
+            noted = read_decided(self.journal, self.folder.round)
+        for step in REQUESTS:
+            for site in self.folder.there(ASK + step):
+                for name, message in self.folder.requests(step, site):
+                    self._agree(noted, _decided_by(message), name)
+        return noted
+
+    def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
+        """Take over what a request shows of decisions; raise if they are others."""
+        for part, record in vars(other).items():
+            mine = getattr(noted, part)
+            if not mine:
+                setattr(noted, part, record)
+            elif record and record != mine and part in ("keys", "sites", "without"):
+                raise RoundError(
+                    f"{name} asks by other decisions than those of {self.journal}: two "
+                    "coordinators are at work with one key. Sites answer the first alone; find the "
+                    "other, and open a new round"
+                )
+
+    def _keep_amendment(self) -> None:
+        """Keep what holds beside the decisions: without it, late answers would not count."""
+        kept, made = self.journal.with_suffix(".amendment.hush"), self.folder.amendment
+        if kept.exists():
+            self.folder.put_again(kept.read_bytes())
+        if made.number and made == self.folder.amendment:
+            content = made.message(self.folder.round, self.keys)
+            if not kept.exists() or kept.read_bytes() != content:
+                files.write_bytes(kept, content)
+
+
+def _decided_by(message: Message) -> Decisions:
+    """Return what a request shows of decisions."""
+    body, names = message.body, sorted(unclosed(message))
+    if message.step == "shares":
+        digests = {n: files.unpack(one, n).digest for n, one in unclosed(message).items()}
+        return Decisions(keys=digests)
+    if "sites" in body:
+        return Decisions(sites=body["sites"])
+    if message.step == "unmask":
+        return Decisions(signers=names)
+    return Decisions(without=body["without"], shown=[name for name in names if "/" not in name])
