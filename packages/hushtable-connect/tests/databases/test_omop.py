@@ -478,7 +478,7 @@ def test_detectors_take_a_public_schema(duck, made):
         model.fit(reader, schema="schema.toml")
 
 
-def test_a_round_answers_with_visits_and_refuses_other_units_unseen(duck, made, tmp_path, capsys):
+def test_a_round_answers_with_visits_and_asks_about_other_units(duck, made, tmp_path, capsys):
     pytest.importorskip("opendp", reason="releases need opendp")
     pytest.importorskip("cryptography", reason="rounds need cryptography")
     from hushtable_federation.book.book import Book
@@ -504,13 +504,26 @@ def test_a_round_answers_with_visits_and_refuses_other_units_unseen(duck, made, 
     ).split()
     assert main(submit) == 1
     assert "1 in unit 9999" in capsys.readouterr().err
-    assert not list((at / "box").glob("*.masked.*"))
+    assert not list((at / "box").glob("*.keys.*"))
     with Book.open(at / "north.book") as book:
-        assert book.total("all rows") == 0
+        assert book.unused
     say(at, "north", listed_units=True)
     assert main(submit) == 0
-    with Book.open(at / "north.book") as book:
-        assert 0 < book.total("all rows") <= 1
+    assert list((at / "box").glob("*.keys.north.*"))
+
+
+def test_one_measurement_in_another_unit_does_not_decide_whether_a_site_answers(duck, made):
+    """Somebody who is here is asked; else it is left out, as a value that is missing."""
+    units = made.measurement["unit_concept_id"].to_numpy().copy()
+    units[0] = 9999
+    url, schema = duck.fill(changed(made, unit_concept_id=units)), Recipe("visit").schema
+    how = RowOptions(omop="visit", cdm="cdm")
+    with pytest.raises(DataError, match="1 in unit 9999"):
+        how.open_as(url, schema)
+    alone = how.open_as(url, schema, attended=False)
+    listed = replace(how, listed_units=True).open_as(url, schema)
+    found = [sum(batch.num_rows for batch in one.read()) for one in (alone, listed)]
+    assert found[0] == found[1] > 0
 
 
 @pytest.mark.slow

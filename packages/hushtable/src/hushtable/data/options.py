@@ -192,7 +192,8 @@ class RowOptions:
         ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
         Of OMOP tables, only the ``needed`` columns are read; by default, all.
         """
-        recipe = self.recipe
+        # In a round, one measurement in another unit does not decide whether there is an answer.
+        recipe = self.recipe if unasked is None else replace(self, listed_units=True).recipe
         if self.join:
             if recipe is not None or unasked is not None:
                 what = "the rows of a round" if recipe is None else "--omop"
