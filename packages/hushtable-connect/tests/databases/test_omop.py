@@ -506,7 +506,7 @@ def test_a_round_answers_with_visits_and_asks_about_other_units(duck, made, tmp_
     assert "1 in unit 9999" in capsys.readouterr().err
     assert not list((at / "box").glob("*.keys.*"))
     with Book.open(at / "north.book") as book:
-        assert book.unused
+        assert book.data_sets() == []
     say(at, "north", listed_units=True)
     assert main(submit) == 0
     assert list((at / "box").glob("*.keys.north.*"))
