@@ -192,8 +192,10 @@ class RowOptions:
         ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
         Of OMOP tables, only the ``needed`` columns are read; by default, all.
         """
-        # In a round, one measurement in another unit does not decide whether there is an answer.
-        recipe = self.recipe if unasked is None else replace(self, listed_units=True).recipe
+        recipe = self.recipe
+        if recipe is not None and unasked is not None:
+            # One measurement in another unit does not decide whether there is an answer.
+            recipe = replace(self, listed_units=True).recipe
         if self.join:
             if recipe is not None or unasked is not None:
                 what = "the rows of a round" if recipe is None else "--omop"
