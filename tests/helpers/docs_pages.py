@@ -143,6 +143,12 @@ def visits_of(folder, *sites, rows="rows.csv"):
         do(visit_of(site, folder, *others, rows=rows.format(site)))
 
 
+def others_visit(folder, north, *sites, rows="rows.csv"):
+    """Return what others do on a page before each further visit of north and the coordinator."""
+    happens = partial(visits_of, folder, *sites, rows=rows)
+    return {f"hushtable round sync {folder} {one}": happens for one in (north, "--key lead.key")}
+
+
 def three_sites_of_which_one_invents():
     """Make keys, and rows of the others: true ones, and copies of ten odd ones."""
     do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE), "round keygen lead")
@@ -309,7 +315,7 @@ PAGES = {
             "hushtable plan draft": partial(Path.unlink, Path("schema.toml")),
             "hushtable plan draw": people_fill_in_the_schema,
             "hushtable round open": the_others_of_three_sites,
-            "hushtable round sync round --key lead.key": partial(visits_of, "round", *THREE[1:]),
+            **others_visit("round", "--key north.key", *THREE[1:]),
         },
     ),
     "docs/accuracy.md": Page(),
@@ -322,6 +328,7 @@ PAGES = {
         needs=ROUNDS,
         before={
             "hushtable plan draw": two_years_of_visits,
+            "hushtable round sync rounds --site north.toml    #": the_year_at_south,
             "hushtable round sync rounds --key lead.key": the_year_at_south,
         },
     ),
@@ -330,9 +337,7 @@ PAGES = {
         needs=ROUNDS,
         before={
             "hushtable plan draw": three_sites_of_which_one_invents,
-            "hushtable round sync round --key lead.key": partial(
-                visits_of, "round", *THREE[1:], rows="{}.csv"
-            ),
+            **others_visit("round", "--key north.key", *THREE[1:], rows="{}.csv"),
         },
     ),
     "docs/concepts/budget.md": Page(needs=("opendp",)),
@@ -414,10 +419,18 @@ PAGES = {
                 *(f"round keygen {name} --cap 2 --persons 1" for name in ("north", "south")),
                 "round keygen lead",
             ),
-            "hushtable round sync rounds --key lead.key": partial(visits_of, "rounds", "south"),
+            **others_visit("rounds", "--key north.key", "south"),
         },
     ),
-    "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
+    "docs/privacy-officer.md": Page(
+        slow=True,
+        needs=ROUNDS + LOOKS,
+        before={
+            "hushtable round sync round --key north.key": partial(
+                visits_of, "round", "south", rows="patients.csv"
+            )
+        },
+    ),
     "docs/ranges.md": Page(
         slow=True,
         needs=(*ROUNDS, *LOOKS, "duckdb"),

@@ -21,10 +21,11 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Database
+from hushtable_federation.clock import keys_until
 from hushtable_federation.folder import mailbox, round_folder
 from hushtable_federation.folder.coordinator_visit import CoordinatorVisit
 from hushtable_federation.folder.mailbox import Store, name_of, parsed
-from hushtable_federation.folder.round_folder import RoundFolder, post_round
+from hushtable_federation.folder.round_folder import REQUESTS, RoundFolder, post_round
 from hushtable_federation.folder.site_visit import SiteVisit
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message
@@ -37,11 +38,12 @@ FEWEST, SITES = 3, 20
 #: Files of one step and sender that an outsider adds at a time, at least and at most.
 FLOOD = 100, 400
 #: Sweeps over the parties while things go wrong. After that: a party before the one it waits
-#: for does its part a sweep later. So even a round of which nothing is left takes eight: sites
-#: mask, the coordinator lists, sites sign, it asks, sites unmask, it adds up, sites keep the
-#: result, nothing moves. A file that was lost may cost one more each way.
-WILD, QUIET = 9, 10
-STEPS = "shares", "masked", "survivors", "unmask", "without"
+#: for does its part a sweep later. So even a round of which nothing is left takes ten: sites
+#: draw keys, the coordinator hands them on, sites mask, it lists, sites sign, it asks, sites
+#: unmask, it adds up, sites keep the result, nothing moves. A file that was lost may cost one more
+#: each way.
+WILD, QUIET = 12, 12
+STEPS = "keys", "shares", "masked", "survivors", "unmask", "without"
 
 
 def _otherwise(content, more=0):
@@ -227,7 +229,8 @@ class Run:
         self.away = {str(name): int(self.rng.integers(0, 5)) for name in away}
         self.lose_journal, self.unhealed = self.rng.random() < 0.3, self.rng.random() < 0.1
         self.amends = int(self.rng.integers(0, 6)) if self.rng.random() < 0.25 else -1
-        self.over = int(self.rng.integers(1, WILD))
+        self.over = int(self.rng.integers(2, WILD))
+        self.half = int(self.rng.integers(1, self.over))
         self.lead, self.refused, self.words, self.counts = None, "", [], Counter()
         self.found_out, self.states, self.said = set(), {}, set()
         post_round(Store(View(self.box, "lead")), self.round)
@@ -315,6 +318,8 @@ class Run:
         return [str(name) for name in self.rng.permutation(here)]
 
     def _time(self, sweep):
+        if sweep == self.half:
+            self.world.at = keys_until(self.round.opened, self.round.deadline) + timedelta(hours=1)
         if sweep == self.over:
             self.world.at = DEADLINE + timedelta(hours=1)
         if sweep == self.amends:
@@ -378,7 +383,8 @@ class Run:
             self._put(step, sender, _otherwise(content, i))
 
     def _target(self):
-        steps = *STEPS, *(f"ask-{step}" for step in STEPS[2:]), "amend", "result", "head", "refused"
+        asks = (f"ask-{step}" for step in REQUESTS)
+        steps = *STEPS, *asks, "amend", "result", "head", "refused"
         step = str(self.rng.choice(steps))
         sender = "lead" if step in ("amend", "result") else str(self.rng.choice(self.names))
         return step, sender

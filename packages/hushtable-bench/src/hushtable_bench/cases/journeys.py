@@ -94,6 +94,14 @@ def draw(month, sites):
     month.do(f"plan draw schema.toml --epsilon 1 --expected-rows {1500 * len(sites)} -o plan.hush")
 
 
+def later_calls(sites):
+    """Return who calls after all first visits, in turn: sites for counts, masks and the result.
+
+    The last site has sent its counts with its first visit, as all keys were there.
+    """
+    return [*sites[:-1], "lead", *sites, "lead", *sites]
+
+
 def by_mail(sites):
     """Mail files: each party has a folder of its own, and sends what is new in it to all others."""
     month = Month()
@@ -121,7 +129,7 @@ def by_mail(sites):
         trust = " ".join(f"--trust {other}.card" for other in everybody if other != site)
         month.do(f"round show round.hush --key {site}.key")
         call(site, f"{site}.csv {trust} --yes")
-    for one in ("lead", *sites, "lead", *sites):
+    for one in later_calls(sites):
         call(one)
     for site in sites:
         assert list(Path(f"out.{site}").glob("*.result.hush")), site
@@ -152,12 +160,10 @@ def in_a_folder(sites):
     for site in sites:
         os.mkdir(f"out.{site}")
         month.do(f"round sync round {site}.csv --key {site}.key --yes -o out.{site}")
-    month.do("round sync round --key lead.key")
+    for one in later_calls(sites):
+        output = "" if one == "lead" else f" -o out.{one}"
+        month.do(f"round sync round --key {one}.key{output}")
     for site in sites:
-        month.do(f"round sync round --key {site}.key -o out.{site}")
-    month.do("round sync round --key lead.key")
-    for site in sites:
-        month.do(f"round sync round --key {site}.key -o out.{site}")
         assert list(Path(f"out.{site}").glob("*.result.hush")), site
     return month
 

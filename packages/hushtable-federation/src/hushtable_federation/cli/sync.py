@@ -54,10 +54,11 @@ def sync(
     """Do whatever is to be done next in a folder where rounds live.
 
     Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
-    from cron (--unattended, as far as the policy allows). A masked round takes two visits of a
-    site, and three if sites are missing. What was put there is never changed; what got lost is put
-    there again. Where no folder is shared, each party has one of its own: send the files that are
-    named as new to all others, who put them into theirs.
+    from cron (--unattended, as far as the policy allows). A masked round takes three visits of a
+    site (a key for this round, its counts, its help to take the masks off), and four if sites are
+    missing. What was put there is never changed; what got lost is put there again. Where no folder
+    is shared, each party has one of its own: send the files that are named as new to all others,
+    who put them into theirs.
 
     The last line says the state in one word. Exit codes: 0 waiting or done, nothing to do here; 1
     refused, failed, or over; 2 wrong usage; 3 act or left-out: a person has to act, since rows are
