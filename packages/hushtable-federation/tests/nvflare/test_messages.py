@@ -189,7 +189,7 @@ def test_a_round_whose_results_fail_once_in_each_step(tmp_path, monkeypatch, wro
     lead = Coordinator.open(tmp_path / "lead.key")
     state = lead.run(clients, tmp_path / "round.hush", tmp_path / "result.hush", timeout=60.0)
     assert state["done"], state
-    assert len(failed) == 3 * 5  # hello, three steps, and the end
+    assert len(failed) == 3 * 6  # hello, four steps, and the end
     places.check(round_)
 
 
