@@ -81,7 +81,7 @@ def test_what_the_policy_refuses(site):
     policy = site.places.folder / "south.policy.toml"
     allowed = policy.read_text()
     policy.write_text(allowed.replace('name = "b"', 'name = "other"'))
-    request = ask(site.places.open(), "shares", lead, {})
+    request = ask(site.places.open(), "keys", lead, {})
     assert word(site, site.answer(request)) == "policy"
     policy.write_text(allowed)
     site.places.keys["lead"] = Keys.generate("lead")
@@ -115,7 +115,7 @@ def spoil_rows(site):
 )  # fmt: skip
 def test_what_goes_wrong_stays_at_the_site(site, caplog, recwarn, spoil, said, log):
     """NVFlare sends its server the errors that a site logs: none of these is among them."""
-    request = ask(site.places.open(), "shares", site.places.keys["lead"], {})
+    request = ask(site.places.open(), "keys", site.places.keys["lead"], {})
     spoil(site)
     with caplog.at_level(logging.DEBUG):
         answer = site.answer(request)
@@ -189,7 +189,7 @@ def test_a_round_whose_results_fail_once_in_each_step(tmp_path, monkeypatch, wro
     lead = Coordinator.open(tmp_path / "lead.key")
     state = lead.run(clients, tmp_path / "round.hush", tmp_path / "result.hush", timeout=60.0)
     assert state["done"], state
-    assert len(failed) == 3 * 5  # hello, three steps, and the end
+    assert len(failed) == 3 * 6  # hello, four steps, and the end
     places.check(round_)
 
 
