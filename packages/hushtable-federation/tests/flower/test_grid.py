@@ -206,8 +206,8 @@ def test_the_coordinator_killed_at_every_write(consortium, monkeypatch, lost):
             deaths += 1
         for site, step, content in grid.asked:
             requests.setdefault((site, step), set()).add(content)
-    # The answers, the list (and who signed it), the result, and how it went.
-    assert deaths == {None: 9 + 1 + 2, "masked": 9 + 2 + 2, "unmask": 8 + 1 + 2}[lost]
+    # The answers, whose keys, the list (and who signed it), the result, and how it went.
+    assert deaths == {None: 12 + 2 + 2, "masked": 12 + 3 + 2, "unmask": 11 + 2 + 2}[lost]
     monkeypatch.setattr(files, "replacing", write)
     shutil.copy(consortium.folder / "result.hush", consortium.folder / "first.hush")
     assert consortium.run(consortium.grid())["done"]
