@@ -229,8 +229,8 @@ class Run:
         self.away = {str(name): int(self.rng.integers(0, 5)) for name in away}
         self.lose_journal, self.unhealed = self.rng.random() < 0.3, self.rng.random() < 0.1
         self.amends = int(self.rng.integers(0, 6)) if self.rng.random() < 0.25 else -1
-        self.over = int(self.rng.integers(2, WILD))
-        self.half = int(self.rng.integers(1, self.over))
+        self.over = int(self.rng.integers(4, WILD))
+        self.half = int(self.rng.integers(2, self.over))
         self.lead, self.refused, self.words, self.counts = None, "", [], Counter()
         self.found_out, self.states, self.said = set(), {}, set()
         post_round(Store(View(self.box, "lead")), self.round)

@@ -21,6 +21,8 @@ def run(*command):
 @pytest.mark.parametrize(
     ("fate", "step"),
     [
+        ("cut", "keys"),
+        ("slow", "keys"),
         ("cut", "shares"),
         ("slow", "shares"),
         ("cut", "masked"),

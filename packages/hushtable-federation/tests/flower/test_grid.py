@@ -105,7 +105,7 @@ def test_a_round(consortium, monkeypatch):
 
 
 @pytest.mark.parametrize("fate", ["lost", "error", "raise"])
-@pytest.mark.parametrize("step", ["hello", "shares", "masked", "unmask"])
+@pytest.mark.parametrize("step", ["hello", "keys", "shares", "masked", "unmask"])
 def test_an_answer_that_got_lost_is_asked_for_again(consortium, fate, step):
     """A TLS time-out at a node on a busy machine: Flower drops the answer, and says nothing."""
     round_ = consortium.open(least=3)
@@ -157,7 +157,7 @@ def test_what_a_site_refuses_is_a_word(consortium):
         grid = consortium.grid()
         state = consortium.run(grid, timeout=3.0)
         assert state["done"], state
-        assert state["lost"] == {"south": f"shares: {word}"}
+        assert state["lost"] == {"south": f"keys: {word}"}
         assert grid.travelled
         assert not any(b"Ann" in content for content in grid.travelled)
         assert state["refused"] == ({"south": "policy"} if word == "policy" else {})
@@ -206,8 +206,8 @@ def test_the_coordinator_killed_at_every_write(consortium, monkeypatch, lost):
             deaths += 1
         for site, step, content in grid.asked:
             requests.setdefault((site, step), set()).add(content)
-    # The answers, the list (and who signed it), the result, and how it went.
-    assert deaths == {None: 9 + 1 + 2, "masked": 9 + 2 + 2, "unmask": 8 + 1 + 2}[lost]
+    # The answers, whose keys, the list (and who signed it), the result, and how it went.
+    assert deaths == {None: 12 + 2 + 2, "masked": 12 + 3 + 2, "unmask": 11 + 2 + 2}[lost]
     monkeypatch.setattr(files, "replacing", write)
     shutil.copy(consortium.folder / "result.hush", consortium.folder / "first.hush")
     assert consortium.run(consortium.grid())["done"]

@@ -140,7 +140,7 @@ def test_a_site_refuses_by_a_word_and_the_others_go_on(campaign):
     for state in campaign.states:
         assert state["nodes"] == list(INSIDE)
         assert state["refused"] == {REFUSES: Refusal.POLICY.value}
-        assert state["lost"] == {REFUSES: "shares: policy"}
+        assert state["lost"] == {REFUSES: "keys: policy"}
     assert "does not allow unattended answers" in (campaign.at.folder / "west.log").read_text()
 
 

@@ -43,7 +43,7 @@ def consortium(tmp_path, monkeypatch):
 
 def beginning(consortium, round_):
     """Return the first request of a round, as a task carries it."""
-    requests = Tally(round_, consortium.keys["lead"]).requests("shares")
+    requests = Tally(round_, consortium.keys["lead"]).requests("keys")
     return vantage6._text(requests["east"])
 
 
@@ -61,7 +61,7 @@ def word(consortium, round_, answer):
     """Return the word of a refusal."""
     message = Message.read(answer, consortium.keys["east"].card)
     with pytest.raises(Refused) as refused:
-        message.check(round_, "shares")
+        message.check(round_, "keys")
     return refused.value.word
 
 
@@ -117,7 +117,7 @@ def test_a_node_that_stays_away_is_out_and_the_rest_goes_on(consortium):
     consortium.configure(timeout=2.0)
     run = consortium.run(Server(consortium.nodes, lambda one, method: "away" if one == 2 else ""))
     assert run["done"], run
-    assert run["rounds"][0]["lost"] == {"south": "shares: silent"}
+    assert run["rounds"][0]["lost"] == {"south": "keys: silent"}
     result = read(consortium.folder, run["rounds"][0]["result"])
     consortium.check(round_.round_id, result, ["east", "north"])
 
@@ -127,7 +127,7 @@ def test_too_few_are_enough_when_the_task_is_started_again(consortium):
     consortium.configure(timeout=1.0)
     run = consortium.run(Server(consortium.nodes, lambda one, method: "away" if one == 2 else ""))
     assert not run["done"]
-    assert "2 sites are left in step 'shares', and 3 are needed" in run["error"]
+    assert "2 sites are left in step 'keys', and 3 are needed" in run["error"]
     assert consortium.run()["done"]
     path = next(consortium.at("lead", "lead.rounds").glob("*.result.hush"))
     consortium.check(round_.round_id, read(consortium.folder, vantage6._text(path.read_bytes())))
@@ -152,7 +152,7 @@ def test_a_refused_site_is_refused_in_one_word(consortium):
         server = Server(consortium.nodes)
         run = consortium.run(server)
         assert run["done"], run
-        assert run["rounds"][0]["lost"] == {"south": f"shares: {said}"}
+        assert run["rounds"][0]["lost"] == {"south": f"keys: {said}"}
         assert run["rounds"][0]["refused"] == ({"south": "policy"} if said == "policy" else {})
         assert "Ann" not in json.dumps([run, server.results])
         assert not any(
@@ -254,7 +254,7 @@ def test_a_container_prints_the_same_whatever_the_rows(consortium):
     good, first = contained(consortium, request, environment)
     assert Message.read(
         vantage6._content(good), consortium.keys["east"].card
-    ).check(round_, "shares")  # fmt: skip
+    ).check(round_, "keys")  # fmt: skip
     path.write_text(path.read_text().replace("a,", "Ann,", 1))
     consortium.at("east", "east.log").mkdir()  # the reason cannot be written where it belongs
     round_ = consortium.open(title="broken")
