@@ -19,7 +19,7 @@ round verify    verify     Check who signed a result, and whether it is the sum.
 round rehearse  rehearse     Play a whole round in a folder with invented rows.
 round next      next_:next_  Open the round of the next period, or the one after marginals.
 round compare   model:compare    Compare a site's rows with what all others in a result counted.
-round ranges    ranges:ranges    Read plausible ranges off a result, each with its uncertainty by noise.
+round ranges    ranges:ranges    Read plausible ranges off a result, and how sure they are by noise.
 round model     model:model      Make the model that a site scores with out of a result.
 round secret    secret:secret     Make a secret from which the sites draw hidden hash functions.
 """

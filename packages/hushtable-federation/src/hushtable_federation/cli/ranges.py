@@ -148,7 +148,7 @@ def ranges(
     plan: SharedPlan = None,
     reads: Reads = READS,
 ) -> CommandResult:
-    """Read plausible ranges off a result, each with its uncertainty by noise.
+    """Read plausible ranges off a result, and how sure they are by noise.
 
     The output's ending says for whom: .csv for checks of data quality (with --omop and the round's
     --concepts, in the format of OHDSI's DataQualityDashboard), .toml a schema for a later round,
