@@ -4,13 +4,14 @@ import os
 
 import pytest
 from faults import KILLED, put
-from world import TRUST, snapshot
+from world import COMMANDS, TRUST, snapshot
 
 from hushtable_federation.book.book import Book
 from hushtable_federation.result import Result
 
-#: Whose visits there are, until the result is verified.
-VISITS = "lead", "north", "south", "lead", "north", "south", "lead", "north", "south"
+#: Whose visits there are, until the result is verified: south comes last, and sends its counts at
+#: its first one.
+VISITS = "north", "south", "north", "lead", "north", "south", "lead", "north", "south"
 
 
 def line(here, name):
@@ -23,14 +24,15 @@ def line(here, name):
 
 @pytest.fixture
 def round_in(world):
-    """Return the server, and its folder with a round in a box of its own."""
+    """Return the server, and its folder with a new round in a box of its own."""
     here = world.root
     for path in here.glob("*.result.hush"):  # of other rounds
         path.unlink()
     (here / "box").mkdir()
-    done = world.run("round", "sync", here / "box", "--key", here / "lead.key", "--post",
-                     here / "first.round", "-o", here)  # fmt: skip
-    assert done.code == 0, done.said
+    post = "round", "sync", here / "box", "--key", here / "lead.key", "--post", here / "new.round"
+    for command in (COMMANDS["round open"].line(here), (*post, "-o", here)):
+        done = world.run(*command)
+        assert done.code == 0, done.said
     return world, here
 
 
@@ -47,7 +49,7 @@ def check(server, here, at):
     result, sent = Result.load(path), []
     for name in ("north", "south"):
         with Book.open(here / f"{name}.book") as book:
-            (given,) = [one for one in book.answers() if one.title == "first"]
+            (given,) = book.answers()
             assert book.verified(result.seal.digest), at
             assert len(book.spent("all rows")) == 1, at
             sent.append(given.sent)
