@@ -455,7 +455,7 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     if asked:
         return [f"Awaited: {lead}, who goes on from here."]
     first = (
-        _until(round_, f"Nothing is there yet of {listed(missing)}, who can answer", late)
+        _until(round_, f"The counts of {listed(missing)} are awaited", late)
         if missing
         else "Something is there of every site."
     )
