@@ -187,6 +187,8 @@ class BookFile:
         try:
             # On disk before anything is sent, whatever fails.
             self._db.run("pragma synchronous = extra")
+            # What is forgotten is overwritten: a copy of the file has nothing of it.
+            self._db.run("pragma secure_delete = on")
             if self._db.run("pragma user_version") != [(_VERSION,)]:
                 raise damaged(self.path)
             self._db.run("select count(*) from steps")
@@ -362,8 +364,6 @@ class BookFile:
         with self.writing():
             # These counts are in the chain, too.
             self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
-            # What others dealt is overwritten: a copy of the file has nothing of it.
-            self._db.run("pragma secure_delete = on")
             self._db.run(
                 f"update steps set kept = '{{}}' where round_id = ? and step not in ({marks})",
                 (round_id, *kept),
