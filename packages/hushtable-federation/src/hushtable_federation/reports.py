@@ -71,7 +71,7 @@ class VisitReport:
         return self._write([self._record(*one) for one in visited], visited)
 
     def failed(self, error: HushTableError | OSError) -> "VisitReport":
-        """Note that the visit as a whole failed, by an error that is said elsewhere."""
+        """Note that the visit as a whole failed, by an error that is reported elsewhere."""
         word = str(getattr(error, "word", None) or "")
         self.exit_code = 2 if isinstance(error, UsageError) else 1
         self.state = "failed" if word in ("", Refusal.UNAVAILABLE) else "refused"
