@@ -94,7 +94,7 @@ def test_a_refusal_is_a_word_and_the_others_go_on(places):
     assert "1 site" in state["error"]
     assert state["lost"] == {"north": "keys: unavailable", "south": "keys: policy"}
     assert state["refused"] == {"south": "policy"}
-    assert not any(b"Ann" in said for said in network.said)
+    assert not any(b"Ann Lee" in said for said in network.said)
     assert "needed, ['a', 'b']" in (places.folder / "north.log").read_text()
 
 
@@ -105,7 +105,7 @@ def test_a_row_that_cannot_be_read_stops_nobody_and_stays_at_home(places):
     places.open(least=3)
     network = Network(places)
     assert network.run()["done"]
-    assert not any(b"Ann" in said for said in network.said)
+    assert not any(b"Ann Lee" in said for said in network.said)
     log = (places.folder / "north.log").read_text()
     for name in "ab":
         assert f"values of column '{name}' that are no numbers, taken as missing: 1" in log

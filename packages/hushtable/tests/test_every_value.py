@@ -6,6 +6,7 @@ Random tables, written as people of many countries write them, are read under ra
 import csv
 import io
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
@@ -238,7 +239,8 @@ def compare(columns, options, reader, seen, reading):
         lost = 0
         for value, text, got in zip(column.values, column.texts, found[one.name], strict=True):
             if isinstance(got, str):
-                assert got == text.strip()  # as its owner wrote it
+                # As its owner wrote it, in the form of Unicode that labels have.
+                assert got == unicodedata.normalize("NFC", text).strip()
             elif got is None:
                 lost += text not in BLANK and not is_named(text, options["missing"])
             elif value is None:
