@@ -68,6 +68,16 @@ def do(*arguments):
     assert main([str(argument) for argument in arguments]) == 0, arguments
 
 
+def make_parties(here, *sites):
+    """Write a plan, keys and books with a cap of 3, and rows of sites; and the keys of "lead"."""
+    (here / "schema.toml").write_text(SCHEMA)
+    do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
+    for seed, name in enumerate(sites):
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
+        write_rows(here / f"{name}.csv", 200, seed)
+    do("round", "keygen", "lead", "--folder", here)
+
+
 def visit(here, box, name, *options, rows=None):
     """Return the command by which a party of the folder ``here`` visits a folder of rounds."""
     command = ("round", "sync", box, "--key", here / f"{name}.key", "-o", here, *options)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from cli_helpers import SCHEMA, do, hold, trust, visit, write_rows
+from cli_helpers import do, hold, make_parties, trust, visit
 from hushtable.errors import FileError
 from hushtable_federation import at_rest
 from hushtable_federation.book.book import Book
@@ -24,13 +24,7 @@ SITES = "north", "south"
 def here(tmp_path, monkeypatch, capsys):
     """Two sites and a coordinator, whose files are not encrypted yet."""
     monkeypatch.setenv("HUSHTABLE_TEST_PASSPHRASE", SECRET)
-    (tmp_path / "schema.toml").write_text(SCHEMA)
-    do("plan", "draw", tmp_path / "schema.toml", "--tables", 5, "--seed", 1,
-       "-o", tmp_path / "plan.hush")  # fmt: skip
-    for seed, name in enumerate(SITES):
-        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", tmp_path)
-        write_rows(tmp_path / f"{name}.csv", 200, seed)
-    do("round", "keygen", "lead", "--folder", tmp_path)
+    make_parties(tmp_path, *SITES)
     capsys.readouterr()
     return tmp_path
 

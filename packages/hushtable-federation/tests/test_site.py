@@ -217,6 +217,29 @@ def test_what_was_sent_cannot_be_refused(places):
         north.refuse(posts, "")
 
 
+def test_who_refuses_after_the_rows_are_counted_sends_nothing_of_them(places):
+    """Neither the next visit of a schedule, nor one with somebody there."""
+    round_ = places.open()
+    box = places.folder / "box"
+    box.mkdir()
+    Coordinator.open(places.folder / "lead.key").post(box, places.folder / "round.hush")
+    north = Site.open(places.file("north"))
+    ((posts, _),) = north.sync(box)
+    with places.book("north") as book:
+        assert book.step(round_.round_id, "rows") is not None
+    north.refuse(posts, "changed our mind")
+    with places.book("north") as book:
+        assert book.step(round_.round_id, "rows") is None
+    for name in places.names:
+        ((_, visit),) = Site.open(places.file(name)).sync(box)
+    ((_, visit),) = north.sync(box)
+    assert visit.state == "refused"
+    assert list(box.glob("*.keys.north.*"))
+    assert not list(box.glob("*.masked.north.*"))
+    with places.book("north") as book:
+        assert book.answers() == []
+
+
 def test_no_round_for_this_site(places):
     (places.folder / "box").mkdir()
     for party in (Site.open(places.file("north")), Coordinator.open(places.folder / "lead.key")):

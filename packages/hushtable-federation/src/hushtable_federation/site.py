@@ -274,7 +274,8 @@ class Site:
     def refuse(self, round_folder: RoundFolder, why: str, word: Refusal = Refusal.POLICY) -> Visit:
         """Refuse to answer a round, for the person who decides that; it costs nothing.
 
-        The site may still answer as long as the round is open.
+        The site may still answer as long as the round is open, unless it has counted its rows: then
+        these counts, and its key for the round, are forgotten, and nothing of them is ever sent.
 
         Parameters
         ----------
@@ -300,6 +301,7 @@ class Site:
                     "be taken back: ask the coordinator to go on without the site (hushtable round "
                     "amend --drop)"
                 )
+            book.forget_steps(asked.round_id)
             return self._refuse(round_folder, book, why, word)
 
     def _refuse(self, round_folder: RoundFolder, book: Book, why: str, word: Refusal) -> Visit:

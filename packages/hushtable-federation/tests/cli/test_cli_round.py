@@ -2,18 +2,7 @@
 
 import pytest
 
-from cli_helpers import (
-    SCHEMA,
-    allow_no_masks,
-    answer,
-    do,
-    hold,
-    post,
-    say,
-    trust,
-    visit,
-    write_rows,
-)
+from cli_helpers import allow_no_masks, answer, do, hold, make_parties, post, say, trust, visit
 from hushtable import files, load
 from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
@@ -26,13 +15,7 @@ ALL = ("lead", "north", "south")
 @pytest.fixture
 def here(tmp_path, capsys):
     """Two sites and a coordinator, a plan, rows; nothing opened yet."""
-    (tmp_path / "schema.toml").write_text(SCHEMA)
-    do("plan", "draw", tmp_path / "schema.toml", "--tables", 5, "--seed", 1,
-       "-o", tmp_path / "plan.hush")  # fmt: skip
-    for seed, name in enumerate(("north", "south")):
-        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", tmp_path)
-        write_rows(tmp_path / f"{name}.csv", 200, seed)
-    do("round", "keygen", "lead", "--folder", tmp_path)
+    make_parties(tmp_path, "north", "south")
     capsys.readouterr()
     return tmp_path
 

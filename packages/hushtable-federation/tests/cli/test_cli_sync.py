@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cli_helpers import SCHEMA, do, trust, write_rows
+from cli_helpers import do, make_parties, trust
 from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable_federation import clock
@@ -29,12 +29,7 @@ SITES = "north", "south", "west"
 def made(tmp_path_factory):
     """Three sites and a coordinator that know each other; a folder with one round."""
     here = tmp_path_factory.mktemp("made")
-    (here / "schema.toml").write_text(SCHEMA)
-    do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
-    for seed, name in enumerate(SITES):
-        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
-        write_rows(here / f"{name}.csv", 200, seed)
-    do("round", "keygen", "lead", "--folder", here)
+    make_parties(here, *SITES)
     open_round(here, "round.hush", "May")
     (here / "box").mkdir()
     shutil.copy(here / "round.hush", here / "May.hush")

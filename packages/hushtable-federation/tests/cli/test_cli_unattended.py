@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli_helpers import SCHEMA, do, say, trust, write_rows
+from cli_helpers import do, make_parties, say, trust
 from hushtable_federation import clock, refusals
 from hushtable_federation.book.book import Book
 from hushtable_federation.folder.mailbox import Store, name_of
@@ -25,12 +25,7 @@ DAY = timedelta(days=1)
 def made(tmp_path_factory):
     """Three sites that answer by themselves, a coordinator, and a folder with one round."""
     here = tmp_path_factory.mktemp("unattended")
-    (here / "schema.toml").write_text(SCHEMA)
-    do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
-    for seed, name in enumerate(SITES):
-        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
-        write_rows(here / f"{name}.csv", 200, seed)
-    do("round", "keygen", "lead", "--folder", here)
+    make_parties(here, *SITES)
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "lead.key", "--epsilon", 1, "--least", 2, "--title", "May", "-o",
        here / "May.hush")  # fmt: skip

@@ -103,7 +103,8 @@ class SiteState:
         if not kept:
             raise Refused(
                 Refusal.TIME,
-                f"what step {step!r} kept is forgotten: the round has ended, or its time is over",
+                f"what step {step!r} kept is forgotten: the round has ended, its time is over, or "
+                "somebody here has refused it",
             )
         return kept
 
