@@ -27,6 +27,8 @@ from hushtable.data.schema import Feature, Schema
 FARTHEST = 1e300
 #: Columns at least and at most that `kernels.encode_wide` encodes faster. Measured: see the docs.
 _WIDE = (48, 256)
+#: The most of float32.
+_WIDE_SINGLE = 4096
 #: From rows of numbers (n, d), the low ends, high ends and scales of the features (d,), and arrays
 #: to fill, to the first (row, column) of an infinity, or (-1, -1): such as `kernels.encode`.
 NumbersLoop: TypeAlias = Callable[..., tuple[int, int]]
@@ -100,6 +102,17 @@ class Codes:
         codes = np.empty((len(self.codes), len(rows)), np.uint16)
         kernels.take_rows(self.codes, rows, codes)
         return Codes(codes, self.tally, outside)
+
+
+def _is_wide(X: NDArray[Any]) -> bool:
+    """Whether `kernels.encode_wide` is the faster loop for some rows (n, d). Measured: see the docs.
+
+    Rows whose length is a multiple of 2 kB lie on few sets of the caches: a column of such rows,
+    read by itself, evicts what the next one needs. Embeddings have 512, 768 or 1,024 columns.
+    """
+    n_columns = X.shape[1]
+    most = _WIDE_SINGLE if X.dtype == np.float32 else _WIDE[1]
+    return n_columns >= _WIDE[0] and (n_columns <= most or X.strides[0] % 2048 == 0)
 
 
 class Encoder:
@@ -198,8 +211,7 @@ class Encoder:
         tally: NDArray[np.int64],
         start: int,
     ) -> None:
-        wide = _WIDE[0] <= X.shape[1] <= _WIDE[1]
-        encode = kernels.encode_wide if wide else kernels.encode
+        encode = kernels.encode_wide if _is_wide(X) else kernels.encode
         self._scan(X, features, start, encode, codes, tally)
 
     def _beyond(self, j: int, column: NDArray[Any]) -> Outside:

@@ -22,6 +22,7 @@ DAYS = (
         "2099-12-31", "2999-12-31", "9999-01-01", "9999-12-31",
     ], "datetime64[s]").astype(np.int64).astype(np.float64)
 )  # fmt: skip
+_CODES = frozenset(CODES.tolist())
 #: Codes at one end that are looked for.
 _MOST = 3
 
@@ -79,6 +80,6 @@ def lone_code(low: float, high: float, inner: tuple[float, float]) -> float | No
     low, high = float(low), float(high)  # whose differences overflow without a warning
     spread = inner[1] - inner[0]
     for end, gap in ((low, inner[0] - low), (high, high - inner[1])):
-        if end in CODES and gap > max(spread, 0.0) > 0.0:
+        if end in _CODES and gap > max(spread, 0.0) > 0.0:
             return end
     return None

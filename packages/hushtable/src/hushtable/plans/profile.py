@@ -92,7 +92,10 @@ class Profile:
         # All histograms count all rows: together they estimate the number best.
         n_rows = self.n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
         bins = 0
+        at_once = self._read_numbers(schema, marginals) if noise_sd == 0.0 else frozenset()
         for j, feature in enumerate(schema.features):
+            if j in at_once:
+                continue
             present = marginals.counts[offsets[j] : offsets[j + 1] - 1].astype(np.float64)
             if noise_sd > 0.0:
                 present = onto_simplex(present, n_rows)
@@ -122,6 +125,31 @@ class Profile:
             drawn = mean + trust * (self.weights[varying] - mean)
             self.weights[varying] = np.maximum(1e-6, drawn)
 
+    def _read_numbers(self, schema: Schema, marginals: Marginals) -> frozenset[int]:
+        """Read the exact histograms of all numeric features at once; return which these are.
+
+        To the bit what `_read` does with each of them, in less time where there are many.
+        """
+        numeric = np.array([feature.kind == "numeric" for feature in schema.features])
+        which, offsets = np.flatnonzero(numeric), marginals.offsets
+        if not len(which):
+            return frozenset()
+        bins = int(offsets[which[0] + 1] - offsets[which[0]]) - 1
+        present = marginals.counts[offsets[which, np.newaxis] + np.arange(bins)].astype(np.float64)
+        total = present.sum(axis=1, keepdims=True)
+        some = total[:, 0] > 0.0
+        steps = np.zeros((len(which), bins + 1))
+        np.cumsum(present, axis=1, out=steps[:, 1:])
+        steps[some] /= total[some]
+        self._cumulative = {int(which[i]): steps[i] for i in np.flatnonzero(some).tolist()}
+        full = present.max(axis=1) > self._by.full * total[:, 0]
+        self._tailed = which[some & full].tolist()
+        if self._by.added is not None:
+            mass = np.divide(present, total, out=present, where=total > 0.0)
+            for j, kurtosis in zip(which.tolist(), _kurtoses(mass), strict=True):
+                self.weights[j] *= math.log(self._by.added + kurtosis)
+        return frozenset(which.tolist())
+
     @property
     def medians(self) -> Floats:
         """Places of the medians on their features' ranges (d,); the middle where not known.
@@ -148,11 +176,14 @@ class Profile:
     def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
         position = cut.copy()
-        for j, steps in self._cumulative.items():
-            mine = feature == j
-            edges = np.linspace(0.0, 1.0, len(steps))
+        row = np.full(len(self.weights), -1)
+        row[list(self._cumulative)] = np.arange(len(self._cumulative))
+        mine = np.flatnonzero(row[feature] >= 0)
+        if len(mine):
+            steps = np.array(list(self._cumulative.values()))
+            edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
-            position[mine] = np.interp(cut[mine], z, edges)
+            position[mine] = _interpolated(cut[mine], z, row[feature[mine]], edges)
         if self._tailed:
             mine = np.isin(feature, self._tailed)
             position[mine] = self._tail_positions(feature[mine], cut[mine])
@@ -203,11 +234,37 @@ def _unevenness(counts: Floats) -> float:
     return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
 
 
+def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
+    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising."""
+    last = len(edges) - 1
+    below = np.empty(len(x), np.int64)
+    for some in np.split(np.arange(len(x)), range(1024, len(x), 1024)):  # flat memory
+        below[some] = (z[row[some]] <= x[some, np.newaxis]).sum(axis=1) - 1
+    at = np.clip(below, 0, last - 1)
+    left = z[row, at]
+    slope = (edges[at + 1] - edges[at]) / (z[row, at + 1] - left)
+    inside = slope * (x - left) + edges[at]
+    return np.where(below >= last, edges[last], np.where(below < 0, edges[0], inside))
+
+
 def _tail(F: Floats) -> Floats:
     """Return the place in the tails, in bits, from 0 to 1: see `Profile`."""
     bits = _BITS + np.log2(np.maximum(np.minimum(F, 1.0 - F), 2.0**-_BITS))
     place = bits / (2.0 * (_BITS - 1.0))
     return np.asarray(np.where(F < 0.5, place, 1.0 - place), np.float64)
+
+
+def _kurtoses(mass: Floats) -> list[float]:
+    """Return the `_kurtosis` of numeric histograms (k, b) of shares; 1 where there are none."""
+    place = np.arange(mass.shape[1], dtype=np.float64)
+    deviation = place - (mass * place).sum(axis=1, keepdims=True)
+    variance = (mass * deviation**2).sum(axis=1)
+    fourth = (mass * deviation**4).sum(axis=1)
+    some = mass.any(axis=1) & (variance > 0.0)
+    return [
+        max(1.0, float(f) / float(v) ** 2) if s else 1.0
+        for f, v, s in zip(fourth, variance, some, strict=True)
+    ]
 
 
 def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> float:

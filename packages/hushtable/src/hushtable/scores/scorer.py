@@ -362,14 +362,19 @@ class Scorer:
             return self._noisy_offset()
         counts, offsets = self.row_counts, self.plan.family.offsets
         deep = self.plan.gate_cell is not None or self.plan.score.name == "pseudocount_log2"
-        rarer, shortfalls = (1.0 / 3.0 if deep else 0.5), []
-        for first, last in itertools.pairwise(offsets):
-            order = np.argsort(self.values[first:last], kind="stable")
-            rows = np.cumsum(counts[first:last][order])
-            worst = rows[-1] * rarer
-            share = np.diff(np.minimum(rows, worst), prepend=0.0) / worst
+        rarer, sizes = (1.0 / 3.0 if deep else 0.5), np.diff(offsets)
+        shortfalls = np.empty(len(sizes))
+        for size in np.unique(sizes).tolist():  # all tables of a size at once
+            some = np.flatnonzero(sizes == size)
+            cells = offsets[some, np.newaxis] + np.arange(size)
+            values = self.values[cells]
+            order = np.argsort(values, axis=1, kind="stable")
+            values = np.take_along_axis(values, order, 1)
+            rows = np.cumsum(np.take_along_axis(counts[cells], order, 1), axis=1)
+            worst = rows[:, -1:] * rarer
+            share = np.diff(np.minimum(rows, worst), prepend=0.0, axis=1) / worst
             # Not with @: BLAS adds in an order that depends on the processor.
-            shortfalls.append((share * self.values[first:last][order]).sum())
+            shortfalls[some] = (share * values).sum(axis=1)
         return float(np.mean(shortfalls)) - self._own_part()
 
     def _own_part(self) -> float:
