@@ -105,13 +105,12 @@ class Feature:
                 f"feature {self.name!r}: range [{self.low!r:.80}, {self.high!r:.80}]: needs two "
                 "finite numbers"
             ) from None
-        shown = f"feature {self.name!r}: range [{low}, {high}]"
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise PlanError(f"{shown}: needs two finite numbers")
         if not math.isfinite(high - low):
+            finite = math.isfinite(low) and math.isfinite(high)
+            width = "its width, high - low, is not finite: narrow the range, or leave the column out"
             raise PlanError(
-                f"{shown}: its width, high - low, is not finite: narrow the range, or leave the "
-                "column out"
+                f"feature {self.name!r}: range [{low}, {high}]: "
+                + (width if finite else "needs two finite numbers")
             )
         if low > high:
             raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")

@@ -209,29 +209,26 @@ def random_feature(
     feature: NDArray[np.int64],
     position: Floats,
     max_cells: int,
-    places: Mapping[int, Floats] | None = None,
-    medians: Floats | None = None,
+    profile: Profile | None = None,
 ) -> RandomFeature:
     """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
 
     A missing value of a feature with a usual one is on the side of that; of a neutral feature, of
-    the median, which ``medians`` (d,) has as a place from 0 to 1; without them, of the middle of
-    its range.
-    ``places`` has, for categorical features that have them, the places of the categories from 0
-    to 1: half of the hash functions on such a feature then cut them as if they were numbers, at
-    ``position``, with an unseen category above all.
+    the ``profile``'s median; without a profile, of the middle of its range.
+    Where the profile has places of a feature's categories, half of the hash functions on it cut
+    them as if they were numbers, at ``position``, with an unseen category above all.
     """
     # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
     missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    code = codes_of_missing(schema, medians)[feature]
+    code = codes_of_missing(schema, profile)[feature]
     missing[code > 0] = (cut <= code)[code > 0]
     subsets = []
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
     cut[categorical] = 0
     for h in np.flatnonzero(categorical):
-        where = None if places is None else places.get(int(feature[h]))
+        where = None if profile is None else profile.places.get(int(feature[h]))
         one = schema.features[feature[h]]
         if where is not None and rng.random() < 0.5:
             sides = np.concatenate([[missing[h]], where >= position[h], [1]]).astype(np.uint8)
@@ -354,8 +351,7 @@ def _refined(
     """Draw tables of these depths, stratified over features and cuts."""
     feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    usual = profile.places, profile.medians
-    return random_feature(schema, rng, depth, feature, position, cells, *usual)
+    return random_feature(schema, rng, depth, feature, position, cells, profile)
 
 
 #: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.

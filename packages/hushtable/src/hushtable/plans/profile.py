@@ -1,7 +1,9 @@
 """The profile of features that a draw reads off marginals: weights, and where cuts fall."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -150,7 +152,7 @@ class Profile:
                 self.weights[j] *= math.log(self._by.added + kurtosis)
         return frozenset(which.tolist())
 
-    @property
+    @cached_property
     def medians(self) -> Floats:
         """Places of the medians on their features' ranges (d,); the middle where not known.
 
@@ -158,8 +160,8 @@ class Profile:
         one value that so many rows have.
         """
         medians = np.full(len(self.weights), 0.5)
-        for j, steps in self._cumulative.items():
-            place, width = np.interp(0.5, steps, np.linspace(0.0, 1.0, len(steps))), len(steps) - 1
+        for j, steps, edges in self._steps():
+            place, width = np.interp(0.5, steps, edges), len(steps) - 1
             medians[j] = 0.0 if place * width < 1.0 else 1.0 if place * width > width - 1 else place
         return medians
 
@@ -167,11 +169,19 @@ class Profile:
     def spreads(self) -> Floats:
         """Standard deviations by the quartiles, in widths of the ranges (d,), at least a bin's."""
         spreads = np.full(len(self.weights), 1.0 / math.sqrt(12.0))
-        for j, steps in self._cumulative.items():
-            low, high = np.interp([0.25, 0.75], steps, np.linspace(0.0, 1.0, len(steps)))
+        for j, steps, edges in self._steps():
+            low, high = np.interp([0.25, 0.75], steps, edges)
             least = 1.0 / (len(steps) - 1) / math.sqrt(12.0)
             spreads[j] = max((high - low) / _QUARTILES, least)
         return spreads
+
+    def _steps(self) -> Iterator[tuple[int, Floats, Floats]]:
+        """Yield the distribution functions that are known: a feature, its steps, their edges."""
+        edges = np.linspace(0.0, 1.0, 0)
+        for j, steps in self._cumulative.items():
+            if len(steps) != len(edges):
+                edges = np.linspace(0.0, 1.0, len(steps))
+            yield j, steps, edges
 
     def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
@@ -206,7 +216,7 @@ class Profile:
         return low
 
 
-def codes_of_missing(schema: Schema, medians: Floats | None) -> Floats:
+def codes_of_missing(schema: Schema, profile: Profile | None) -> Floats:
     """Return the code (d,) of the number that a missing one of each feature counts as, or 0."""
     codes = np.zeros(len(schema))
     # A column with a relation is a residual, of which the usual value says nothing.
@@ -216,7 +226,7 @@ def codes_of_missing(schema: Schema, medians: Floats | None) -> Floats:
             # As `Encoder` does, to the bit.
             level = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
         elif one.neutral or isinstance(one.usual, float):
-            level = (0.5 if medians is None else medians[j]) * kernels.LEVELS
+            level = (0.5 if profile is None else profile.medians[j]) * kernels.LEVELS
         else:
             continue
         codes[j] = 1 + np.minimum(np.floor(level), kernels.LEVELS - 1)
