@@ -184,22 +184,13 @@ def _fitted(
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
     # scikit-learn takes a second to import: only once the files are known to be there.
-    from hushtable.counts.passes import READINGS
     from hushtable.detectors.load import by_draw
 
     model = by_draw()[detector.draw]().set_params(**settings)
-    persons, ranges = "person" in given, "schema" in given
-    passes = 2 + persons - ranges + (settings["contamination"] != "auto")
-    if "passes" in settings:
-        once = settings["passes"] == 1 or settings["novelty"] or settings["context"] is not None
-        passes += 1 if once else READINGS
-        passes += 3 if settings["relations"] else 0
-    elif "max_samples" in model.get_params() and reader.n_rows is None:
-        passes += 1  # to sample rows, it must know their number
-    with watched(reader, passes=passes) as watch, warnings.catch_warnings():
+    with watched(reader) as watch, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
         model.fit(watch.reader, **given)
-    return model, model.sketch_.first_pass().n_rows if persons else watch.rows
+    return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
 
 def _facts(model: Any, n_rows: int) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class _Scored:
         home.here.n_jobs = rows.threads
         rows = replace(rows, reading=home.here.reading_)
         reader = rows.open(home.elsewhere.plan.schema, kept).repeatable()
-        with watched(reader, passes=6) as watch:
+        with watched(reader) as watch:
             self.found = home.scores(watch.reader)
             known = home.marginals is not None
             self.compared = home.column_differences(watch.reader) if known else None

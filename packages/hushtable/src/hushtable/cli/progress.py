@@ -33,12 +33,12 @@ BLUE = "#1f6fb2"
 class Watch:
     """Counts what a reader reads, and shows it: ``reader`` has the same rows, watched.
 
-    ``rows`` are those of the last pass, ``passes`` the passes begun.
+    ``rows`` are those of the last pass, ``passes`` the passes begun. How many there will be is not
+    known: what the first one made of the rows may be kept for the others.
     """
 
-    def __init__(self, reader: Reader, passes: int, bar: Any = None) -> None:
+    def __init__(self, reader: Reader, bar: Any = None) -> None:
         self.rows = self.passes = 0
-        self._expected = passes
         self._source = reader
         self._total = reader.n_rows
         self._unread = 0
@@ -67,8 +67,7 @@ class Watch:
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            expected = max(self._expected, self.passes)  # of long files there may be more
-            label = "Reading" if expected == 1 else f"Pass {self.passes} of {expected}"
+            label = "Reading" if self.passes == 1 else f"Reading again (pass {self.passes})"
             size = self._source.n_bytes
             self._task = self._bar.add_task(label, total=size or total, rows=0, bytes=size)
 
@@ -92,8 +91,8 @@ def _wanted(quiet: bool) -> bool:
 
 
 @contextlib.contextmanager
-def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
-    """Watch a reader while the body reads it so often.
+def watched(reader: Reader, *, quiet: bool = False) -> Iterator[Watch]:
+    """Watch a reader while the body reads it.
 
     With ``quiet``, no bar is shown, not even on a terminal.
     """
@@ -102,7 +101,7 @@ def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator
         if _wanted(quiet):
             bar = stack.enter_context(_bar(_rows_and_bytes))
             stack.enter_context(compile_notice(bar.console.print))
-        yield Watch(reader, passes, bar)
+        yield Watch(reader, bar)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_report_extra, page
-from hushtable.report.rows import RowsToShow, Scores, passes, score_rows
+from hushtable.report.rows import RowsToShow, Scores, score_rows
 from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.scorer import Ranks
 
@@ -154,7 +154,7 @@ def _scores(
 ) -> Scores:
     scorer = opened.scorer
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
-    with watched(reader, passes=passes(scorer.sketch)) as watch:
+    with watched(reader) as watch:
         return score_rows(
             scorer,
             opened.threshold,

@@ -222,10 +222,10 @@ def _score_file(
 ) -> Summary:
     """Score the rows into one file."""
     schema = scorer.plan.schema
-    reader, passes = rows.open(schema, details.columns), 1
+    reader = rows.open(schema, details.columns)
     if line.reads_all_rows:
-        reader, passes = reader.repeatable(), 2
-    with watched(reader, passes=passes) as watch, target.writing():
+        reader = reader.repeatable()
+    with watched(reader) as watch, target.writing():
         if line.reads_all_rows:
             offset = line.offset_of_rows(scorer, watch.reader, rows.threads)
         else:

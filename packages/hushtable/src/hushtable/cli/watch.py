@@ -190,7 +190,7 @@ class WatchRun:
                 part.outliers += int((batch.scores < self._offset).sum())
 
         plan, counted = self._before.plan, None
-        with watched(reader, passes=1 if self.no_drift else 2) as watch:
+        with watched(reader) as watch:
             search.add(watch.reader, name, n_jobs=self.threads, see=see)
             if not self.no_drift:
                 counted = Sketch.from_data(

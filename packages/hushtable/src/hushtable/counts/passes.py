@@ -14,9 +14,6 @@ from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.gate import GATE_BINS, gate_histogram, otsu_cell
 from hushtable.plans.plan import Plan
 
-#: How often `both_passes` reads rows.
-READINGS = 3
-
 
 def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int | None) -> Sketch:
     """Count all rows, find the gate, and count the rows that lie dense.

@@ -71,6 +71,12 @@ def as_column(values: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> p
     return pa.Array.from_buffers(kind, n, [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
 
+def nan_as_null(values: NDArray[np.floating[Any]]) -> pa.Array:
+    """Return numbers as an Arrow column: null where they are NaN."""
+    there = ~np.isnan(values)
+    return as_column(values, None if there.all() else there)
+
+
 def texts_column(texts: Sequence[str]) -> pa.StringArray:
     """Return texts as an Arrow column, without ``pa.array``: see `as_column`."""
     data = [text.encode() for text in texts]

@@ -20,6 +20,7 @@ from hushtable.data.columns import (
     infinite,
     texts_column,
 )
+from hushtable.data.kept import FirstReading
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 
@@ -91,6 +92,20 @@ class Codes:
         """Number of rows."""
         return int(self.codes.shape[1])
 
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        outside = self.outside
+        return (
+            self.codes.nbytes
+            + outside.rows.nbytes
+            + outside.features.nbytes
+            + outside.beyond.nbytes
+        )
+
     @property
     def some_missing(self) -> bool:
         """Whether values are missing."""
@@ -105,7 +120,7 @@ class Codes:
 
 
 def _is_wide(X: NDArray[Any]) -> bool:
-    """Whether `kernels.encode_wide` is the faster loop for some rows (n, d). Measured: see the docs.
+    """Whether `kernels.encode_wide` is the faster loop for rows (n, d). Measured: see the docs.
 
     Rows whose length is a multiple of 2 kB lie on few sets of the caches: a column of such rows,
     read by itself, evicts what the next one needs. Embeddings have 512, 768 or 1,024 columns.
@@ -147,11 +162,18 @@ class Encoder:
             if f.kind == "categorical"
         }
 
-    def encode(self, batch: Batch, start: int = 0) -> Codes:
+    def encode(self, batch: Any, start: int = 0) -> Codes:
         """Encode a batch, whose first columns are the features in order.
 
-        ``start`` is the number of its first row, for messages.
+        ``start`` is the number of its first row, for messages. Codes, which later passes read where
+        a first one keeps them, stay as they are.
         """
+        if isinstance(batch, Codes):
+            return batch
+        if isinstance(batch, FirstReading):
+            made = self.encode(batch.rows, start)
+            batch.keep(start, made)
+            return made
         batch = self._related(batch, start)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)

@@ -107,7 +107,9 @@ class Feature:
             ) from None
         if not math.isfinite(high - low):
             finite = math.isfinite(low) and math.isfinite(high)
-            width = "its width, high - low, is not finite: narrow the range, or leave the column out"
+            width = (
+                "its width, high - low, is not finite: narrow the range, or leave the column out"
+            )
             raise PlanError(
                 f"feature {self.name!r}: range [{low}, {high}]: "
                 + (width if finite else "needs two finite numbers")

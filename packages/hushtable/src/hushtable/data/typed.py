@@ -16,6 +16,7 @@ from hushtable.data.columns import (
     as_numbers,
     integer_too_large,
     is_text,
+    nan_as_null,
     null,
     scalar,
 )
@@ -36,6 +37,7 @@ from hushtable.data.readers import (
     as_reader,
     few_rows,
     found_name,
+    in_memory,
     near_names,
 )
 from hushtable.data.readers.reader import slices
@@ -88,6 +90,25 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
+    if isinstance(X, Reader) and _is_open(X, schema, keep, attended) and history is None:
+        return X
+    reader = _opened(X, schema, reading, keep, attended, history)
+    return replace(reader, opened=schema)
+
+
+def _is_open(X: Reader, schema: Schema, keep: Sequence[str], attended: bool) -> bool:
+    return X.opened is schema and X.keep == tuple(keep) and (attended or X.unasked is not None)
+
+
+def _opened(
+    X: Any,
+    schema: Schema,
+    reading: Reading | None,
+    keep: Sequence[str],
+    attended: bool,
+    history: History | None,
+) -> Reader:
+    """Open rows that are not open yet: see `open_rows`."""
     have = X.differences if isinstance(X, Reader) else None
     if schema.differences is not None and have != schema.differences:
         X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
@@ -258,7 +279,7 @@ def _values(
                 _check(names[j], texts, values, one, place)
             if one.kind == "number" and (np.abs(values) >= 2**53).any():
                 _check_whole(names[j], texts, values)
-            column = _column(values)
+            column = nan_as_null(values)
         columns[j] = column
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
@@ -412,8 +433,7 @@ def with_history(
 
 def _is_small(reader: Reader) -> bool:
     """Whether all rows are looked at together, once: those of small files, and in memory."""
-    in_memory = reader.source == "the data"
-    return in_memory or (reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE)
+    return in_memory(reader) or (reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE)
 
 
 def _once(read: Callable[[], Iterator[Batch]]) -> Callable[[], Iterator[Batch]]:
@@ -504,7 +524,7 @@ def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
                 columns[j] = found
             if j in numeric:
                 values, odd = _alone(found, names[j], schema.features[j].unit, reading)
-                columns[j] = values if isinstance(batch, np.ndarray) else _column(values)
+                columns[j] = values if isinstance(batch, np.ndarray) else nan_as_null(values)
                 if len(odd):
                     what = f"values of column {names[j]!r} that are no numbers, taken as missing"
                     first = _place(reader, start)
@@ -538,10 +558,6 @@ def _alone(
         values = as_numbers(column.cast(pa.float64(), safe=False) if whole else column, name)
     odd = np.flatnonzero(np.isinf(values))
     return (np.where(np.isinf(values), np.nan, values) if len(odd) else values), odd
-
-
-def _column(values: NDArray[Any]) -> pa.Array:
-    return as_column(values, ~np.isnan(values)) if len(values) else as_column(values)
 
 
 def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:

@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.calendar import calendar_features
-from hushtable.data.columns import as_numbers, as_texts, infinite, is_text
+from hushtable.data.columns import as_numbers, as_texts, infinite, is_text, nan_as_null
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
+from hushtable.data.kept import FirstReading, Kept, Memory, keeping
 from hushtable.data.labels import fold
-from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
+from hushtable.data.readers import (
+    Batch,
+    FileLayout,
+    Reader,
+    as_reader,
+    in_memory,
+    near_names,
+    no_rows,
+)
 from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
@@ -55,6 +64,8 @@ class _Found:
         self.high = np.full(len(names), -np.inf)
         #: By number of the column, its texts.
         self.texts: dict[int, TextsSeen] = {}
+        #: Columns of which `add` returned numbers in the place of texts.
+        self.parsed: set[int] = set()
         #: By number of the column, what others hold besides plain numbers.
         self.forms: dict[int, Form] = {}
         #: By number of the column, how many of its first numbers are whole and all different.
@@ -64,16 +75,24 @@ class _Found:
         #: By number of the column, rows of the first values that may stand for a missing one.
         self.codes: dict[int, dict[str, int]] = {}
 
-    def add(self, item: Numbered) -> None:
-        start, batch, _ = item
+    def add(self, batch: Batch, start: int) -> Batch:
+        """Look at a batch; return it with numbers in the place of texts that can be nothing else.
+
+        Where some texts stand for a missing value, texts stay: how they are read may depend on the
+        column's decimal sign.
+        """
         self.n_rows += len(batch)
         if isinstance(batch, np.ndarray):
             self._add_numbers(self.reading.without_numbers(batch), start, slice(None))
-            return
+            return batch
+        made = list(batch.columns)
         for j, column in enumerate(batch.columns):
             column = self.reading.without_missing(column)
             if is_text(column.type):
-                self._seen(j).add(column, start)
+                values = self._seen(j).add(column, start)
+                if values is not None and not self.reading.missing:
+                    made[j] = nan_as_null(values)
+                    self.parsed.add(j)
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
@@ -85,6 +104,7 @@ class _Found:
                 usual = DAYS if form == "date" else CODES
                 found = codes_in(numbers, usual) if form in ("date", "number") else {}
                 self.codes[j] = {_code_text(code, form): rows for code, rows in found.items()}
+        return pa.RecordBatch.from_arrays(made, batch.schema.names)
 
     def _seen(self, j: int) -> TextsSeen:
         """Return what was seen in the texts of a column."""
@@ -100,6 +120,7 @@ class _Found:
 
     def merge(self, other: "_Found") -> None:
         self.n_rows += other.n_rows
+        self.parsed |= other.parsed
         self.low = np.minimum(self.low, other.low)
         self.high = np.maximum(self.high, other.high)
         self.forms |= other.forms
@@ -175,6 +196,8 @@ class Inferred:
     #: How texts became values: for later files.
     reading: Reading
     columns: tuple[ColumnUnderstanding, ...]
+    #: The rows, to be read from memory if all of them are kept.
+    rows: Reader
 
 
 def understood(
@@ -182,6 +205,7 @@ def understood(
 ) -> tuple[tuple[ColumnUnderstanding, ...], Reading, "_Found"]:
     """Look at all rows once, and decide what each column is.
 
+    Where they are kept in memory, by `keeping`, numbers are parsed for the passes that follow.
     Raises `DataError` on an infinity, a mixture of types, or no row at all; not for a doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
@@ -195,9 +219,13 @@ def understood(
         idle.put(_Found(names, reading))
 
     def look(item: Numbered) -> None:
+        start, batch, _ = item
         found = idle.get()
         try:
-            found.add(item)
+            if isinstance(batch, FirstReading):
+                batch.keep(start, found.add(batch.rows, start))
+            else:
+                found.add(batch, start)
         finally:
             idle.put(found)
 
@@ -265,19 +293,27 @@ def _decider(
 
 
 def schema_from_data(
-    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
+    reader: Reader,
+    weights: Weights | None = None,
+    n_jobs: int | None = None,
+    memory: Memory | None = None,
 ) -> Inferred:
     """Read a schema off the data, without the rows of weight 0.
+
+    With ``memory``, rows that are not in memory are kept there for the passes that follow.
 
     It is not public: every range is the data's own minimum and maximum. Raises `DataError` on an
     infinity, a column without any value, texts whose meaning is in doubt, too many categories, or
     no row at all.
     """
-    columns, reading, found = understood(reader, weights, n_jobs)
+    keeps = memory is not None and weights is None and not in_memory(reader)
+    rows = keeping(reader, memory) if memory is not None and keeps else reader
+    columns, reading, found = understood(rows, weights, n_jobs)
     refuse(columns, reading, reader.source)
+    reader = _kept(rows, reader, reading, found)
     if reading.entity:
         inferred = _inferred_of_history(reader, reading, columns, weights, n_jobs)
-        return replace(inferred, reading=reading, columns=columns)
+        return replace(inferred, reading=reading, columns=columns, rows=reader)
     parts, columns = _calendar(reader, reading, columns)
     features: list[Feature | None] = [_feature(one, j, found) for j, one in enumerate(columns)]
     others = [j for j, one in enumerate(columns) if one.name != reading.time]
@@ -289,7 +325,20 @@ def schema_from_data(
             features[j] = found_again
     left = [feature for j in others if (feature := features[j]) is not None]
     schema = Schema((*left, *parts), public=False, named=reader.names is not None)
-    return Inferred(schema, found.n_rows, reading, columns)
+    return Inferred(schema, found.n_rows, reading, columns, reader)
+
+
+def _kept(rows: Reader, reader: Reader, reading: Reading, found: _Found) -> Reader:
+    """Return the rows that were kept if all were, and as they are read; else those to read again.
+
+    Numbers of a column whose texts are no plain numbers after all, but a date such as 20260515,
+    are its texts no more.
+    """
+    there = all(isinstance(one.read, Kept) and one.read.n_rows is not None for one in rows.parts)
+    plain = (reading.columns.get(found.names[j]) for j in found.parsed)
+    if there and all(one is not None and one.takes_plain_numbers for one in plain):
+        return replace(rows, n_rows=found.n_rows)
+    return reader
 
 
 def _inferred_of_history(

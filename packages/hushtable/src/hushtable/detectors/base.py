@@ -18,6 +18,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
+from hushtable.data.kept import MOST_BYTES, Memory, keeping
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
@@ -147,6 +148,8 @@ class TableDetector(FittedTables, ABC):
     """
 
     _detector: ClassVar[str]
+    #: Whether rows are encoded in several passes of `fit`.
+    _reads_again: ClassVar[bool] = False
     #: Those learned so far; there are none without it.
     verdicts_: Counts
 
@@ -201,7 +204,8 @@ class TableDetector(FittedTables, ABC):
         reader = self._to_fit(as_reader(X).repeatable())
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
-        inferred = self._inferred(reader, weights, schema)
+        memory = Memory(MOST_BYTES)
+        inferred = self._inferred(reader, weights, schema, memory)
         schema, n_rows = inferred.schema, inferred.n_rows
         self.understanding_ = inferred.columns
         self._warn_of(inferred.columns)
@@ -211,15 +215,18 @@ class TableDetector(FittedTables, ABC):
                 "with; needs at least 2"
             )
         self.reading_ = inferred.reading
-        reader = open_rows(replace(reader, reading=None), schema, self.reading_)
+        reader = open_rows(replace(inferred.rows, reading=None), schema, self.reading_)
         schema = self._related(schema, reader, weights, n_rows)
         reader = open_rows(reader, schema, self.reading_)
         self._rng = generator(self.random_state)
-        drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
-        plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sample = Sample(n_rows, len(schema), weights)
+        rows = sample.of(reader)
+        if self._reads_again and weights is None and not rows.numeric:
+            rows = keeping(rows, memory)
+        drawn_by = self._drawn_by(schema, rows, weights, n_rows) | {"n_tables": self.n_tables}
+        plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         count = self._sketch_all if all_rows else self._sketch
-        sketch = count(plan, sample.of(reader), weights)
+        sketch = count(plan, rows, weights)
         self._set_columns(schema)
         if hasattr(self, "verdicts_"):
             del self.verdicts_  # of the plan before
@@ -227,10 +234,12 @@ class TableDetector(FittedTables, ABC):
         self._usual = sample
         return self
 
-    def _inferred(self, reader: Reader, weights: Any, schema: Schema | None) -> Inferred:
+    def _inferred(
+        self, reader: Reader, weights: Any, schema: Schema | None, memory: Memory
+    ) -> Inferred:
         """Return a schema read off the rows; or the given one, with the number of rows."""
         if schema is None:
-            inferred = schema_from_data(reader, weights, self.n_jobs)
+            inferred = schema_from_data(reader, weights, self.n_jobs, memory)
             return replace(inferred, schema=self._schema(inferred))
         if not isinstance(schema, Schema):
             raise UsageError(
@@ -242,7 +251,7 @@ class TableDetector(FittedTables, ABC):
             n_rows = sum(len(batch) for batch in reader.read())
         if n_rows == 0:
             raise no_rows(reader)
-        return Inferred(schema, n_rows, reader.reading or Reading(), ())
+        return Inferred(schema, n_rows, reader.reading or Reading(), (), reader)
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
         """Warn of doubts: first of columns that may identify single rows, whose values it holds."""

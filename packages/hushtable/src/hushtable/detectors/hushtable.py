@@ -104,6 +104,7 @@ class HushTable(TableDetector):
     """
 
     _detector: ClassVar[str] = "hushtable"
+    _reads_again: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -345,10 +345,9 @@ def score_rows(
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
 
-    The rows have the plan's features as columns, then those to be ``shown``, too. They are read as
-    often as `passes` says. Rows below the model's threshold, NaN if there is
-    none, are flagged, or else the share ``contamination`` of the rows. The report names the lowest
-    that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
+    The rows have the plan's features as columns, then those to be ``shown``, too. They are read
+    several times. Rows below the model's threshold, NaN if there is none, are flagged, or else the
+    share ``contamination`` of the rows. The report names the lowest that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
     among the rows of all sites. ``usual`` is what the model knows of the rows that it counted:
     values are put beside it, and beside the rows scored if it knows nothing.
     """
@@ -445,11 +444,6 @@ def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | Non
         return None
     at = np.array([threshold])
     return np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
-
-
-def passes(counted: Counts) -> int:
-    """Return how often `score_rows` reads the rows."""
-    return (1 if why_no_drift(counted) else 3) + (counted.unlearned is not counted)
 
 
 def _drift(

@@ -200,6 +200,8 @@ class Reader:
     differences: Any = None
     #: Where nobody is here to be asked: takes note of what cannot be read.
     unasked: Unasked | None = None
+    #: The schema under which the rows were opened: they are its features already.
+    opened: Any = None
 
     @property
     def parts(self) -> tuple["Reader", ...]:
@@ -227,7 +229,9 @@ class Reader:
             def read() -> Iterator[Batch]:
                 return (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read())
 
-        return replace(self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None)
+        return replace(
+            self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None, opened=None
+        )
 
     def renamed(self, names: Sequence[str]) -> "Reader":
         """Return a reader of the same columns under other names."""
@@ -253,7 +257,8 @@ class Reader:
 
         was = dict(zip(names, before, strict=True))
         of_some = None if self.project is None else project
-        return replace(self, names=names, read=named(self.read, names), project=of_some)
+        read = named(self.read, names)
+        return replace(self, names=names, read=read, project=of_some, opened=None)
 
     def folded(self) -> "Reader":
         """Return a reader whose names of columns are folded; raises `DataError` if two are one."""
@@ -266,7 +271,7 @@ class Reader:
         joined = one_after_other(parts, self.source)
         return replace(
             joined, reading=self.reading, keep=self.keep, unasked=self.unasked,
-            differences=self.differences,
+            differences=self.differences, opened=self.opened,
         )  # fmt: skip
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
@@ -420,6 +425,8 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
     """Return some rows of a batch, by their numbers."""
     if isinstance(batch, np.ndarray):
         return batch[rows]
+    if not isinstance(batch, pa.RecordBatch):  # rows that are encoded, or will be
+        return batch.take(rows)
     # Arrow takes nothing from views, which is how Polars holds text.
     plain = {"string_view": pa.string(), "binary_view": pa.binary()}
     columns = [
@@ -519,6 +526,11 @@ def as_name(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
+
+
+def in_memory(reader: Reader) -> bool:
+    """Whether the rows came as an object, and from no file or server."""
+    return reader.source == "the data"
 
 
 def no_rows(reader: Reader) -> DataError:

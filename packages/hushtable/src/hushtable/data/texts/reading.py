@@ -213,6 +213,11 @@ class ColumnReading:
         """Whether texts stay texts."""
         return self.kind in _CATEGORIES
 
+    @property
+    def takes_plain_numbers(self) -> bool:
+        """Whether numbers as computers write them are what they say."""
+        return self.kind == "number" and self.decimal == "." and not self.powers.get("")
+
     def categories(self, texts: Mapping[str, int]) -> list[str]:
         """Return the categories of folded texts, of which each is in so many rows, sorted."""
         if self.kind == "label":
@@ -269,8 +274,7 @@ class ColumnReading:
         return np.asarray(np.from_dlpack(pc.coalesce(truth, scalar(float("nan")))))
 
     def _numbers(self, texts: pa.Array) -> NDArray[np.float64]:
-        bare = self.decimal == "." and not self.powers.get("")
-        if bare and (found := numbers.plain(texts)) is not None:
+        if self.takes_plain_numbers and (found := numbers.plain(texts)) is not None:
             return found
         unit = None if self.lenient else self.unit
         return numbers.values(texts, self.decimal, unit, lenient=self.lenient, powers=self.powers)

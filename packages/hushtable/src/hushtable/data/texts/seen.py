@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,47 @@ class Exceptions:
         self.n += extra
 
 
+@dataclass(frozen=True)
+class PlainNumbers:
+    """Numbers of a batch as computers write them, (n,), NaN where missing; none is infinite."""
+
+    values: NDArray[np.float64]
+
+    @cached_property
+    def n(self) -> int:
+        """Numbers that are there."""
+        return len(self.values) - int(np.count_nonzero(np.isnan(self.values)))
+
+    @cached_property
+    def low(self) -> float:
+        """The least."""
+        return float(np.fmin.reduce(self.values))
+
+    @cached_property
+    def high(self) -> float:
+        """The largest."""
+        return float(np.fmax.reduce(self.values))
+
+    @property
+    def size(self) -> float:
+        """The largest without its sign."""
+        return max(-self.low, self.high)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all are whole."""
+        return not any(
+            np.count_nonzero(some != np.rint(some)) > np.count_nonzero(np.isnan(some))
+            for some in (self.values[:_FEW], self.values)
+        )
+
+    def n_between(self, low: float, high: float) -> int:
+        """Return how many lie from ``low`` on, and below ``high``."""
+        if self.low >= high or self.high < low:
+            return 0
+        return int(np.count_nonzero((self.values >= low) & (self.values < high)))
+
+
 @dataclass
 class TextsSeen:
     """Findings in the texts of a column, batch by batch; those of threads add up.
@@ -146,63 +188,58 @@ class TextsSeen:
         """Whether there are more different texts than a plan takes."""
         return len(self.texts) > MAX_CATEGORIES
 
-    def add(self, column: Any, start: int) -> None:
-        """Look at a batch of texts; ``start`` is the number of its first row."""
+    def add(self, column: Any, start: int) -> NDArray[np.float64] | None:
+        """Look at a batch of texts; ``start`` is the number of its first row.
+
+        Return their values (n,) if all are numbers as computers write them, and nothing else.
+        """
         texts = plain_texts(column)
         n = len(texts) - texts.null_count
         self.n += n
         self.n_missing += texts.null_count
         if n == 0:
-            return
+            return None
         values = numbers.plain(texts)
         if values is not None and self.n_dotted == self.n - n:  # all so far
             dotted = pc.match_substring_regex(texts, dates.DOTTED)
             self.n_dotted += pc.sum(dotted).as_py() or 0
-        if values is not None and np.isnan(values).all():  # the word nan, which means missing
+        found = None if values is None else PlainNumbers(values)
+        if found is not None and found.n == 0:  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
-        elif values is not None and self._is_plain(texts, values):
-            self._add_plain(values, n, start)
+        elif found is not None and self._is_plain(texts, found):
+            self._add_plain(found, n, start)
+            return values
         else:
             self._add_different(texts, start)
+        return None
 
-    def _add_plain(self, values: NDArray[np.float64], n: int, start: int) -> None:
+    def _add_plain(self, found: PlainNumbers, n: int, start: int) -> None:
         """Look at n numbers as computers write them."""
-        whole = not (np.isfinite(values) & (values != np.rint(values))).any()
-        if self.absent and (gone := np.isin(values, self.absent)).any():
+        whole = found.whole
+        if self.absent and (gone := np.isin(found.values, self.absent)).any():
             # Written so that it could also have been thousands, such as 999.000.
-            values, n_gone = np.where(gone, np.nan, values), int(gone.sum())
+            found, n_gone = PlainNumbers(np.where(gone, np.nan, found.values)), int(gone.sum())
             n, self.n, self.n_missing = n - n_gone, self.n - n_gone, self.n_missing + n_gone
         self.shapes["whole" if whole else "point"] += n
         if n == 0:
             return
-        self.low = min(self.low, float(np.nanmin(values)))
-        self.high = max(self.high, float(np.nanmax(values)))
+        self.low, self.high = min(self.low, found.low), max(self.high, found.high)
         self.n_plain += n
-        self.bare_high = max(self.bare_high, float(np.nanmax(np.abs(values))))
-        serials = int(((values >= SERIALS[0]) & (values < SERIALS[1])).sum())
-        self.unread.update(dict.fromkeys(dates.ORDERS, n - serials))
+        self.bare_high = max(self.bare_high, found.size)
+        self.unread.update(dict.fromkeys(dates.ORDERS, n - found.n_between(*SERIALS)))
         if start == 0:
+            values = found.values
             self.n_different = n_different(values)
             self.inner = without_codes(values)
             self.codes = {f"{code:.10g}": rows for code, rows in codes_in(values, CODES).items()}
 
-    def _is_plain(self, texts: pa.Array, values: NDArray[np.float64]) -> bool:
+    def _is_plain(self, texts: pa.Array, found: PlainNumbers) -> bool:
         """Whether numbers as computers write them can mean nothing else."""
         if not self.shapes["point"] and _point_may_part_thousands(texts):
             return False
-        if self._compact_dates(texts, values):
+        if _are_compact_dates(texts, found):
             return False
-        whole = not (np.isfinite(values) & (values != np.rint(values))).any()
-        odd = whole and (_has_leading_zeros(texts, values) or np.nanmax(np.abs(values)) >= 2**53)
-        return not odd
-
-    @staticmethod
-    def _compact_dates(texts: pa.Array, values: NDArray[np.float64]) -> bool:
-        """Whether all numbers are days of a calendar, such as 20260515."""
-        low, high = np.nanmin(values), np.nanmax(values)
-        if not 19000101 <= low <= high <= 20991231:
-            return False
-        return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
+        return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
     def _add_different(self, texts: pa.Array, start: int) -> None:
         """Look at the different texts of a batch, each with the number of its rows."""
@@ -402,8 +439,16 @@ def _point_may_part_thousands(texts: pa.Array) -> bool:
     return bool(pc.any(pc.match_substring(texts, ".")).as_py())
 
 
-def _has_leading_zeros(texts: pa.Array, values: NDArray[np.float64]) -> bool:
+def _are_compact_dates(texts: pa.Array, found: PlainNumbers) -> bool:
+    """Whether all numbers are days of a calendar, such as 20260515."""
+    if not 19000101 <= found.low <= found.high <= 20991231:
+        return False
+    return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
+
+
+def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:
     """Whether whole numbers are written longer than they need be: 00123, +1, 1e5, 1.0."""
+    values = found.values
     size = np.abs(values[np.isfinite(values)])
     needed = len(size) + int((values < 0).sum())
     power = 10.0

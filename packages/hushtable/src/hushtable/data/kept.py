@@ -1,0 +1,102 @@
+"""Rows that several passes read: what the first pass makes of them is kept for the others."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.readers.reader import Read, Reader, taken
+
+#: Bytes that a fit keeps of its rows at most. What takes more is read again in each pass.
+MOST_BYTES = 1 << 28
+
+
+class Memory:
+    """A bound of memory that several may take parts of, from any thread."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self._left = n_bytes
+        self._lock = threading.Lock()
+
+    def take(self, n_bytes: int) -> bool:
+        """Take so many bytes, or none if fewer are left; a negative number gives them back."""
+        with self._lock:
+            enough = n_bytes <= self._left
+            self._left -= n_bytes * enough
+            return enough
+
+
+@dataclass(frozen=True)
+class FirstReading:
+    """A batch in the first pass over rows: later passes read what this pass makes of it."""
+
+    rows: Any
+    #: Takes what is made of the rows, and the number of the first of them.
+    keep: Callable[[int, Any], None]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: NDArray[np.int64]) -> Any:
+        """Return some of the rows, by their numbers, of which nothing is kept."""
+        return taken(self.rows, rows)
+
+
+class Kept:
+    """Starts passes over rows; from the second on, over what the first made of their batches.
+
+    Nothing is kept if it takes more memory than there is, or if the first pass did not hand over
+    what it made of each batch: then all passes read the rows.
+    """
+
+    def __init__(self, read: Read, memory: Memory) -> None:
+        self._read, self._memory = read, memory
+        self._lock = threading.Lock()
+        self._begin()
+
+    def __call__(self) -> Iterator[Any]:
+        """Start a pass."""
+        if self.n_rows is None:
+            self._begin()
+            return self._first_pass()
+        return iter([self._batches[start] for start in sorted(self._batches)])
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of which all is kept; None if some is not."""
+        kept = sum(map(len, self._batches.values()))
+        return kept if kept == self._n_read and not self._full else None
+
+    def _begin(self) -> None:
+        self._batches: dict[int, Any] = {}
+        self._n_bytes = 0
+        self._n_read: int | None = None
+        self._full = False
+
+    def _first_pass(self) -> Iterator[FirstReading]:
+        n_rows = 0
+        for batch in self._read():
+            n_rows += len(batch)
+            yield FirstReading(batch, self._keep)
+        self._n_read = n_rows
+
+    def _keep(self, start: int, made: Any) -> None:
+        with self._lock:
+            if self._full or not len(made):
+                return
+            self._full = not self._memory.take(made.nbytes)
+            self._n_bytes += made.nbytes
+            self._batches[start] = made
+            if self._full:
+                self._memory.take(made.nbytes - self._n_bytes)
+                self._batches = {}
+
+
+def keeping(reader: Reader, memory: Memory) -> Reader:
+    """Return a reader of the same rows, whose first pass yields each batch as a `FirstReading`."""
+    if reader.n_rows is None or not reader.files:
+        return replace(reader, read=Kept(reader.read, memory), files=(), project=None)
+    return reader.with_parts([keeping(part, memory) for part in reader.files])
