@@ -188,12 +188,12 @@ class Profile:
         position = cut.copy()
         row = np.full(len(self.weights), -1)
         row[list(self._cumulative)] = np.arange(len(self._cumulative))
-        mine = np.flatnonzero(row[feature] >= 0)
-        if len(mine):
+        known = np.flatnonzero(row[feature] >= 0)
+        if len(known):
             steps = np.array(list(self._cumulative.values()))
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
-            position[mine] = _interpolated(cut[mine], z, row[feature[mine]], edges)
+            position[known] = _interpolated(cut[known], z, row[feature[known]], edges)
         if self._tailed:
             mine = np.isin(feature, self._tailed)
             position[mine] = self._tail_positions(feature[mine], cut[mine])

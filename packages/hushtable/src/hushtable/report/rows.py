@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, value_words
@@ -347,8 +346,9 @@ def score_rows(
 
     The rows have the plan's features as columns, then those to be ``shown``, too. They are read
     several times. Rows below the model's threshold, NaN if there is none, are flagged, or else the
-    share ``contamination`` of the rows. The report names the lowest that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
-    among the rows of all sites. ``usual`` is what the model knows of the rows that it counted:
+    share ``contamination`` of the rows. The report names the lowest that are to be ``shown``, with
+    the reasons for their scores. ``ranks`` give how rare scores are among the rows of all sites.
+    ``usual`` is what the model knows of the rows that it counted:
     values are put beside it, and beside the rows scored if it knows nothing.
     """
     reasons, no_reasons = _reasons(scorer, shown, usual)
