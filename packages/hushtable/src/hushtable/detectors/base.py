@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files, plugins, progress
@@ -216,23 +216,30 @@ class TableDetector(FittedTables, ABC):
             )
         self.reading_ = inferred.reading
         reader = open_rows(replace(inferred.rows, reading=None), schema, self.reading_)
-        schema = self._related(schema, reader, weights, n_rows)
-        reader = open_rows(reader, schema, self.reading_)
         self._rng = generator(self.random_state)
+        chosen = self._chosen_rows(n_rows, weights)
+        some, n_rows = (reader, n_rows) if chosen is None else (reader.take(chosen), len(chosen))
+        schema = self._related(schema, some, weights, n_rows)
+        reader, some = (open_rows(one, schema, self.reading_) for one in (reader, some))
         sample = Sample(n_rows, len(schema), weights)
-        rows = sample.of(reader)
-        if self._reads_again and weights is None and not rows.numeric:
-            rows = keeping(rows, memory)
-        drawn_by = self._drawn_by(schema, rows, weights, n_rows) | {"n_tables": self.n_tables}
+        some = sample.of(some)
+        if self._reads_again and weights is None and not (some.numeric and chosen is None):
+            some = keeping(some, memory)
+        drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
-        count = self._sketch_all if all_rows else self._sketch
-        sketch = count(plan, rows, weights)
+        sketch = (self._sketch_all if all_rows else self._sketch)(plan, some, weights)
+        if chosen is not None:
+            sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
         if hasattr(self, "verdicts_"):
             del self.verdicts_  # of the plan before
         self._finish(sketch, reader, weights)
         self._usual = sample
         return self
+
+    def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
+        """Return the numbers of the rows that are counted, rising; None for all."""
+        return None
 
     def _inferred(
         self, reader: Reader, weights: Any, schema: Schema | None, memory: Memory

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from hushtable.arguments import is_text, whole
@@ -35,6 +36,8 @@ _CLEAN = 0.1
 def _adds_rows(self: "HushTable") -> bool:
     if self.passes == 2:
         raise AttributeError('partial_fit needs passes="auto" or 1: two passes need all rows')
+    if self.max_rows is not None:
+        raise AttributeError("partial_fit needs max_rows=None: it adds all rows")
     return True
 
 
@@ -84,9 +87,14 @@ class HushTable(TableDetector):
         binds columns, and explains them: "x 31.8, where by y and z it would be 3.2". Linear
         relations only; columns without any are judged as they are. Not for releases, as what binds
         the columns is read off the rows: see `Plan.relations`.
+    max_rows : int, optional
+        Rows that `fit` counts at most: of more, one at random of each of so many equal parts. With
+        131,072, detection is as good as with all rows, and `fit` of 10^6 rows takes a fifth of the
+        time (see the docs). Ranges, and a threshold by ``contamination``, are those of all rows.
+        The counts are then those of a sample (``sketch_.sampled``), to which no rows are added.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
-        Seed of the hash functions.
+        Seed of the hash functions, and of the choice of rows.
 
     Attributes
     ----------
@@ -116,6 +124,7 @@ class HushTable(TableDetector):
         time: str | None = None,
         entity: str | None = None,
         relations: bool = False,
+        max_rows: int | None = None,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -127,6 +136,7 @@ class HushTable(TableDetector):
         self.time = time
         self.entity = entity
         self.relations = relations
+        self.max_rows = max_rows
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -139,6 +149,8 @@ class HushTable(TableDetector):
         super()._check_parameters()
         if not isinstance(self.relations, bool | np.bool_):
             raise UsageError(f"relations={self.relations!r}: needs True or False")
+        if self.max_rows is not None:
+            whole("max_rows", self.max_rows, 2)
         if self.time is not None and not is_text(self.time):
             raise UsageError(f"time={self.time!r}: needs the name of a column")
         if self.entity is not None and not is_text(self.entity):
@@ -172,6 +184,11 @@ class HushTable(TableDetector):
     partial_fit = available_if(_adds_rows)(TableDetector.partial_fit)
 
     def _so_far(self) -> Counts:
+        if self.sketch_.sampled:
+            raise UsageError(
+                "this detector counted a sample of its rows (max_rows=), to which no rows are "
+                "added: fit all rows again"
+            )
         if (self.plan_.score == NOVELTY) != self.novelty:
             raise UsageError(
                 f"this detector was fitted with novelty={not self.novelty}: rows are added to its "
@@ -239,6 +256,15 @@ class HushTable(TableDetector):
             return drawn_by
         _check_contexts(schema, self._contexts, n_rows)
         return drawn_by | {"context": self._contexts}
+
+    def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
+        most = self.max_rows
+        if most is None or n_rows <= most:
+            return None
+        if weights is not None:
+            raise UsageError(f"max_rows={most} counts whole rows: drop sample_weight")
+        ends = np.arange(most + 1) * n_rows // most
+        return self._rng.spawn(1)[0].integers(ends[:-1], ends[1:])
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         if self.passes == 1 or self.novelty or self.context is not None:
