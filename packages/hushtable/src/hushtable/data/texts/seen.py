@@ -393,7 +393,9 @@ class TextsSeen:
             self.years[order] |= years
         self.n_dotted += other.n_dotted
         self.codes |= other.codes
-        self.unit_examples = other.unit_examples | self.unit_examples
+        for unit, (text, row) in other.unit_examples.items():
+            if unit not in self.unit_examples or row < self.unit_examples[unit][1]:
+                self.unit_examples[unit] = text, row
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
         self.unread.update(other.unread)

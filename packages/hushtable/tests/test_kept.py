@@ -1,0 +1,269 @@
+"""Rows of a file are read once by `fit`, within a bound of memory; counts and words stay."""
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable import HushTable, LSHiTables, load
+from hushtable.data import kept
+from hushtable.data.readers import as_reader, csv, reader
+from hushtable.errors import DataError, HushTableError, PrivacyError, UsageError
+
+#: Bytes: none of the rows, some of them, all values and no code, and all.
+MEMORIES = [1, 40_000, 90_000, kept.MOST_BYTES]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Let a small file have many blocks and batches."""
+    monkeypatch.setattr(csv, "_BLOCK", 1 << 13)
+    monkeypatch.setattr(reader, "BATCH_ROWS", 100)
+
+
+def table(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    missing = rng.random(n) < 0.1
+    return pa.table({
+        "dose": pa.array(rng.normal(size=n).round(4), mask=missing),
+        "visits": rng.integers(0, 9, n),
+        "ward": [f"ward {k}" for k in rng.integers(0, 5, n)],
+        "day": [f"{1 + k % 28:02d}.{1 + k % 12:02d}.2024" for k in rng.integers(0, 300, n)],
+        "weight": [f"{w:.1f} kg" for w in rng.normal(70, 9, n)],
+        "paid": rng.random(n) < 0.5,
+    })  # fmt: skip
+
+
+def written(path, rows):
+    if path.suffix == ".parquet":
+        pq.write_table(rows, path, row_group_size=300)
+    else:
+        pyarrow.csv.write_csv(rows, path)
+    return path
+
+
+def facts(detector):
+    counts, plan = detector.sketch_.counts.tolist(), detector.plan_.plan_id
+    return plan, counts, detector.offset_, detector.understanding_, detector.reading_
+
+
+def outcome(make, path):
+    """Return what a fit finds, or the words by which it refuses."""
+    try:
+        return facts(make().fit(path))
+    except HushTableError as error:
+        return type(error), str(error)
+
+
+@pytest.fixture
+def bounded(monkeypatch):
+    def bound(n_bytes):
+        monkeypatch.setattr("hushtable.detectors.base.MOST_BYTES", n_bytes)
+
+    return bound
+
+
+@pytest.fixture
+def openings(monkeypatch):
+    """Count how often Arrow begins to read a CSV file."""
+    opened = []
+    real = csv.arrow_csv.open_csv
+
+    def counting(*given):
+        opened.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(csv.arrow_csv, "open_csv", counting)
+    return opened
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"n_jobs": 2}, {"novelty": True}, {"context": "ward"}, {"contamination": 0.1}],
+    ids=lambda settings: "-".join(settings) or "default",
+)
+def test_the_same_bits_within_any_memory(tmp_path, bounded, suffix, settings):
+    path = written(tmp_path / f"rows{suffix}", table())
+    found = []
+    for n_bytes in MEMORIES:
+        bounded(n_bytes)
+        found.append(outcome(lambda: HushTable(random_state=0, **settings), path))
+    assert found[0] == found[1] == found[2] == found[3]
+    assert len(found[0]) == 5, found[0]
+
+
+def test_several_files_are_kept_as_one(tmp_path, bounded):
+    (tmp_path / "rows").mkdir()
+    for k in range(3):
+        written(tmp_path / "rows" / f"{k}.parquet", table(400, k))
+    found = []
+    for n_bytes in MEMORIES:
+        bounded(n_bytes)
+        found.append(outcome(lambda: HushTable(random_state=0, n_jobs=2), tmp_path / "rows"))
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+def test_a_file_is_read_once_and_again_where_it_takes_more_memory(tmp_path, bounded, openings):
+    path = written(tmp_path / "rows.csv", table().select(["dose", "visits", "ward", "paid"]))
+    HushTable(random_state=0).fit(path)
+    assert len(openings) == 1
+    openings.clear()
+    bounded(1)
+    HushTable(random_state=0).fit(path)
+    assert len(openings) > 3
+
+
+LATER = {
+    "words": "none",
+    "another-sign": "1,5",
+    "a-unit": "3 kg",
+    "a-day": "20260515",
+    "a-code": "00123",
+    "a-large-number": str(2**60),
+    "a-truth": "true",
+    "nothing": "",
+    "nan": "nan",
+    "an-infinity": "inf",
+}
+
+
+@pytest.mark.parametrize("text", LATER.values(), ids=LATER.keys())
+@pytest.mark.parametrize("plain", ["2.5", "7", "20260101"])
+def test_texts_that_change_after_the_first_block(tmp_path, bounded, text, plain):
+    lines = [f"{plain};{k % 9}.5\n" for k in range(1200)] + [f"{text};1.5\n"] * 400
+    path = tmp_path / "rows.csv"
+    path.write_text("value;other\n" + "".join(lines))
+    found = []
+    for n_bytes, threads in ((1, 1), (40_000, 2), (kept.MOST_BYTES, 2)):
+        bounded(n_bytes)
+        make = partial(HushTable, n_tables=5, random_state=0, n_jobs=threads)
+        found.append(outcome(make, path))
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_missing_code_is_read_alike(tmp_path, bounded):
+    from hushtable.data import read
+
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "value,other\n" + "".join(f"{k % 7}.25,{k % 5}\n-99,00999\n" for k in range(900))
+    )
+    found = []
+    for n_bytes in MEMORIES:
+        bounded(n_bytes)
+        rows = read(path, missing=["-99", "999"])
+        found.append(outcome(lambda: HushTable(random_state=0), rows))
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkeypatch):
+    path = written(tmp_path / "rows.csv", table().select(["dose", "visits"]))
+    real = HushTable._drawn_by
+
+    def changing(self, *given):
+        with path.open("a") as file:
+            file.write("1.5,2\n")
+        return real(self, *given)
+
+    monkeypatch.setattr(HushTable, "_drawn_by", changing)
+    before = path.read_text()
+    detector = HushTable(random_state=0).fit(path)  # it has all rows already
+    path.write_text(before)
+    monkeypatch.setattr(HushTable, "_drawn_by", real)
+    assert facts(HushTable(random_state=0).fit(path)) == facts(detector)
+    monkeypatch.setattr(HushTable, "_drawn_by", changing)
+    bounded(1)
+    with pytest.raises(DataError, match=r"rows\.csv: changed while it was read"):
+        HushTable(random_state=0).fit(path)
+
+
+def test_a_pass_that_was_broken_off_keeps_nothing():
+    rows = kept.keeping(as_reader(table().select(["dose"])), kept.Memory(10**6))
+    first = rows.read()
+    batch = next(first)
+    batch.keep(0, batch.rows)
+    assert rows.read.n_rows is None
+    assert sum(len(one) for one in rows.read()) == 1500
+    # Nor does one that did not hand over all that it made.
+    assert rows.read.n_rows is None
+
+
+def test_memory_is_given_back_when_it_does_not_suffice():
+    memory = kept.Memory(20_000)
+    rows = kept.keeping(as_reader(table()), memory)
+    for number, batch in enumerate(rows.read()):
+        batch.keep(number, batch.rows)
+    assert rows.read.n_rows is None
+    assert memory.take(20_000)
+
+
+# --- a sample of the rows -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(5000, 3)).astype(np.float32)
+
+
+def test_max_rows_counts_a_row_of_each_part(X, monkeypatch):
+    chosen = []
+    real = reader.Reader.take
+    monkeypatch.setattr(
+        reader.Reader, "take", lambda self, rows: (chosen.append(rows), real(self, rows))[1]
+    )
+    detector = HushTable(random_state=0, max_rows=700).fit(X)
+    (rows,) = chosen
+    ends = np.arange(701) * 5000 // 700
+    assert ((ends[:-1] <= rows) & (rows < ends[1:])).all()
+    assert detector.sketch_.sampled
+    assert detector.sketch_.first_pass().n_rows == 700
+    every = HushTable(random_state=0).fit(X)
+    assert not every.sketch_.sampled
+    # Ranges are those of all rows.
+    assert detector.plan_.schema == every.plan_.schema
+    some = HushTable(random_state=0).fit(X[rows], schema=every.plan_.schema)
+    assert some.sketch_.counts.tolist() == detector.sketch_.counts.tolist()
+
+
+def test_a_sample_of_a_file_is_that_of_an_array(X, tmp_path):
+    names = ["a", "b", "c"]
+    path = tmp_path / "rows.csv"
+    pyarrow.csv.write_csv(pa.table(dict(zip(names, X.T, strict=True))), path)
+    by_file = HushTable(random_state=0, max_rows=700).fit(path)
+    by_frame = HushTable(random_state=0, max_rows=700).fit(pyarrow.csv.read_csv(path))
+    assert by_file.sketch_ == by_frame.sketch_
+
+
+def test_few_rows_are_all_counted(X):
+    few = HushTable(random_state=0, max_rows=len(X)).fit(X)
+    assert few.sketch_ == HushTable(random_state=0).fit(X).sketch_
+
+
+def test_a_threshold_is_a_share_of_all_rows(X):
+    detector = HushTable(random_state=0, max_rows=700, contamination=0.1).fit(X)
+    assert (detector.predict(X) == -1).sum() == 500
+
+
+def test_a_sample_is_recorded_in_the_model(X, tmp_path):
+    HushTable(random_state=0, max_rows=700).fit(X).save(tmp_path / "m.hush")
+    assert load(tmp_path / "m.hush").sketch_.sampled
+
+
+def test_what_max_rows_refuses(X):
+    with pytest.raises(UsageError, match="max_rows=1: needs a whole number, 2 or more"):
+        HushTable(max_rows=1).fit(X)
+    with pytest.raises(UsageError, match="max_rows=700 counts whole rows: drop sample_weight"):
+        HushTable(max_rows=700).fit(X, sample_weight=np.ones(len(X)))
+    detector = HushTable(random_state=0, max_rows=700).fit(X)
+    with pytest.raises(AttributeError) as raised:
+        detector.partial_fit(X)
+    assert "partial_fit needs max_rows=None" in str(raised.value.__cause__)
+    with pytest.raises(UsageError, match="counted a sample of its rows"):
+        detector.set_params(max_rows=None).partial_fit(X)
+    with pytest.raises(PrivacyError):
+        detector.sketch_.release(1.0)
+    assert "max_rows" not in LSHiTables().get_params()
