@@ -72,6 +72,7 @@ CASES = {
     "scaling": "scaling",
     "secure_sum": "sums",
     "serving": "latency",
+    "shapes": "shapes",
     "speed": "speed",
     "story": "story",
     "streams": "streams",
