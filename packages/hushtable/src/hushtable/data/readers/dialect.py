@@ -426,8 +426,8 @@ class _Head:
         hits = misses = 0
         for j, name in enumerate(names):
             values = [row.fields[j] for row in below if filled_in(row, j)]
-            shapes = {shape(value) for value in values}
-            if name and shapes == {shape(name)} and "9" in shape(name):
+            own = shape(name)
+            if values and "9" in own and all(shape(value) == own for value in values):
                 hits += 1
             elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING
