@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ import pytest
 from hushtable import HushTable, LSHiTables, load
 from hushtable.data import kept
 from hushtable.data.readers import as_reader, csv, reader
-from hushtable.errors import DataError, HushTableError, PrivacyError, UsageError
+from hushtable.errors import DataError, HushTableError, PlanError, PrivacyError, UsageError
 
 #: Bytes: none of the rows, some of them, all values and no code, and all.
 MEMORIES = [1, 40_000, 90_000, kept.MOST_BYTES]
@@ -267,3 +268,21 @@ def test_what_max_rows_refuses(X):
     with pytest.raises(PrivacyError):
         detector.sketch_.release(1.0)
     assert "max_rows" not in LSHiTables().get_params()
+
+
+# --- what cannot be read at all -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arrow", [False, True], ids=["pandas", "arrow"])
+def test_two_columns_of_one_name_are_refused(arrow):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})[["a", "b", "a"]]
+    if arrow:
+        frame = pa.table([pa.array([1.0, 2.0])] * 2, names=["a", "a"])
+    with pytest.raises(DataError, match="column 'a' is listed twice: rename one of the two"):
+        HushTable().fit(frame)
+
+
+def test_more_columns_than_a_schema_takes():
+    X = np.broadcast_to(np.arange(5.0, dtype=np.float32)[:, np.newaxis], (5, 10**5))
+    with pytest.raises(PlanError, match="100,000 features: a schema takes at most 65,535"):
+        HushTable().fit(X)

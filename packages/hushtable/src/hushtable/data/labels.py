@@ -132,6 +132,8 @@ def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...
     if len(set(folded)) < len(folded):
         seen: dict[str, str] = {}
         for name, one in zip(names, folded, strict=True):
+            if seen.get(one) == name:
+                raise DataError(f"{source}: column {name!r} is listed twice: rename one of the two")
             if one in seen:
                 raise DataError(
                     f"{source}: columns {seen[one]!a} and {name!a} have one name, {one!r}: they "
