@@ -351,6 +351,20 @@ class Schema(Displayed):
         return replace(self, features=features, public=False, differences=differences)
 
     @cached_property
+    def places_of_categories(self) -> tuple[dict[str, int] | None, ...]:
+        """By feature, the place of each of its categories; None for numbers."""
+        return tuple(
+            {text: place for place, text in enumerate(one.categories)}
+            if one.kind == "categorical"
+            else None
+            for one in self.features
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: nothing that follows from the rest, and is large."""
+        return {k: v for k, v in vars(self).items() if k != "places_of_categories"}
+
+    @cached_property
     def of_rows(self) -> "Schema":
         """The schema of what rows have as columns: without the differences."""
         if self.differences is None:

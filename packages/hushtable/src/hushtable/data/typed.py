@@ -20,6 +20,7 @@ from hushtable.data.columns import (
     scalar,
 )
 from hushtable.data.differences import with_differences
+from hushtable.data.few import PlacedRows, few_rows
 from hushtable.data.history import (
     History,
     check_named,
@@ -34,7 +35,6 @@ from hushtable.data.readers import (
     Reader,
     Unasked,
     as_reader,
-    few_rows,
     found_name,
     near_names,
 )
@@ -88,6 +88,9 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
+    placed = X.read if isinstance(X, Reader) else None
+    if isinstance(placed, PlacedRows) and attended and not keep and placed.serves(schema, reading):
+        return X  # type: ignore[no-any-return] # a Reader: see above
     have = X.differences if isinstance(X, Reader) else None
     if schema.differences is not None and have != schema.differences:
         X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
@@ -109,10 +112,14 @@ def open_rows(
     if reader.numeric and not keep and in_order and asked and not reading.missing:
         return reader
     keep = tuple(keep) or reader.keep
-    plain = in_order and not schema.categorical_names and not reading.missing
-    if plain and asked and not keep and (block := few_rows(reader)) is not None:
-        return block
-    return typed(matched(reader, schema, keep), schema, reading)
+
+    def whole() -> Reader:
+        return typed(matched(reader, schema, keep), schema, reading)
+
+    few = None
+    if asked and not keep and not reading.missing:
+        few = few_rows(reader, schema, reading, lambda: whole().read())
+    return whole() if few is None else few
 
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:

@@ -1,14 +1,18 @@
 """Rows in memory: NumPy, SciPy, pandas, polars, Arrow objects, lists of dicts."""
 
+import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from hushtable.data.columns import integer_too_large
+from hushtable.arguments import is_text as is_whole_text
+from hushtable.data.columns import integer_too_large, is_text
 from hushtable.data.readers.reader import (
     FILE_ROWS,
     Batch,
@@ -22,6 +26,7 @@ from hushtable.data.readers.reader import (
     split,
 )
 from hushtable.errors import DataError, DataTypeError
+from hushtable.threads import FEW_ROWS
 
 
 def is_arrow(data: Any) -> bool:
@@ -39,10 +44,54 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        return Reader(names, len(names), len(data), lambda: split(iter(data.to_batches())))
+        read = OfFrame(lambda: split(iter(data.to_batches())), lambda: _of_table(data), OfFrame.few)
+        return Reader(names, len(names), len(data), read)
     # The defaults read far ahead: 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
+
+
+#: What a column of Arrow's becomes where a table is taken apart: Python's values, or points in time
+#: and spans as whole numbers of so many bits, by so many of which a second is.
+_Apart: TypeAlias = tuple[int, float]
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+@lru_cache(1 << 10)
+def _apart(kind: pa.DataType) -> _Apart | None:
+    """Return how a column of a type is taken apart; None if it is not."""
+    types = pa.types
+    if types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
+        return kind.bit_width, _PER_SECOND[kind.unit]
+    if types.is_date32(kind):
+        return 32, 1.0 / 86_400.0
+    plain = is_text(kind) or types.is_integer(kind) or types.is_floating(kind)
+    return (0, 1.0) if plain or types.is_boolean(kind) or types.is_null(kind) else None
+
+
+def _of_table(data: pa.Table) -> list[Any] | None:
+    """Return the columns of a table; None if there is one that is not taken apart."""
+    found = []
+    for kind, column in zip(data.schema.types, data.columns, strict=True):
+        if (how := _apart(kind)) is None:
+            return None
+        bits, per_second = how
+        if bits:
+            whole = pa.int64() if bits == 64 else pa.int32()
+            parts = (chunk.view(whole).to_pylist() for chunk in column.chunks)
+            found.append(_seconds(itertools.chain.from_iterable(parts), per_second))
+            continue
+        try:
+            found.append(column.to_pylist())
+        except UnicodeDecodeError:
+            return None
+    return found
+
+
+def _seconds(whole: Iterable[int | None], per_second: float) -> NDArray[np.float64]:
+    """Return whole numbers of units as seconds, as `as_numbers` does."""
+    values = np.array([np.nan if one is None else float(one) for one in whole])
+    return values * 86_400.0 if per_second < 1.0 else values / per_second
 
 
 def c_stream(data: Any) -> Reader:
@@ -230,7 +279,12 @@ def sparse(data: Any) -> Reader:
 
 
 #: Types that NumPy has, too. (Polars has integers of 128 bits.)
-_OF_NUMPY = {f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)}
+_OF_NUMPY = frozenset(
+    f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)
+)
+#: Types of polars' whose values are Python's; and those that are whole numbers of a unit.
+_OF_PYTHON = _OF_NUMPY | {"Boolean", "String", "Categorical", "Enum", "Null"}
+_IN_UNITS = frozenset({"Date", "Datetime", "Duration", "Time"})
 
 
 def is_polars(data: Any) -> bool:
@@ -257,9 +311,28 @@ def polars_frame(data: Any) -> Reader:
 
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no integers that are missing.
-    numeric = str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0)))
-    read = OfFrame(batches, data.to_numpy) if numeric else batches
+    if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
+        return Reader(names, len(names), len(data), OfFrame(batches, data.to_numpy, FEW_ROWS))
+    read = OfFrame(batches, lambda: _of_polars(data), OfFrame.few)
     return Reader(names, len(names), len(data), read)
+
+
+def _of_polars(data: Any) -> list[Any] | None:
+    """Return the columns of a frame; None if there is one that is not taken apart."""
+    found = []
+    for column in data.get_columns():
+        kind = column.dtype
+        name = type(kind).__name__
+        name = kind.__name__ if name == "DataTypeClass" else name
+        if name in _OF_PYTHON:
+            found.append(column.to_list())
+        elif name in _IN_UNITS:
+            unit = getattr(kind, "time_unit", "ns")
+            per_second = 1.0 / 86_400.0 if name == "Date" else _PER_SECOND[unit]
+            found.append(_seconds(column.to_physical().to_list(), per_second))
+        else:
+            return None
+    return found
 
 
 def is_pandas(data: Any) -> bool:
@@ -299,8 +372,55 @@ def pandas_frame(data: Any) -> Reader:
                 part = part.astype(dense)
             yield from _as_table(part).combine_chunks().to_batches()
 
-    read = OfFrame(batches, data.to_numpy) if _of_numpy(data, kinds) else batches
+    read: Any = batches
+    if data.columns.is_unique and all(map(_is_simple, kinds)):
+        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in kinds)
+        most = FEW_ROWS if numbers else OfFrame.few
+        read = OfFrame(batches, lambda: _of_pandas(data, kinds), most)
     return Reader(tuple(names) if all(texts) else None, d, n, read)
+
+
+#: Types of pandas', beside NumPy's, whose values are taken as Python has them.
+_EXTENSIONS = frozenset(
+    {"StringDtype", "BooleanDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype"}
+    | {f"{kind}{bits}Dtype" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
+)
+
+
+def _is_simple(kind: Any) -> bool:
+    """Whether columns of a type may be taken apart."""
+    if isinstance(kind, np.dtype):
+        return kind.kind in "fiubMmO" and kind.itemsize <= 8
+    if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
+        kind = kind.categories.dtype
+        return getattr(kind, "storage", "") == "pyarrow"
+    return type(kind).__name__ in _EXTENSIONS and library_of(kind) == "pandas"
+
+
+def _of_pandas(data: Any, kinds: list[Any]) -> Any:
+    """Return the values of a frame, or its columns; None if one is not taken apart."""
+    block = data.to_numpy()
+    if block.dtype.kind in "fiub":
+        same = len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype)
+        return block if same or not (np.abs(block) >= 2**53).any() else None
+    columns: list[Any] = list(zip(*block.tolist(), strict=True))
+    for j, kind in enumerate(kinds):
+        if kind.kind in "Mm":
+            unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
+            points = data.iloc[:, j].to_numpy(f"{kind.kind}8[{unit}]")
+            seconds = points.view(np.int64) / _PER_SECOND[unit]
+            columns[j] = np.where(np.isnat(points), np.nan, seconds)
+        elif kind.kind == "O" and not all(map(_is_simple_text, columns[j])):
+            return None
+    return columns
+
+
+def _is_simple_text(value: Any) -> bool:
+    """Whether a value is a text without half a character, or missing, whatever others there are."""
+    if type(value) is str:
+        return value.isascii() or is_whole_text(value)
+    missing = type(value) is float and value != value
+    return missing or value is None or type(value).__name__ == "NAType"
 
 
 def _as_table(part: Any) -> pa.Table:
@@ -313,11 +433,6 @@ def _as_table(part: Any) -> pa.Table:
         raise DataTypeError(
             f"a column mixes types: {error}; convert it to numbers or to text"
         ) from None
-
-
-def _of_numpy(data: Any, kinds: list[Any]) -> bool:
-    """Whether all columns are of one type of NumPy's, and none is named as another is."""
-    return len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype) and data.columns.is_unique
 
 
 #: Types of pandas that hold Python's objects.
