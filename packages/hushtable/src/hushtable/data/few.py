@@ -154,10 +154,12 @@ def _listed(
         place: float | None = places.get(value) if type(value) is str else None
         if place is None and not _is_missing(value):
             text = _text(value)
-            if text is None or not exact:
+            if text is None:
                 return None
-            folded = fold(text)
-            if folded or "" in places:
+            place = places.get(text)
+            if place is None and not exact:
+                return None
+            if place is None and ((folded := fold(text)) or "" in places):
                 place = places.get(folded, len(places))
         found.append(place)
     return found
