@@ -5,7 +5,7 @@ they name the column.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,9 +80,7 @@ def few_rows(
     names = reader.names if by_place else tuple(schema.names)
     if not numeric:
         placed = PlacedRows(read, block, schema, reading)
-        return replace(
-            reader, names=names, n_columns=len(schema), read=placed, project=None, reading=None
-        )
+        return Reader(names, len(schema), n, placed, source=reader.source, place=reader.place)
 
     def project(some: list[str]) -> Callable[[], Iterator[Batch]]:
         at = [(names or ()).index(name) for name in some]

@@ -96,8 +96,9 @@ def open_rows(
         X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
         return with_differences(X, schema.differences, schema.of_rows.names)
     reading = reading or Reading()
-    needed = sources([*schema.names, *keep], reading) if schema.named else ()
-    unasked = None if attended else Unasked(needed)
+    unasked = None
+    if not attended:
+        unasked = Unasked(sources([*schema.names, *keep], reading) if schema.named else ())
     if isinstance(X, Reader):
         reader = X if attended or X.unasked is not None else replace(X, unasked=unasked)
     else:
@@ -291,8 +292,10 @@ def with_calendar(
         If the column is not there, or one has the name of a part; while rows are read, if a value
         is no point in time, or its zone is in doubt.
     """
+    if not reading.time:
+        return reader
     names, parts = reader.names or (), [name for name in PARTS if name in wanted]
-    if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
+    if set(parts) <= set(names) and (parts or reading.time not in names):
         return reader
     check_named(reader, {"time": reading.time})
     if clash := [name for name in names if name in parts]:
@@ -387,8 +390,10 @@ def with_history(
         If a column is not there, or one has the name of one to be added; while rows are read, if a
         value is no number, or a reading is older than one before it.
     """
+    if not reading.entity:
+        return reader
     names, derived = reader.names or (), history_names(values)
-    if not reading.entity or not values or set(derived) <= set(names):
+    if not values or set(derived) <= set(names):
         return reader
     _check_history(reader, reading, values)
     before = history or History(entity=reading.entity, time=reading.time, values=values)

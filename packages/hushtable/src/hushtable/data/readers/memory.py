@@ -320,8 +320,7 @@ def polars_frame(data: Any) -> Reader:
 def _of_polars(data: Any) -> list[Any] | None:
     """Return the columns of a frame; None if there is one that is not taken apart."""
     found = []
-    for column in data.get_columns():
-        kind = column.dtype
+    for column, kind in zip(data.get_columns(), data.dtypes, strict=True):
         name = type(kind).__name__
         name = kind.__name__ if name == "DataTypeClass" else name
         if name in _OF_PYTHON:
@@ -350,7 +349,7 @@ def pandas_frame(data: Any) -> Reader:
     n, d = data.shape
     if d == 0:
         raise DataError(f"0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
-    names, kinds = list(data.columns), list(data.dtypes)
+    names, kinds = data.columns.tolist(), list(data.dtypes)
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         raise DataTypeError(
@@ -373,8 +372,9 @@ def pandas_frame(data: Any) -> Reader:
             yield from _as_table(part).combine_chunks().to_batches()
 
     read: Any = batches
-    if data.columns.is_unique and all(map(_is_simple, kinds)):
-        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in kinds)
+    different = {id(kind): kind for kind in kinds}.values()  # some take long to be hashed
+    if data.columns.is_unique and all(map(_is_simple, different)):
+        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different)
         most = FEW_ROWS if numbers else OfFrame.few
         read = OfFrame(batches, lambda: _of_pandas(data, kinds), most)
     return Reader(tuple(names) if all(texts) else None, d, n, read)
@@ -401,15 +401,17 @@ def _of_pandas(data: Any, kinds: list[Any]) -> Any:
     """Return the values of a frame, or its columns; None if one is not taken apart."""
     block = data.to_numpy()
     if block.dtype.kind in "fiub":
-        same = len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype)
+        same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
         return block if same or not (np.abs(block) >= 2**53).any() else None
+    if block.dtype != object:  # points in time alone
+        block = data.to_numpy(dtype=object)
     columns: list[Any] = list(zip(*block.tolist(), strict=True))
     for j, kind in enumerate(kinds):
         if kind.kind in "Mm":
+            # As NumPy has them: whole numbers of the column's unit, by UTC.
+            whole = (None if one != one else int(one.asm8.view(np.int64)) for one in columns[j])
             unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
-            points = data.iloc[:, j].to_numpy(f"{kind.kind}8[{unit}]")
-            seconds = points.view(np.int64) / _PER_SECOND[unit]
-            columns[j] = np.where(np.isnat(points), np.nan, seconds)
+            columns[j] = _seconds(whole, _PER_SECOND[unit])
         elif kind.kind == "O" and not all(map(_is_simple_text, columns[j])):
             return None
     return columns
