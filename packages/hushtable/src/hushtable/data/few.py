@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.labels import fold
+from hushtable.data.columns import texts_column
 from hushtable.data.readers import Batch, Reader, found_name
 from hushtable.data.readers.reader import BATCH_VALUES, OfFrame
 from hushtable.data.schema import Feature, Schema
@@ -146,20 +146,22 @@ def _listed(
     """Return the places of a column's categories, None for what is missing."""
     if isinstance(column, np.ndarray):  # points in time
         return None
-    # Of other kinds, several spellings are one category.
-    found, exact = list[float | None](), reading.category(feature.name).kind == "category"
-    for value in column:
+    found, odd = list[float | None](), dict[str, list[int]]()
+    for row, value in enumerate(column):
         place: float | None = places.get(value) if type(value) is str else None
         if place is None and not _is_missing(value):
             text = _text(value)
             if text is None:
                 return None
             place = places.get(text)
-            if place is None and not exact:
-                return None
-            if place is None and ((folded := fold(text)) or "" in places):
-                place = places.get(folded, len(places))
+            if place is None:
+                odd.setdefault(text, []).append(row)
         found.append(place)
+    if odd:  # not listed as they are written
+        texts = reading.category(feature.name).texts(texts_column([*odd]), feature.categories)
+        for text, rows in zip(texts.to_pylist(), odd.values(), strict=True):
+            for row in rows:
+                found[row] = None if text is None else places.get(text, len(places))
     return found
 
 

@@ -159,7 +159,8 @@ def _opened(
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     if not isinstance(data, str | os.PathLike):
-        layout.check_used((), "data in memory")
+        if layout is not _FOUND_OUT:
+            layout.check_used((), "data in memory")
         try:
             return opened(data)
         except DataError as error:

@@ -4,8 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,33 +50,26 @@ def arrow(data: Any) -> Reader:
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
 
 
-#: What a column of Arrow's becomes where a table is taken apart: Python's values, or points in time
-#: and spans as whole numbers of so many bits, by so many of which a second is.
-_Apart: TypeAlias = tuple[int, float]
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-
-
-@lru_cache(1 << 10)
-def _apart(kind: pa.DataType) -> _Apart | None:
-    """Return how a column of a type is taken apart; None if it is not."""
-    types = pa.types
-    if types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
-        return kind.bit_width, _PER_SECOND[kind.unit]
-    if types.is_date32(kind):
-        return 32, 1.0 / 86_400.0
-    plain = is_text(kind) or types.is_integer(kind) or types.is_floating(kind)
-    return (0, 1.0) if plain or types.is_boolean(kind) or types.is_null(kind) else None
+#: Types of columns whose values are Python's.
+_PLAIN = frozenset(
+    kind.id
+    for kind in (
+        pa.null(), pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(),
+        pa.uint16(), pa.uint32(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(),
+        pa.string(), pa.large_string(), pa.string_view(),
+    )
+)  # fmt: skip
 
 
 def _of_table(data: pa.Table) -> list[Any] | None:
     """Return the columns of a table; None if there is one that is not taken apart."""
     found = []
     for kind, column in zip(data.schema.types, data.columns, strict=True):
-        if (how := _apart(kind)) is None:
+        per_second = 0.0 if kind.id in _PLAIN or is_text(kind) else _per_second(kind)
+        if per_second is None:
             return None
-        bits, per_second = how
-        if bits:
-            whole = pa.int64() if bits == 64 else pa.int32()
+        if per_second:
+            whole = pa.int64() if kind.bit_width == 64 else pa.int32()
             parts = (chunk.view(whole).to_pylist() for chunk in column.chunks)
             found.append(_seconds(itertools.chain.from_iterable(parts), per_second))
             continue
@@ -88,10 +80,21 @@ def _of_table(data: pa.Table) -> list[Any] | None:
     return found
 
 
+#: Units of points in time, or of spans, in a second; days in one.
+_PER_SECOND, _DAYS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}, 1.0 / 86_400.0
+
+
+def _per_second(kind: pa.DataType) -> float | None:
+    """Return how many of a type's whole numbers are a second; None if it is none of time."""
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+        return _PER_SECOND[kind.unit]
+    return _DAYS if pa.types.is_date32(kind) else None
+
+
 def _seconds(whole: Iterable[int | None], per_second: float) -> NDArray[np.float64]:
     """Return whole numbers of units as seconds, as `as_numbers` does."""
     values = np.array([np.nan if one is None else float(one) for one in whole])
-    return values * 86_400.0 if per_second < 1.0 else values / per_second
+    return values * 86_400.0 if per_second == _DAYS else values / per_second
 
 
 def c_stream(data: Any) -> Reader:
@@ -326,8 +329,7 @@ def _of_polars(data: Any) -> list[Any] | None:
         if name in _OF_PYTHON:
             found.append(column.to_list())
         elif name in _IN_UNITS:
-            unit = getattr(kind, "time_unit", "ns")
-            per_second = 1.0 / 86_400.0 if name == "Date" else _PER_SECOND[unit]
+            per_second = _DAYS if name == "Date" else _PER_SECOND[getattr(kind, "time_unit", "ns")]
             found.append(_seconds(column.to_physical().to_list(), per_second))
         else:
             return None

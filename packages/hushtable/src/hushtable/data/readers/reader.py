@@ -306,7 +306,7 @@ class OfFrame:
     #: Rows at most for which that is faster.
     most: int
     #: The same where Python's values are taken one by one.
-    few: ClassVar[int] = 64
+    few: ClassVar[int] = 128
 
     def __call__(self) -> Iterator[Batch]:
         """Start a pass."""
