@@ -165,7 +165,7 @@ class Encoder:
 
     def _coded(
         self, batch: Batch, coded: NDArray[np.uint16], tally: NDArray[np.int64], start: int
-    ) -> Sequence[Any]:
+    ) -> Any:
         """Encode a batch; return its columns, those of numbers as NumPy has them."""
         d = len(self.schema)
         if isinstance(batch, np.ndarray) and not self._categories:

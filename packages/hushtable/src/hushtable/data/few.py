@@ -42,12 +42,14 @@ class PlacedRows:
     def __len__(self) -> int:
         return len(self.values)
 
-    def serves(self, schema: Schema, reading: Reading | None) -> bool:
-        """Whether to open the rows under a schema, and a reading, would change nothing."""
-        if self.schema is not schema:
-            return False
-        plain = reading is None or not (reading.missing or reading.columns or reading.kinds)
-        return plain or reading is self.reading
+
+def is_placed(reader: Reader, schema: Schema, reading: Reading) -> bool:
+    """Whether rows are a `PlacedRows`, and to open them under this schema would change nothing."""
+    rows = reader.read
+    if not isinstance(rows, PlacedRows) or rows.schema is not schema:
+        return False
+    plain = not (reading.missing or reading.columns or reading.kinds)
+    return plain or reading is rows.reading
 
 
 def few_rows(

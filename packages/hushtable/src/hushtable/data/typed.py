@@ -20,7 +20,7 @@ from hushtable.data.columns import (
     scalar,
 )
 from hushtable.data.differences import with_differences
-from hushtable.data.few import PlacedRows, few_rows
+from hushtable.data.few import few_rows, is_placed
 from hushtable.data.history import (
     History,
     check_named,
@@ -88,17 +88,13 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
-    placed = X.read if isinstance(X, Reader) else None
-    if isinstance(placed, PlacedRows) and attended and not keep and placed.serves(schema, reading):
-        return X  # type: ignore[no-any-return] # a Reader: see above
     have = X.differences if isinstance(X, Reader) else None
     if schema.differences is not None and have != schema.differences:
         X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
         return with_differences(X, schema.differences, schema.of_rows.names)
     reading = reading or Reading()
-    unasked = None
-    if not attended:
-        unasked = Unasked(sources([*schema.names, *keep], reading) if schema.named else ())
+    needed = () if attended or not schema.named else sources([*schema.names, *keep], reading)
+    unasked = None if attended else Unasked(needed)
     if isinstance(X, Reader):
         reader = X if attended or X.unasked is not None else replace(X, unasked=unasked)
     else:
@@ -109,18 +105,16 @@ def open_rows(
     reader = with_calendar(reader, reading, keep, schema.names)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
-    asked = reader.unasked is None
-    if reader.numeric and not keep and in_order and asked and not reading.missing:
+    plain = reader.unasked is None and not keep and not reading.missing
+    if plain and in_order and (reader.numeric or is_placed(reader, schema, reading)):
         return reader
     keep = tuple(keep) or reader.keep
 
     def whole() -> Reader:
         return typed(matched(reader, schema, keep), schema, reading)
 
-    few = None
-    if asked and not keep and not reading.missing:
-        few = few_rows(reader, schema, reading, lambda: whole().read())
-    return whole() if few is None else few
+    few = few_rows(reader, schema, reading, lambda: whole().read()) if plain and not keep else None
+    return few or whole()
 
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
@@ -292,10 +286,8 @@ def with_calendar(
         If the column is not there, or one has the name of a part; while rows are read, if a value
         is no point in time, or its zone is in doubt.
     """
-    if not reading.time:
-        return reader
-    names, parts = reader.names or (), [name for name in PARTS if name in wanted]
-    if set(parts) <= set(names) and (parts or reading.time not in names):
+    names, parts = reader.names or (), [one for one in PARTS if reading.time and one in wanted]
+    if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
         return reader
     check_named(reader, {"time": reading.time})
     if clash := [name for name in names if name in parts]:
@@ -390,10 +382,8 @@ def with_history(
         If a column is not there, or one has the name of one to be added; while rows are read, if a
         value is no number, or a reading is older than one before it.
     """
-    if not reading.entity:
-        return reader
-    names, derived = reader.names or (), history_names(values)
-    if not values or set(derived) <= set(names):
+    names, derived = reader.names or (), history_names(values if reading.entity else ())
+    if not reading.entity or not values or set(derived) <= set(names):
         return reader
     _check_history(reader, reading, values)
     before = history or History(entity=reading.entity, time=reading.time, values=values)
