@@ -4,7 +4,7 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -361,8 +361,8 @@ class Schema(Displayed):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: nothing that follows from the rest, and is large."""
-        return {k: v for k, v in vars(self).items() if k != "places_of_categories"}
+        """Return what is pickled: nothing that follows from the rest."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def of_rows(self) -> "Schema":
@@ -378,9 +378,13 @@ class Schema(Displayed):
     @property
     def names(self) -> list[str]:
         """Names of the features, in order."""
-        return [feature.name for feature in self.features]
+        return list(self._names)
 
-    @property
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
     def categorical_names(self) -> frozenset[str]:
         """Names of the categorical features."""
         return frozenset(f.name for f in self.features if f.kind == "categorical")

@@ -101,7 +101,8 @@ def open_rows(
         texts, layout = schema.categorical_names, FileLayout(unasked=unasked)
         reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
     reading = reading.updated(reader.reading)
-    reader = with_history(reader, reading, values_behind(schema.names), keep, history)
+    values = values_behind(schema.names) if reading.entity else ()
+    reader = with_history(reader, reading, values, keep, history)
     reader = with_calendar(reader, reading, keep, schema.names)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
@@ -113,7 +114,7 @@ def open_rows(
     def whole() -> Reader:
         return typed(matched(reader, schema, keep), schema, reading)
 
-    few = few_rows(reader, schema, reading, lambda: whole().read()) if plain and not keep else None
+    few = plain and not keep and few_rows(reader, schema, reading, lambda: whole().read())
     return few or whole()
 
 
@@ -186,8 +187,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
             if one is not None and _unsettled(one, names[j], reading)
         }
         for batch in reader.read():
-            place = _place(reader, start)
-            yield _values(batch, names, settled, unsettled, reading, place, texts)
+            yield _values(batch, names, settled, unsettled, reading, _place(reader, start), texts)
             start += len(batch)
 
     return replace(reader, read=read, project=None, reading=None)
@@ -382,7 +382,7 @@ def with_history(
         If a column is not there, or one has the name of one to be added; while rows are read, if a
         value is no number, or a reading is older than one before it.
     """
-    names, derived = reader.names or (), history_names(values if reading.entity else ())
+    names, derived = reader.names or (), history_names(values)
     if not reading.entity or not values or set(derived) <= set(names):
         return reader
     _check_history(reader, reading, values)
