@@ -183,7 +183,7 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
 
 
 def test_a_pass_that_was_broken_off_keeps_nothing():
-    rows = kept.keeping(as_reader(table().select(["dose"])), kept.Memory(10**6))
+    rows = kept.keeping(as_reader(table().select(["dose"])), kept.MemoryBudget(10**6))
     first = rows.read()
     batch = next(first)
     batch.keep(0, batch.rows)
@@ -194,7 +194,7 @@ def test_a_pass_that_was_broken_off_keeps_nothing():
 
 
 def test_memory_is_given_back_when_it_does_not_suffice():
-    memory = kept.Memory(20_000)
+    memory = kept.MemoryBudget(20_000)
     rows = kept.keeping(as_reader(table()), memory)
     for number, batch in enumerate(rows.read()):
         batch.keep(number, batch.rows)

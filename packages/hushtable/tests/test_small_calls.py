@@ -40,7 +40,7 @@ def frames(columns, dtype=None):
 
 
 def by_arrow(monkeypatch):
-    monkeypatch.setattr(typed, "few_rows", lambda reader: None)
+    monkeypatch.setattr(typed, "few_rows", lambda *_: None)
 
 
 def outcome(do):

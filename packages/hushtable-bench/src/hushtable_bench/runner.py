@@ -54,6 +54,7 @@ CASES = {
     "faults": "faults",
     "first_use": "latency",
     "folder": "sums",
+    "frames": "latency",
     "joining": "joining",
     "joining_released": "joining",
     "latency": "latency",

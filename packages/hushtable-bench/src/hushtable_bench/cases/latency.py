@@ -1,5 +1,6 @@
 """Time from a call to its scores: in a warm process, in a new one, and of a service.
 
+`frames`: few rows as NumPy, pandas, polars and Arrow have them, of one type and of several.
 `latency`: few rows in a process that has scored before, beside IsolationForest; everything with one
 thread, fitted on 5,000 rows of 10 columns; calls come in bursts, which take turns. And the time
 until a new process has a `Scorer`, and its first score from a model's file. `first_use`: seconds
@@ -218,6 +219,108 @@ def time_first_uses(rounds: int) -> list[FirstUse]:
         whole = statistics.median(map(sum, times))
         found.append(FirstUse(kind, imported, fitted, scored, whole))
     return found
+
+
+# --- frames ---------------------------------------------------------------------------------------
+
+FRAME_ROWS, FRAME_ROUNDS, QUICK_FRAME_ROUNDS = (1, 10, 50, 1_000), 9, 3
+#: Categories of a column that has many, and rows in which each is.
+CATEGORIES, TIMES_EACH = 10_000, 4
+#: Microseconds of the processor's at most, of a call on one row.
+MOST_OF_FRAME = {
+    ("mixed", "pandas"): 300.0, ("mixed", "polars"): 250.0, ("mixed", "Arrow"): 100.0,
+    ("numbers", "Arrow"): 100.0, ("10,000 categories", "Arrow"): 120.0,
+}  # fmt: skip
+
+
+def mixed_frame(rows: int, seed: int = 0) -> pd.DataFrame:
+    """Return five floats, two whole numbers, three texts, a date and a truth value."""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {f"x{j}": rng.normal(size=rows) for j in range(5)}
+    columns |= {f"k{j}": rng.integers(0, 50, rows) for j in range(2)}
+    texts = np.array([f"cat{i}" for i in range(20)])
+    columns |= {f"c{j}": texts[rng.integers(0, 20, rows)] for j in range(3)}
+    seconds = pd.to_timedelta(rng.integers(0, 365 * 86_400, rows), unit="s")
+    columns |= {"when": pd.Timestamp("2024-01-01") + seconds, "ok": rng.random(rows) < 0.5}
+    return pd.DataFrame(columns)
+
+
+def three_types(rows: int, seed: int = 0) -> pd.DataFrame:
+    """Return columns of float64, of float32 and of whole numbers."""
+    X = np.random.default_rng(seed).normal(size=(rows, COLUMNS))
+    kinds = (np.float64,) * 4 + (np.float32,) * 3 + (np.int64,) * 3
+    return pd.DataFrame({f"x{j}": (9 * X[:, j]).astype(kind) for j, kind in enumerate(kinds)})
+
+
+def many_categories(rows: int, seed: int = 0) -> pd.DataFrame:
+    """Return a column of texts, each as often as the next, and two of numbers."""
+    X, places = np.random.default_rng(seed).normal(size=(rows, 2)), np.arange(rows) % CATEGORIES
+    texts = np.array([f"category {i}" for i in range(CATEGORIES)])
+    return pd.DataFrame({"category": texts[places], "x": X[:, 0], "y": X[:, 1]})
+
+
+#: What is fitted and scored, and to how many rows.
+SHAPES: dict[str, tuple[Callable[..., pd.DataFrame], int]] = {
+    "numbers": (
+        lambda n, s=0: as_frame(np.random.default_rng(s).normal(size=(n, COLUMNS))),
+        FITTED,
+    ),
+    "three types": (three_types, FITTED),
+    "mixed": (mixed_frame, FITTED),
+    "10,000 categories": (many_categories, TIMES_EACH * CATEGORIES),
+}
+
+
+def as_libraries(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a frame as each library has it; as NumPy has it, if it is of numbers."""
+    import polars as pl
+    import pyarrow as pa
+
+    found = {"pandas": frame, "polars": pl.from_pandas(frame)}
+    found["Arrow"] = pa.Table.from_pandas(frame, preserve_index=False)
+    numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in frame.dtypes)
+    return ({"NumPy": frame.to_numpy()} if numbers else {}) | found
+
+
+def time_frames(rounds: int, sizes: Sequence[int] = FRAME_ROWS) -> list[Latency]:
+    """Return the processor's microseconds of a call, the median of rounds that take turns."""
+    found = []
+    for shape, (made, fitted_to) in SHAPES.items():
+        detector = HushTable(random_state=0).fit(made(fitted_to))
+        for rows in sizes:
+            times: dict[str, list[float]] = {}
+            calls = max(2, CALLS // (1 + rows // 100))
+            for _ in range(1 + rounds):
+                for library, some in as_libraries(made(rows, 1)).items():
+                    detector.score_samples(some)
+                    start = time.process_time()
+                    for _ in range(calls):
+                        detector.score_samples(some)
+                    spent = (time.process_time() - start) / calls
+                    times.setdefault(library, []).append(1e6 * spent)
+            found += [
+                Latency(shape, library, rows, statistics.median(some[1:]))
+                for library, some in times.items()
+            ]
+            progress(f"{shape}: {rows} rows")
+    return found
+
+
+def frames(run: CaseRun, *, quick: bool = False) -> None:
+    """Microseconds of a call on few rows of frames: a minute; --quick, 20 s."""
+    with threadpool_limits(limits=1):
+        found = time_frames(QUICK_FRAME_ROUNDS if quick else FRAME_ROUNDS)
+    times = {(one.name, one.rows_as, one.rows): one.microseconds for one in found}
+    lines = [
+        (*kind, *(f"{times[*kind, rows]:,.0f}" for rows in FRAME_ROWS))
+        for kind in dict.fromkeys((one.name, one.rows_as) for one in found)
+    ]
+    header = ("columns", "rows as", *(f"{n:,} row{'s' * (n > 1)}, us" for n in FRAME_ROWS))
+    run.say(markdown_table(header, lines, text=2))
+    run.figures["frames"] = found
+    for (shape, library), most in MOST_OF_FRAME.items():
+        claim = f"{shape}, one row as {library} has it, us at most"
+        run.hold(claim, times[shape, library, 1], "<=", most, ".0f")
 
 
 # --- a service ------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ pandas.DataFrame(found).to_csv(sys.argv[2], index=False)
 
 @dataclass(frozen=True)
 class Ratio:
-    """What was compared: CPU seconds of both, and the target for one over the other.
+    """CPU seconds of two that were compared, and the target for one over the other.
 
     ``ratio`` is ours over the other's, or the other way round where ``needs`` is ``>=``.
     """

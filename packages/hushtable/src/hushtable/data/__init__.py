@@ -12,11 +12,12 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.data.check import FeatureCheck, check_rows
+    from hushtable.data.options import read, understand
     from hushtable.data.quality import TableQuality, table_quality
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
     from hushtable.data.texts.reading import ColumnUnderstanding
-    from hushtable.data.understanding import Understanding, read, understand
+    from hushtable.data.understanding import Understanding
 
 __all__ = [
     "ColumnUnderstanding", "Feature", "FeatureCheck", "Schema", "TableQuality", "Understanding",
@@ -33,10 +34,10 @@ __getattr__, __dir__ = exports(
         "TableQuality": "quality",
         "Understanding": "understanding",
         "check_rows": "check",
-        "read": "understanding",
+        "read": "options",
         "register_format": "readers",
         "register_source": "readers",
         "table_quality": "quality",
-        "understand": "understanding",
+        "understand": "options",
     },
 )

@@ -1,6 +1,6 @@
 """Rows under a schema, as the 16-bit codes that the kernels read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from hushtable.data.columns import (
     infinite,
     texts_column,
 )
+from hushtable.data.few import PlacedRows
 from hushtable.data.kept import FirstReading
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
@@ -162,6 +163,15 @@ class Encoder:
             if f.kind == "categorical"
         }
 
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.float64], ...]:
+        """``low``, ``high`` and ``scale``, by which places of categories become codes, too."""
+        sizes = self.schema.places_of_categories
+        last = np.array([-1.0 if places is None else len(places) - 1 for places in sizes])
+        listed = np.array([places is not None for places in sizes])
+        usual = ((self.low, 0.0), (self.high, last), (self.scale, 1.0))
+        return tuple(np.where(listed, place, number) for number, place in usual)
+
     def encode(self, batch: Any, start: int = 0) -> Codes:
         """Encode a batch, whose first columns are the features in order.
 
@@ -174,30 +184,44 @@ class Encoder:
             made = self.encode(batch.rows, start)
             batch.keep(start, made)
             return made
-        batch = self._related(batch, start)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
-        found: list[Outside] = []
-        if isinstance(batch, np.ndarray) and not self._categories:
-            self._numeric(batch, slice(0, d), coded, tally, start)
-            found = [self._beyond(j, batch[:, j]) for j in tally[:, 1].nonzero()[0].tolist()]
+        if isinstance(batch, PlacedRows):
+            kernels.encode(batch.values, *self._places, coded, tally)
+            columns: Any = batch.values.T
         else:
-            columns = batch.T if isinstance(batch, np.ndarray) else batch.columns[:d]
-            for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
-                if feature.kind == "numeric":
-                    if not isinstance(column, np.ndarray):
-                        column = as_numbers(column, feature.name, start)
-                    one = slice(j, j + 1)
-                    self._numeric(column[:, np.newaxis], one, coded[one], tally[one], start)
-                    found += [self._beyond(j, column)] if tally[j, 1] else []
-                else:
-                    coded[j] = self._categorical(feature, column, tally[j])
-                    found += [_unlisted(j, feature, coded[j])] if tally[j, 1] else []
+            columns = self._coded(self._related(batch, start), coded, tally, start)
+        found = [self._outside(j, columns, coded[j]) for j in tally[:, 1].nonzero()[0].tolist()]
         if np.count_nonzero(tally[:, 0]):  # any() takes longer than a row's codes
             missing = coded == kernels.MISSING_LOW
             high = np.where(missing, np.uint16(kernels.MISSING_HIGH), coded)
             coded = np.concatenate([coded, high])
         return Codes(coded, tally, Outside.of(found))
+
+    def _coded(
+        self, batch: Batch, coded: NDArray[np.uint16], tally: NDArray[np.int64], start: int
+    ) -> Any:
+        """Encode a batch; return its columns, those of numbers as NumPy has them."""
+        d = len(self.schema)
+        if isinstance(batch, np.ndarray) and not self._categories:
+            self._numeric(batch, slice(0, d), coded, tally, start)
+            return batch.T
+        columns = list(batch.T if isinstance(batch, np.ndarray) else batch.columns[:d])
+        for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
+            if feature.kind == "numeric":
+                if not isinstance(column, np.ndarray):
+                    column = columns[j] = as_numbers(column, feature.name, start)
+                one = slice(j, j + 1)
+                self._numeric(column[:, np.newaxis], one, coded[one], tally[one], start)
+            else:
+                coded[j] = self._categorical(feature, column, tally[j])
+        return columns
+
+    def _outside(self, j: int, columns: Sequence[Any], codes: NDArray[np.uint16]) -> Outside:
+        """Find the rows whose value of feature j is outside its range, or not listed."""
+        if self.schema.features[j].kind == "numeric":
+            return self._beyond(j, columns[j])
+        return _unlisted(j, self.schema.features[j], codes)
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
         """Run a loop over a batch of which all columns are numbers, else return False.

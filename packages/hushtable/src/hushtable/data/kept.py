@@ -14,7 +14,7 @@ from hushtable.data.readers.reader import Read, Reader, taken
 MOST_BYTES = 1 << 28
 
 
-class Memory:
+class MemoryBudget:
     """A bound of memory that several may take parts of, from any thread."""
 
     def __init__(self, n_bytes: int) -> None:
@@ -52,7 +52,7 @@ class Kept:
     what it made of each batch: then all passes read the rows.
     """
 
-    def __init__(self, read: Read, memory: Memory) -> None:
+    def __init__(self, read: Read, memory: MemoryBudget) -> None:
         self._read, self._memory = read, memory
         self._lock = threading.Lock()
         self._begin()
@@ -95,7 +95,7 @@ class Kept:
                 self._batches = {}
 
 
-def keeping(reader: Reader, memory: Memory) -> Reader:
+def keeping(reader: Reader, memory: MemoryBudget) -> Reader:
     """Return a reader of the same rows, whose first pass yields each batch as a `FirstReading`."""
     if reader.n_rows is None or not reader.files:
         return replace(reader, read=Kept(reader.read, memory), files=(), project=None)

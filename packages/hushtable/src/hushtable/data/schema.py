@@ -4,7 +4,7 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -352,6 +352,20 @@ class Schema(Displayed):
         return replace(self, features=features, public=False, differences=differences)
 
     @cached_property
+    def places_of_categories(self) -> tuple[dict[str, int] | None, ...]:
+        """By feature, the place of each of its categories; None for numbers."""
+        return tuple(
+            {text: place for place, text in enumerate(one.categories)}
+            if one.kind == "categorical"
+            else None
+            for one in self.features
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: nothing that follows from the rest."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
     def of_rows(self) -> "Schema":
         """The schema of what rows have as columns: without the differences."""
         if self.differences is None:
@@ -365,9 +379,13 @@ class Schema(Displayed):
     @property
     def names(self) -> list[str]:
         """Names of the features, in order."""
-        return [feature.name for feature in self.features]
+        return list(self._names)
 
-    @property
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
     def categorical_names(self) -> frozenset[str]:
         """Names of the categorical features."""
         return frozenset(f.name for f in self.features if f.kind == "categorical")

@@ -21,6 +21,7 @@ from hushtable.data.columns import (
     scalar,
 )
 from hushtable.data.differences import with_differences
+from hushtable.data.few import few_rows, is_placed
 from hushtable.data.history import (
     History,
     check_named,
@@ -35,7 +36,6 @@ from hushtable.data.readers import (
     Reader,
     Unasked,
     as_reader,
-    few_rows,
     found_name,
     in_memory,
     near_names,
@@ -90,31 +90,15 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
-    if isinstance(X, Reader) and _is_open(X, schema, keep, attended) and history is None:
+    if isinstance(X, Reader) and history is None and X.is_open(schema, keep, attended):
         return X
-    reader = _opened(X, schema, reading, keep, attended, history)
-    return replace(reader, opened=schema)
-
-
-def _is_open(X: Reader, schema: Schema, keep: Sequence[str], attended: bool) -> bool:
-    return X.opened is schema and X.keep == tuple(keep) and (attended or X.unasked is not None)
-
-
-def _opened(
-    X: Any,
-    schema: Schema,
-    reading: Reading | None,
-    keep: Sequence[str],
-    attended: bool,
-    history: History | None,
-) -> Reader:
-    """Open rows that are not open yet: see `open_rows`."""
     have = X.differences if isinstance(X, Reader) else None
     if schema.differences is not None and have != schema.differences:
-        X = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
-        return with_differences(X, schema.differences, schema.of_rows.names)
+        rows = open_rows(X, schema.of_rows, reading, keep, attended=attended, history=history)
+        rows = with_differences(rows, schema.differences, schema.of_rows.names)
+        return replace(rows, opened=schema)
     reading = reading or Reading()
-    needed = sources([*schema.names, *keep], reading) if schema.named else ()
+    needed = () if attended or not schema.named else sources([*schema.names, *keep], reading)
     unasked = None if attended else Unasked(needed)
     if isinstance(X, Reader):
         reader = X if attended or X.unasked is not None else replace(X, unasked=unasked)
@@ -122,18 +106,21 @@ def _opened(
         texts, layout = schema.categorical_names, FileLayout(unasked=unasked)
         reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
     reading = reading.updated(reader.reading)
-    reader = with_history(reader, reading, values_behind(schema.names), keep, history)
+    values = values_behind(schema.names) if reading.entity else ()
+    reader = with_history(reader, reading, values, keep, history)
     reader = with_calendar(reader, reading, keep, schema.names)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
-    asked = reader.unasked is None
-    if reader.numeric and not keep and in_order and asked and not reading.missing:
+    plain = reader.unasked is None and not keep and not reading.missing
+    if plain and in_order and (reader.numeric or is_placed(reader, schema, reading)):
         return reader
     keep = tuple(keep) or reader.keep
-    plain = in_order and not schema.categorical_names and not reading.missing
-    if plain and asked and not keep and (block := few_rows(reader)) is not None:
-        return block
-    return typed(matched(reader, schema, keep), schema, reading)
+
+    def whole() -> Reader:
+        return replace(typed(matched(reader, schema, keep), schema, reading), opened=schema)
+
+    few = plain and not keep and few_rows(reader, schema, reading, lambda: whole().read())
+    return few or whole()
 
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
@@ -205,8 +192,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
             if one is not None and _unsettled(one, names[j], reading)
         }
         for batch in reader.read():
-            place = _place(reader, start)
-            yield _values(batch, names, settled, unsettled, reading, place, texts)
+            yield _values(batch, names, settled, unsettled, reading, _place(reader, start), texts)
             start += len(batch)
 
     return replace(reader, read=read, project=None, reading=None)
@@ -305,7 +291,7 @@ def with_calendar(
         If the column is not there, or one has the name of a part; while rows are read, if a value
         is no point in time, or its zone is in doubt.
     """
-    names, parts = reader.names or (), [name for name in PARTS if name in wanted]
+    names, parts = reader.names or (), [one for one in PARTS if reading.time and one in wanted]
     if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
         return reader
     check_named(reader, {"time": reading.time})

@@ -18,15 +18,11 @@ from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import as_numbers, as_texts, infinite, is_text, nan_as_null
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
-from hushtable.data.kept import FirstReading, Kept, Memory, keeping
-from hushtable.data.labels import fold
+from hushtable.data.kept import FirstReading, Kept, MemoryBudget, keeping
 from hushtable.data.readers import (
     Batch,
-    FileLayout,
     Reader,
-    as_reader,
     in_memory,
-    near_names,
     no_rows,
 )
 from hushtable.data.readers.totals import TOTAL_WORDS
@@ -296,7 +292,7 @@ def schema_from_data(
     reader: Reader,
     weights: Weights | None = None,
     n_jobs: int | None = None,
-    memory: Memory | None = None,
+    memory: MemoryBudget | None = None,
 ) -> Inferred:
     """Read a schema off the data, without the rows of weight 0.
 
@@ -546,141 +542,3 @@ class Understanding:
             for row in self.rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def read(
-    data: Any,
-    *,
-    missing: Sequence[str] = (),
-    decimal: str | None = None,
-    dates: str | None = None,
-    kinds: Mapping[str, str] | None = None,
-    drop: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    time: str = "",
-    zone: str = "",
-    entity: str = "",
-    **layout: Any,
-) -> Reader:
-    """Say how rows are to be read; what is not said is found out, or refused where in doubt.
-
-    Parameters
-    ----------
-    data : array, data frame, Arrow object, path or address
-        Rows, as every method that takes rows takes them.
-    missing : sequence of str
-        Texts that stand for a missing value, such as ``["ERR", "-9999"]``.
-    decimal : {",", "."}, optional
-        Sign before the decimals.
-    dates : {"dmy", "mdy", "ymd"}, optional
-        Order of day, month and year.
-    kinds : dict of str to {"number", "date", "category", "label", "id"}, optional
-        Kinds of columns by name. As a number, ``<0.5`` is 0.5, and what is no number is missing;
-        a label is a category of which spellings that differ only by case, accents or look-alike
-        letters are one; an id is left out.
-    drop, columns : sequence of str, optional
-        Columns to leave out; or those to use, in this order.
-    time : str, optional
-        Column of points in time. Its hour, weekday, day of the month and month are features in its
-        place, as categories that go round: 23 is beside 0, a month's last day beside the first.
-    zone : str, optional
-        With ``time``, where the times say their zone: the place by whose clock, such as
-        ``"Europe/Berlin"``. Times without a zone are taken as the clock showed them.
-    entity : str, optional
-        With ``time``: column that says whose reading a row is, such as a patient or a machine. In
-        place of each column of numbers, its features compare a reading with the earlier ones of
-        its entity among these rows: see `hushtable.history.history_columns`. Rows in memory may be
-        in any order; those of files have to be in the order of time, for each entity.
-    **layout
-        ``encoding``, ``delimiter``, ``header``, ``skip_lines``, ``skip_footer`` of a CSV file;
-        ``sheet`` of a workbook; ``member`` of a file with several parts, such as an archive;
-        ``query`` to a database.
-
-    Returns
-    -------
-    Reader
-        Taken by every method that takes rows.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to read, or a column is not there.
-    UsageError
-        If an option has no such value.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from hushtable import HushTable
-    >>> from hushtable.data import read
-    >>> table = pa.table({"id": ["a", "b", "c"], "TSH": ["1,2", "0,9", "ERR"]})
-    >>> rows = read(table, decimal=",", missing=["ERR"], drop=["id"])
-    >>> HushTable(random_state=0).fit(rows).plan_.schema.features[0].high
-    1.2
-    """
-    by_name = {fold(name): kind for name, kind in (kinds or {}).items()}
-    reading = Reading(tuple(missing), decimal, dates, by_name, tuple(drop))  # type: ignore[arg-type]
-    given = FileLayout(**layout)
-    reader = as_reader(data, layout=given)
-    reading = replace(reading, layout=given.kept, time=time, zone=zone, entity=entity)
-    return chosen(reader, reading, columns)
-
-
-def chosen(
-    reader: Reader,
-    reading: Reading,
-    columns: Sequence[str] | None = None,
-    keep: Sequence[str] = (),
-) -> Reader:
-    """Return a reader of the columns that are used, to be read so, and of those to keep."""
-    names = list(reader.names or ())
-    columns = None if columns is None else [*map(fold, columns)]
-    keep = [*map(fold, keep)]
-    named = [*(columns or ()), *reading.dropped, *keep]
-    if lacking := sorted({name for name in named if name not in names}):
-        near = near_names(lacking, names)
-        raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}{near}")
-    used = list(columns) if columns is not None else names
-    used += [n for n in (reading.time, reading.entity) if n in names and n not in used]
-    used = [name for name in used if name not in reading.dropped or name in keep]
-    used += [name for name in keep if name not in used]
-    if not used and names:
-        raise DataError(f"{reader.source}: no column is left: leave fewer out")
-    if used != names:
-        reader = reader.select(used)
-    return replace(reader, reading=reading)
-
-
-def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> Understanding:
-    """Say what each column of a table is, by one pass over all rows.
-
-    Parameters
-    ----------
-    data : array, data frame, Arrow object, path or address
-        Rows, as every method that takes rows takes them.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core.
-    **options
-        As `read` takes them.
-
-    Returns
-    -------
-    Understanding
-
-    Raises
-    ------
-    DataError
-        If the rows cannot be read. A doubt is no error here.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from hushtable.data import understand
-    >>> [one] = understand(pa.table({"cost": ["4,5", "12,25"]}))
-    >>> one.evidence
-    '2 numbers with a decimal comma'
-    """
-    reader = read(data, **options) if options or not isinstance(data, Reader) else data
-    reader = reader.repeatable()
-    columns, reading, _ = understood(reader, None, n_jobs)
-    return Understanding(columns, reader.found, reading)

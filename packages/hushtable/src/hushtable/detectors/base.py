@@ -18,7 +18,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
-from hushtable.data.kept import MOST_BYTES, Memory, keeping
+from hushtable.data.kept import MOST_BYTES, MemoryBudget, keeping
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
@@ -204,7 +204,7 @@ class TableDetector(FittedTables, ABC):
         reader = self._to_fit(as_reader(X).repeatable())
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
-        memory = Memory(MOST_BYTES)
+        memory = MemoryBudget(MOST_BYTES)
         inferred = self._inferred(reader, weights, schema, memory)
         schema, n_rows = inferred.schema, inferred.n_rows
         self.understanding_ = inferred.columns
@@ -242,7 +242,7 @@ class TableDetector(FittedTables, ABC):
         return None
 
     def _inferred(
-        self, reader: Reader, weights: Any, schema: Schema | None, memory: Memory
+        self, reader: Reader, weights: Any, schema: Schema | None, memory: MemoryBudget
     ) -> Inferred:
         """Return a schema read off the rows; or the given one, with the number of rows."""
         if schema is None:

@@ -559,7 +559,8 @@ class FittedTables(OutlierMixin, BaseEstimator):
         reading = self.reading_.updated(reader.reading)
         features = self.plan_.schema.names
         kept = [*map(fold, keep)]  # as the reader's names are
-        reader = with_history(reader, reading, values_behind(features), kept)
+        values = values_behind(features) if reading.entity else ()
+        reader = with_history(reader, reading, values, kept)
         reader = with_calendar(reader, reading, kept, features)
         names = reader.names or ()
         if lacking := [name for name in keep if fold(name) not in names]:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.encoding import Codes, Encoder, naming_places
+from hushtable.data.few import PlacedRows
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
@@ -205,6 +206,8 @@ class Scorer:
     ) -> Floats:
         """Return what is found of all rows, ``(n, *shape)``, each batch in its place."""
         reader = self.open(X)
+        if isinstance(reader.read, PlacedRows) and self.rules is None:
+            return found((0, cast(Batch, reader.read), None))  # `encode` takes it as a batch
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))

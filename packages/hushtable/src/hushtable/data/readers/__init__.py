@@ -24,7 +24,6 @@ from hushtable.data.readers.reader import (
     FileLayout,
     Reader,
     Unasked,
-    few_rows,
     found_name,
     in_memory,
     joined,
@@ -58,7 +57,6 @@ __all__ = [
     "Reader",
     "Unasked",
     "as_reader",
-    "few_rows",
     "found_name",
     "in_memory",
     "is_pandas",
@@ -163,7 +161,8 @@ def _opened(
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     if not isinstance(data, str | os.PathLike):
-        layout.check_used((), "data in memory")
+        if layout is not _FOUND_OUT:
+            layout.check_used((), "data in memory")
         try:
             return opened(data)
         except DataError as error:

@@ -1,14 +1,17 @@
 """Rows in memory: NumPy, SciPy, pandas, polars, Arrow objects, lists of dicts."""
 
+import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from hushtable.data.columns import integer_too_large
+from hushtable.arguments import is_text as is_whole_text
+from hushtable.data.columns import integer_too_large, is_text
 from hushtable.data.readers.reader import (
     FILE_ROWS,
     Batch,
@@ -22,6 +25,7 @@ from hushtable.data.readers.reader import (
     split,
 )
 from hushtable.errors import DataError, DataTypeError
+from hushtable.threads import FEW_ROWS
 
 
 def is_arrow(data: Any) -> bool:
@@ -39,10 +43,58 @@ def arrow(data: Any) -> Reader:
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
         names = column_names(data.schema)
-        return Reader(names, len(names), len(data), lambda: split(iter(data.to_batches())))
+        read = OfFrame(lambda: split(iter(data.to_batches())), lambda: _of_table(data), OfFrame.few)
+        return Reader(names, len(names), len(data), read)
     # The defaults read far ahead: 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
+
+
+#: Types of columns whose values are Python's.
+_PLAIN = frozenset(
+    kind.id
+    for kind in (
+        pa.null(), pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(),
+        pa.uint16(), pa.uint32(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(),
+        pa.string(), pa.large_string(), pa.string_view(),
+    )
+)  # fmt: skip
+
+
+def _of_table(data: pa.Table) -> list[Any] | None:
+    """Return the columns of a table; None if there is one that is not taken apart."""
+    found = []
+    for kind, column in zip(data.schema.types, data.columns, strict=True):
+        per_second = 0.0 if kind.id in _PLAIN or is_text(kind) else _per_second(kind)
+        if per_second is None:
+            return None
+        if per_second:
+            whole = pa.int64() if kind.bit_width == 64 else pa.int32()
+            parts = (chunk.view(whole).to_pylist() for chunk in column.chunks)
+            found.append(_seconds(itertools.chain.from_iterable(parts), per_second))
+            continue
+        try:
+            found.append(column.to_pylist())
+        except UnicodeDecodeError:
+            return None
+    return found
+
+
+#: Units of points in time, or of spans, in a second; days in one.
+_PER_SECOND, _DAYS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}, 1.0 / 86_400.0
+
+
+def _per_second(kind: pa.DataType) -> float | None:
+    """Return how many of a type's whole numbers are a second; None if it is none of time."""
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+        return _PER_SECOND[kind.unit]
+    return _DAYS if pa.types.is_date32(kind) else None
+
+
+def _seconds(whole: Iterable[int | None], per_second: float) -> NDArray[np.float64]:
+    """Return whole numbers of units as seconds, as `as_numbers` does."""
+    values = np.array([np.nan if one is None else float(one) for one in whole])
+    return values * 86_400.0 if per_second == _DAYS else values / per_second
 
 
 def c_stream(data: Any) -> Reader:
@@ -230,7 +282,12 @@ def sparse(data: Any) -> Reader:
 
 
 #: Types that NumPy has, too. (Polars has integers of 128 bits.)
-_OF_NUMPY = {f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)}
+_OF_NUMPY = frozenset(
+    f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)
+)
+#: Types of polars' whose values are Python's; and those that are whole numbers of a unit.
+_OF_PYTHON = _OF_NUMPY | {"Boolean", "String", "Categorical", "Enum", "Null"}
+_IN_UNITS = frozenset({"Date", "Datetime", "Duration", "Time"})
 
 
 def is_polars(data: Any) -> bool:
@@ -257,9 +314,26 @@ def polars_frame(data: Any) -> Reader:
 
     one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no integers that are missing.
-    numeric = str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0)))
-    read = OfFrame(batches, data.to_numpy) if numeric else batches
+    if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
+        return Reader(names, len(names), len(data), OfFrame(batches, data.to_numpy, FEW_ROWS))
+    read = OfFrame(batches, lambda: _of_polars(data), OfFrame.few)
     return Reader(names, len(names), len(data), read)
+
+
+def _of_polars(data: Any) -> list[Any] | None:
+    """Return the columns of a frame; None if there is one that is not taken apart."""
+    found = []
+    for column, kind in zip(data.get_columns(), data.dtypes, strict=True):
+        name = type(kind).__name__
+        name = kind.__name__ if name == "DataTypeClass" else name
+        if name in _OF_PYTHON:
+            found.append(column.to_list())
+        elif name in _IN_UNITS:
+            per_second = _DAYS if name == "Date" else _PER_SECOND[getattr(kind, "time_unit", "ns")]
+            found.append(_seconds(column.to_physical().to_list(), per_second))
+        else:
+            return None
+    return found
 
 
 def is_pandas(data: Any) -> bool:
@@ -277,7 +351,7 @@ def pandas_frame(data: Any) -> Reader:
     n, d = data.shape
     if d == 0:
         raise DataError(f"0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
-    names, kinds = list(data.columns), list(data.dtypes)
+    names, kinds = data.columns.tolist(), list(data.dtypes)
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         raise DataTypeError(
@@ -299,8 +373,58 @@ def pandas_frame(data: Any) -> Reader:
                 part = part.astype(dense)
             yield from _as_table(part).combine_chunks().to_batches()
 
-    read = OfFrame(batches, data.to_numpy) if _of_numpy(data, kinds) else batches
+    read: Any = batches
+    different = {id(kind): kind for kind in kinds}.values()  # some take long to be hashed
+    if data.columns.is_unique and all(map(_is_simple, different)):
+        numbers = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in different)
+        most = FEW_ROWS if numbers else OfFrame.few
+        read = OfFrame(batches, lambda: _of_pandas(data, kinds), most)
     return Reader(tuple(names) if all(texts) else None, d, n, read)
+
+
+#: Types of pandas', beside NumPy's, whose values are taken as Python has them.
+_EXTENSIONS = frozenset(
+    {"StringDtype", "BooleanDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype"}
+    | {f"{kind}{bits}Dtype" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
+)
+
+
+def _is_simple(kind: Any) -> bool:
+    """Whether columns of a type may be taken apart."""
+    if isinstance(kind, np.dtype):
+        return kind.kind in "fiubMmO" and kind.itemsize <= 8
+    if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
+        kind = kind.categories.dtype
+        return getattr(kind, "storage", "") == "pyarrow"
+    return type(kind).__name__ in _EXTENSIONS and library_of(kind) == "pandas"
+
+
+def _of_pandas(data: Any, kinds: list[Any]) -> Any:
+    """Return the values of a frame, or its columns; None if one is not taken apart."""
+    block = data.to_numpy()
+    if block.dtype.kind in "fiub":
+        same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
+        return block if same or not (np.abs(block) >= 2**53).any() else None
+    if block.dtype != object:  # points in time alone
+        block = data.to_numpy(dtype=object)
+    columns: list[Any] = list(zip(*block.tolist(), strict=True))
+    for j, kind in enumerate(kinds):
+        if kind.kind in "Mm":
+            # As NumPy has them: whole numbers of the column's unit, by UTC.
+            whole = (None if one != one else int(one.asm8.view(np.int64)) for one in columns[j])
+            unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
+            columns[j] = _seconds(whole, _PER_SECOND[unit])
+        elif kind.kind == "O" and not all(map(_is_simple_text, columns[j])):
+            return None
+    return columns
+
+
+def _is_simple_text(value: Any) -> bool:
+    """Whether a value is a text without half a character, or missing, whatever others there are."""
+    if type(value) is str:
+        return value.isascii() or is_whole_text(value)
+    missing = type(value) is float and value != value
+    return missing or value is None or type(value).__name__ == "NAType"
 
 
 def _as_table(part: Any) -> pa.Table:
@@ -313,11 +437,6 @@ def _as_table(part: Any) -> pa.Table:
         raise DataTypeError(
             f"a column mixes types: {error}; convert it to numbers or to text"
         ) from None
-
-
-def _of_numpy(data: Any, kinds: list[Any]) -> bool:
-    """Whether all columns are of one type of NumPy's, and none is named as another is."""
-    return len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype) and data.columns.is_unique
 
 
 #: Types of pandas that hold Python's objects.

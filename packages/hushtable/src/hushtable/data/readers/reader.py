@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -203,6 +203,11 @@ class Reader:
     #: The schema under which the rows were opened: they are its features already.
     opened: Any = None
 
+    def is_open(self, schema: Any, keep: Sequence[str], attended: bool) -> bool:
+        """Whether the rows were opened so: to open them again would change nothing."""
+        same = self.opened is schema and self.keep == tuple(keep)
+        return same and (attended or self.unasked is not None)
+
     @property
     def parts(self) -> tuple["Reader", ...]:
         """Readers that can be read at the same time: the files, or the reader itself."""
@@ -249,7 +254,7 @@ class Reader:
                     else:
                         yield pa.RecordBatch.from_arrays(batch.columns, list(names))
 
-            return OfFrame(batches, read.values) if isinstance(read, OfFrame) else batches
+            return replace(read, batches=batches) if isinstance(read, OfFrame) else batches
 
         def project(columns: list[str]) -> Read:
             assert self.project is not None
@@ -302,43 +307,20 @@ class Reader:
 
 @dataclass(frozen=True)
 class OfFrame:
-    """Starts a pass over a frame whose columns are all of one type, which NumPy has."""
+    """Starts a pass over a frame that can be taken apart without Arrow: see `data.few`."""
 
     batches: Callable[[], Iterator[Batch]]
-    #: Returns its values.
-    values: Callable[[], NDArray[Any]]
+    #: Returns its values (n, d), if they are of one type of NumPy's; else its columns: Python's
+    #: values, or seconds as an array. None if it holds something else.
+    apart: Callable[[], "NDArray[Any] | Sequence[Sequence[Any]] | None"]
+    #: Rows at most for which that is faster.
+    most: int
+    #: The same where Python's values are taken one by one.
+    few: ClassVar[int] = 128
 
     def __call__(self) -> Iterator[Batch]:
         """Start a pass."""
         return self.batches()
-
-
-def few_rows(reader: Reader) -> Reader | None:
-    """Return a reader of the same rows as one block of floats, if they are a small frame's.
-
-    To make a frame Arrow takes ten times as long as to score a row. None, too, where a value is
-    refused: what refuses it in Arrow's columns names the column.
-    """
-    n, d = reader.n_rows or 0, reader.n_columns
-    if not isinstance(reader.read, OfFrame) or not 0 < n <= FEW_ROWS or n * d > BATCH_VALUES:
-        return None
-    values = reader.read.values()
-    if values.dtype.kind not in "fiu" or values.dtype.itemsize > 8:
-        return None
-    if values.dtype not in (np.float64, np.float32):
-        if values.dtype.itemsize == 8 and max(int(values.max()), -int(values.min())) > 2**53:
-            return None
-        values = values.astype(np.float64)
-    # A copy row by row: kernels are compiled for each layout, and for what is read-only.
-    block = np.array(values, order="C")
-    if np.isinf(block).any():
-        return None
-
-    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
-        places = [(reader.names or ()).index(name) for name in columns]
-        return lambda: iter((np.take(block, places, axis=1),))
-
-    return Reader(reader.names, d, n, lambda: iter((block,)), project=project, numeric=True)
 
 
 def one_after_other(files: Sequence[Reader], source: str) -> Reader:

@@ -1,0 +1,189 @@
+"""Few rows of a frame, as numbers: to make Arrow's columns takes ten times as long as to score.
+
+What is not read here exactly as in Arrow's columns is left to them, and so is what is refused:
+they name the column.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.columns import texts_column
+from hushtable.data.readers import Batch, Reader, found_name
+from hushtable.data.readers.reader import BATCH_VALUES, OfFrame
+from hushtable.data.schema import Feature, Schema
+from hushtable.data.texts.reading import Reading
+
+#: Whole numbers from here on may be several, as float64.
+_LARGE = 2.0**53
+#: Types of Python's values that are numbers, or missing.
+_NUMBERS = frozenset({float, int, bool, type(None)})
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Starts a pass over few rows; for those who only encode them, they are numbers already."""
+
+    #: Starts the pass over the rows as everybody else takes them.
+    read: Callable[[], Iterator[Batch]]
+    #: (n, d) float64. Of a category, its place among those of its feature: if it is not listed,
+    #: the place behind them.
+    values: NDArray[np.float64]
+    schema: Schema
+    reading: Reading
+
+    def __call__(self) -> Iterator[Batch]:
+        """Start a pass."""
+        return self.read()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def is_placed(reader: Reader, schema: Schema, reading: Reading) -> bool:
+    """Whether rows are a `PlacedRows`, and to open them under this schema would change nothing."""
+    rows = reader.read
+    if not isinstance(rows, PlacedRows) or rows.schema is not schema:
+        return False
+    plain = not (reading.missing or reading.columns or reading.kinds)
+    return plain or reading is rows.reading
+
+
+def few_rows(
+    reader: Reader, schema: Schema, reading: Reading, read: Callable[[], Iterator[Batch]]
+) -> Reader | None:
+    """Return a reader of the same rows as one block, if they are a small frame's.
+
+    If all features are numbers, the block is what it reads; else what it reads comes from
+    ``read``, and the block is a `PlacedRows`.
+    """
+    n, frame = reader.n_rows or 0, reader.read
+    if not isinstance(frame, OfFrame) or not 0 < n <= frame.most:
+        return None
+    if n * reader.n_columns > BATCH_VALUES or (places := _places(reader, schema)) is None:
+        return None
+    numeric = not schema.categorical_names
+    if not numeric and (n > OfFrame.few or not schema.labels or schema.relations is not None):
+        return None
+    columns = frame.apart()
+    if columns is None:
+        return None
+    if numeric and isinstance(columns, np.ndarray):
+        block = _of_matrix(columns, places)
+    else:
+        parts = columns.T.tolist() if isinstance(columns, np.ndarray) else columns
+        block = _of_columns([parts[j] for j in places], schema, reading)
+    if block is None:
+        return None
+    by_place = reader.names is None or not schema.named
+    names = reader.names if by_place else tuple(schema.names)
+    if not numeric:
+        placed = PlacedRows(read, block, schema, reading)
+        return Reader(names, len(schema), n, placed, source=reader.source, place=reader.place)
+
+    def project(some: list[str]) -> Callable[[], Iterator[Batch]]:
+        at = [(names or ()).index(name) for name in some]
+        return lambda: iter((np.take(block, at, axis=1),))
+
+    return Reader(names, len(schema), n, lambda: iter((block,)), project=project, numeric=True)
+
+
+def _places(reader: Reader, schema: Schema) -> Sequence[int] | None:
+    """Return where the columns of the features stand; None if not all are there."""
+    wanted, names = schema.names, reader.names
+    if names is None or not schema.named or [*names] == wanted:
+        return range(len(wanted)) if reader.n_columns == len(wanted) else None
+    at = {name: j for j, name in enumerate(names)}
+    found = [at.get(found_name(name, at)) for name in wanted]
+    return None if None in found else found  # type: ignore[return-value] # no None is among them
+
+
+def _of_matrix(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any] | None:
+    """Return the numbers of some columns of a matrix (n, k); None if one is refused."""
+    if values.dtype.kind not in "fiub" or values.dtype.itemsize > 8:
+        return None
+    if [*places] != [*range(values.shape[1])]:
+        values = np.take(values, places, axis=1)
+    if values.dtype not in (np.float64, np.float32):
+        if values.dtype.itemsize == 8 and max(int(values.max()), -int(values.min())) > 2**53:
+            return None
+        values = values.astype(np.float64)
+    # A copy row by row: kernels are compiled for each layout, and for what is read-only.
+    block = np.array(values, order="C")
+    return None if np.isinf(block).any() else block
+
+
+def _of_columns(
+    columns: Sequence[Sequence[Any]], schema: Schema, reading: Reading
+) -> NDArray[np.float64] | None:
+    """Return columns of Python's values as numbers (n, d), with the places of categories.
+
+    None if there is a value that Arrow may read in another way, or refuses.
+    """
+    found: list[Sequence[Any]] = []
+    for feature, places, column in zip(
+        schema.features, schema.places_of_categories, columns, strict=True
+    ):
+        one = _numbers(column) if places is None else _listed(column, feature, places, reading)
+        if one is None:
+            return None
+        found.append(one)
+    block = np.ascontiguousarray(np.array(found, np.float64).T)  # None becomes NaN
+    return None if (np.abs(block) >= _LARGE).any() else block
+
+
+def _numbers(column: Sequence[Any]) -> Sequence[Any] | None:
+    if isinstance(column, np.ndarray) or _NUMBERS.issuperset(map(type, column)):
+        return column
+    column = [None if type(x).__name__ == "NAType" else x for x in column]
+    return column if _NUMBERS.issuperset(map(type, column)) else None
+
+
+def _listed(
+    column: Sequence[Any], feature: Feature, places: Mapping[str, int], reading: Reading
+) -> Sequence[float | None] | None:
+    """Return the places of a column's categories, None for what is missing."""
+    if isinstance(column, np.ndarray):  # points in time
+        return None
+    found, odd = list[float | None](), dict[str, list[int]]()
+    for row, value in enumerate(column):
+        place: float | None = places.get(value) if type(value) is str else None
+        if place is None and not _is_missing(value):
+            text = _text(value)
+            if text is None:
+                return None
+            place = places.get(text)
+            if place is None:
+                odd.setdefault(text, []).append(row)
+        found.append(place)
+    if odd:  # not listed as they are written
+        texts = reading.category(feature.name).texts(texts_column([*odd]), feature.categories)
+        for text, rows in zip(texts.to_pylist(), odd.values(), strict=True):
+            for row in rows:
+                found[row] = None if text is None else places.get(text, len(places))
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or what pandas has for a missing one."""
+    if type(value) is float:
+        return value != value
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _text(value: Any) -> str | None:
+    """Return what Arrow makes of a value as a text; None if that is not known for certain."""
+    if type(value) is str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # half a character
+            return None
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is float and value.is_integer() and abs(value) < _LARGE:
+        value = int(value)
+    return str(value) if type(value) is int else None
