@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
@@ -20,6 +19,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import Inferred
 from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
+from hushtable.detectors.estimator import AvailableIf
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.families import context_columns
@@ -168,7 +168,7 @@ class HushTable(TableDetector):
             )
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
-    partial_fit = available_if(_adds_rows)(TableDetector.partial_fit)
+    partial_fit = AvailableIf(_adds_rows, TableDetector.partial_fit)
 
     def _so_far(self) -> Counts:
         if (self.plan_.score == NOVELTY) != self.novelty:
