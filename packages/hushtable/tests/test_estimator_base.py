@@ -42,7 +42,7 @@ same = [load(sys.argv[1]), copy.deepcopy(detector), pickle.loads(pickle.dumps(de
 assert all((one.score_samples(X) == scores).all() for one in same)
 assert set(HushTable(n_tables=20, random_state=0).fit_predict(X)) == {-1, 1}
 assert not hasattr(HushTable(passes=2), "partial_fit") and HushTable().partial_fit
-detector.explain(X); detector.outliers(X); detector.predict(X); detector.standard_errors(X)
+detector.explain(X); detector.predict(X); detector.standard_errors(X)
 assert Mine(3).set_params(extra=4).get_params() == {"extra": 4}
 print(*sorted({name.partition(".")[0] for name in sys.modules} & {"sklearn", "scipy", "pandas"}))
 state = pickle.dumps(detector)

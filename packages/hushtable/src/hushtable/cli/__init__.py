@@ -25,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         What follows the program's name; by default, what the shell gave.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:  # the process is ours: of the many objects of its imports, none is garbage
+    if (
+        arguments is None
+    ):  # the process is ours: of the many objects of its imports, none is garbage
         gc.set_threshold(100_000)
     code = _code(given)
     if arguments is None and code == 130:

@@ -95,6 +95,8 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
     """Return the delimiter that gives most records the same number of fields."""
     ranks = {}
     for delimiter in _DELIMITERS + _RARE:
+        if not any(delimiter in line for line in lines):
+            continue
         rows = rows_of(lines, delimiter, 0)
         width, times = width_of(rows)
         if width > 1 and (delimiter in _DELIMITERS or times == len(rows) > 1):
@@ -138,6 +140,8 @@ def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
     """Return the delimiter by which the names of columns are found first; a comma if by none."""
     found = {}
     for delimiter in _DELIMITERS + _RARE:
+        if not any(delimiter in line for line in lines):
+            continue
         rows = rows_of(lines, delimiter, 0)
         at = next((row for row in rows if unasked.is_header(row.fields)), None)
         if at is not None:
@@ -426,8 +430,8 @@ class _Head:
         hits = misses = 0
         for j, name in enumerate(names):
             values = [row.fields[j] for row in below if filled_in(row, j)]
-            shapes = {shape(value) for value in values}
-            if name and shapes == {shape(name)} and "9" in shape(name):
+            mine = shape(name)
+            if values and "9" in mine and all(shape(value) == mine for value in values):
                 hits += 1
             elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING
