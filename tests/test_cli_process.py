@@ -50,6 +50,28 @@ def test_exit_codes(site):
         assert ("hushtable: error: " in done.stderr) == (code > 0)
 
 
+def test_a_command_loads_what_it_runs_alone(site, tmp_path):
+    model, rows = tmp_path / "model.hush", site / "rows.csv"
+    HushTable(n_tables=10, random_state=0).fit(rows).save(model)
+    never = {
+        "sklearn",
+        "scipy",
+        "joblib",
+        "pandas",
+        "polars",
+        "numba",
+        "pydantic",
+        "hushtable_federation",
+    }
+    score = ["score", rows, "--model", model, "-o", tmp_path / "scores.csv"]
+    (scored,) = loaded(score)
+    assert not scored & never
+    assert not scored & {"pyarrow.parquet", "tomllib", "importlib.metadata", "numpy.random"}
+    assert not scored & {"hushtable.data.understanding", "hushtable.detectors.base"}
+    (fitted,) = loaded(["fit", rows, "-o", tmp_path / "fitted.hush"])
+    assert not fitted & (never - {"pandas"})  # which Arrow imports for a text
+
+
 def test_help_loads_no_command():
     heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "rich", "safetensors"}
     program, *groups = loaded(

@@ -176,6 +176,7 @@ SMALL = {
     "speed": (speed, {"QUICK_SIZES": [(300, 2)], "QUICK_THREAD_SIZES": [(300, 2)],
                       "QUICK_NEIGHBOURS": (20, 1, 300), "QUICK_TURNS": 0.0}, "--quick",
               "fit, two passes, times one"),
+    "starts": (latency, {}, "--quick", "hushtable score"),
     "streams": (streams, {}, "--quick", "new pane, ms"),
 }  # fmt: skip
 #: Those that take less than two seconds.

@@ -73,6 +73,7 @@ CASES = {
     "secure_sum": "sums",
     "serving": "latency",
     "speed": "speed",
+    "starts": "latency",
     "story": "story",
     "streams": "streams",
 }

@@ -5,8 +5,9 @@ thread, fitted on 5,000 rows of 10 columns; calls come in bursts, which take tur
 until a new process has a `Scorer`, and its first score from a model's file. `first_use`: seconds
 from import to scores of 2,000 rows of 10 columns, in processes that take turns: with kernels that
 are built, as in a wheel for this platform (`make kernels` builds them here); compiled, as from
-sources, with no kernel kept from before; and compiled in a process before. `serving`: one row, and
-the service of examples/, by uvicorn in a process of its own, that gets requests all at once.
+sources, with no kernel kept from before; and compiled in a process before. `starts`: CPU seconds of
+new processes that score, fit or only import, with bytecode kept. `serving`: one row, and the
+service of examples/, by uvicorn in a process of its own, that gets requests all at once.
 """
 
 import asyncio
@@ -156,7 +157,7 @@ def latency_targets(found: Sequence[Latency], start: Start) -> list[Promise]:
 
 
 #: Rounds, each with a process of every kind.
-ROUNDS, QUICK_ROUNDS = 5, 1
+ROUNDS, QUICK_ROUNDS, FRESH_ROUNDS = 5, 1, 9
 #: Seconds at most.
 MOST_BUILT, MOST_COMPILED = 3.0, 7.0
 BUILT, COMPILED, KEPT, PEER = "built", "compiled", "compiled before", "IsolationForest"
@@ -218,6 +219,64 @@ def time_first_uses(rounds: int) -> list[FirstUse]:
         whole = statistics.median(map(sum, times))
         found.append(FirstUse(kind, imported, fitted, scored, whole))
     return found
+
+
+# --- starts ---------------------------------------------------------------------------------------
+
+START_ROWS = 1_000
+#: What is run, and CPU seconds at most; the command's words, in which a name with a dot is a file.
+STARTS_OF = {
+    "hushtable score": ("score rows.csv --model model.hush -o scores.csv", 0.45),
+    "hushtable fit": ("fit rows.csv -o fitted.hush", 0.9),
+    "hushtable score --help": ("score --help", None),
+    "hushtable fit --help": ("fit --help", None),
+    "hushtable --help": ("--help", None),
+}
+FIRST_FIT = """
+import numpy as np
+from hushtable import HushTable
+X = np.random.default_rng(0).normal(size=(2000, 10))
+HushTable(random_state=0).fit(X).score_samples(X)
+"""
+#: The same, of Python.
+STARTS_IN = {
+    "first fit and scores": (FIRST_FIT, 0.8),
+    "from hushtable import Plan, Sketch": ("from hushtable import Plan, Sketch", None),
+    "import hushtable": ("import hushtable", 0.2),
+    "import numpy, pyarrow.compute": ("import numpy, pyarrow.compute", None),
+}
+
+
+def cpu_seconds(command: Sequence[str], folder: Path) -> float:
+    """Return the CPU seconds of a process in a folder; bytecode is kept."""
+    import resource  # not on Windows
+
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def time_fresh(rounds: int) -> dict[str, float]:
+    """Return the median CPU seconds of each start, which take turns; the first does not count."""
+    commands = {
+        name: [sys.executable, "-m", "hushtable.cli", *words.split()]
+        for name, (words, _) in STARTS_OF.items()
+    }
+    commands |= {name: [sys.executable, "-c", code] for name, (code, _) in STARTS_IN.items()}
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    with tempfile.TemporaryDirectory() as where:
+        folder = Path(where)
+        rows = as_frame(np.random.default_rng(0).normal(size=(START_ROWS, COLUMNS)))
+        rows.to_csv(folder / "rows.csv", index=False)
+        HushTable(random_state=0).fit(rows).save(folder / "model.hush")
+        for number in range(1 + rounds):
+            progress(f"round {number} of {rounds}")
+            for name, command in commands.items():
+                seconds = cpu_seconds(command, folder)
+                times[name] += [seconds] if number else []
+    return {name: statistics.median(some) for name, some in times.items()}
 
 
 # --- a service ------------------------------------------------------------------------------------
@@ -379,6 +438,16 @@ def first_use(run: CaseRun, *, quick: bool = False) -> None:
             claim = f"first use, {one.kind}, s at most"
             run.hold(claim, one.whole, "<=", most[one.kind], ".2f")
     run.figures["uses"] = found
+
+
+def starts(run: CaseRun, *, quick: bool = False) -> None:
+    """CPU seconds of new processes: a minute; --quick, ten seconds."""
+    found = time_fresh(QUICK_ROUNDS if quick else FRESH_ROUNDS)
+    run.say(markdown_table(("start", "CPU, s"), [(k, f"{v:.2f}") for k, v in found.items()]))
+    for name, (_, most) in (STARTS_OF | STARTS_IN).items():
+        if most is not None:
+            run.hold(f"{name}, CPU s at most", found[name], "<=", most, ".2f")
+    run.figures["starts"] = found
 
 
 def serving(run: CaseRun, *, quick: bool = False) -> None:

@@ -37,7 +37,7 @@ class _OfSklearn:
 
 
 class LightBase:
-    """What a detector has of ``BaseEstimator`` and ``OutlierMixin`` before they are imported."""
+    """Stands for ``BaseEstimator`` and ``OutlierMixin`` until they are imported."""
 
     __dir__: Any = _OfSklearn()
     __repr__: Any = _OfSklearn()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, OutlierMixin
 
     class _Base(OutlierMixin, BaseEstimator):
-        """What it takes on."""
+        """Stands for what it takes on."""
 else:
     from hushtable.detectors.estimator import LightBase as _Base
 

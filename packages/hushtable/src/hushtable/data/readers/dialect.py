@@ -95,9 +95,7 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
     """Return the delimiter that gives most records the same number of fields."""
     ranks = {}
     for delimiter in _DELIMITERS + _RARE:
-        if not any(delimiter in line for line in lines):
-            continue
-        rows = rows_of(lines, delimiter, 0)
+        rows = rows_of(lines, delimiter, 0) if any(delimiter in one for one in lines) else []
         width, times = width_of(rows)
         if width > 1 and (delimiter in _DELIMITERS or times == len(rows) > 1):
             fields = [field for row in rows if len(row.fields) == width for field in row.fields]
