@@ -20,6 +20,7 @@ from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
+from hushtable.data.understanding import chosen
 from hushtable.errors import DataError, UsageError, explain
 
 #: What somebody should know of the rows; a command prints it when it has done its work.
@@ -237,8 +238,6 @@ class RowOptions:
             columns = [name for name in reader.names or () if name not in self.recipe.identifiers]
         if reader.names and not keep and reading.dropped.issuperset(columns or reader.names):
             raise UsageError(f"{reader.source}: no column is left: leave fewer out")
-        from hushtable.data.understanding import chosen  # scores do without
-
         try:
             return chosen(reader, reading, columns, keep)
         except DataError as error:

@@ -354,6 +354,8 @@ def _opendp() -> Any:
 
 def library() -> str:
     """Return the name and version of the sampler's library, for the ledger."""
+    from importlib.metadata import version
+
     _opendp()
     return f"opendp {version('opendp')}"
 
