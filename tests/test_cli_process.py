@@ -10,6 +10,7 @@ import pytest
 
 from hushtable import HushTable
 from hushtable.cli.app import app
+from hushtable_bench.cases import latency
 
 PROGRAM = [sys.executable, "-m", "hushtable.cli"]
 
@@ -48,6 +49,28 @@ def test_exit_codes(site):
         done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True)
         assert done.returncode == code
         assert ("hushtable: error: " in done.stderr) == (code > 0)
+
+
+def test_a_command_loads_what_it_runs_alone(site, tmp_path):
+    model, rows = tmp_path / "model.hush", site / "rows.csv"
+    HushTable(n_tables=10, random_state=0).fit(rows).save(model)
+    never = {
+        "sklearn",
+        "scipy",
+        "joblib",
+        "pandas",
+        "polars",
+        "numba",
+        "pydantic",
+        "hushtable_federation",
+    }
+    score = ["score", rows, "--model", model, "-o", tmp_path / "scores.csv"]
+    (scored,) = loaded(score)
+    assert not scored & never
+    assert not scored & {"pyarrow.parquet", "tomllib", "importlib.metadata", "numpy.random"}
+    assert "hushtable.detectors.base" not in scored
+    (fitted,) = loaded(["fit", rows, "-o", tmp_path / "fitted.hush"])
+    assert not fitted & (never - {"pandas"})  # which Arrow imports for a text
 
 
 def test_help_loads_no_command():
@@ -124,3 +147,15 @@ def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
     median = seconds(command, 5)
     print(f"hushtable score on 1,000 rows: median of 5 runs {median:.2f} s")
     assert median < 2.5
+
+
+@pytest.mark.slow
+def test_starts_take_a_few_times_what_numpy_and_arrow_take():
+    found = latency.time_fresh(rounds=5)
+    least = found["import numpy, pyarrow.compute"]
+    times = {name: round(seconds / least, 2) for name, seconds in found.items()}
+    print(times)  # measured: 2.5, 2.6 and 2.2; once 3.3, 9.4 and 7.7
+    assert times["hushtable score"] < 3.1
+    assert times["hushtable fit"] < 3.9
+    assert times["first fit and scores"] < 3.3
+    assert times["import hushtable"] < 0.5

@@ -32,6 +32,7 @@ from hushtable_bench.cases import (
     reasons_faithful,
     reasons_tables,
     scaling,
+    shapes,
     speed,
     streams,
     sums,
@@ -175,9 +176,11 @@ SMALL = {
     "scaling": (scaling, {"QUICK": scaling.Extent((200, 400), (2, 3), (20,), 400, 800)}, "--quick",
                 "normal 8e2 x 2, streamed"),
     "secure_sum": (sums, {}, "--sites 4 --tables 2", "online"),
+    "shapes": (shapes, {"QUICK_SCALE": 200}, "--quick", "one reading by Arrow"),
     "speed": (speed, {"QUICK_SIZES": [(300, 2)], "QUICK_THREAD_SIZES": [(300, 2)],
                       "QUICK_NEIGHBOURS": (20, 1, 300), "QUICK_TURNS": 0.0}, "--quick",
               "fit, two passes, times one"),
+    "starts": (shapes, {}, "--quick", "hushtable score"),
     "streams": (streams, {}, "--quick", "new pane, ms"),
 }  # fmt: skip
 #: Those that take less than two seconds.

@@ -75,6 +75,7 @@ CASES = {
     "serving": "latency",
     "shapes": "shapes",
     "speed": "speed",
+    "starts": "shapes",
     "story": "story",
     "streams": "streams",
 }

@@ -288,7 +288,7 @@ class JudgedRows:
 
     def save_learned(self, path: Path) -> None:
         """Write the model with all verdicts of the log."""
-        from hushtable.detectors.load import learned_detector  # scikit-learn takes a second
+        from hushtable.detectors.load import learned_detector  # imported once it is needed
 
         with self.lock:
             detector = learned_detector(self.path.with_name(self.model_name), self.review.verdicts)

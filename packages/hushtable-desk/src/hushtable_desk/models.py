@@ -117,7 +117,7 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
     other = "something of a kind that is not known here" if kind is None else kind.words
     holds, n_rows = _HOLDS.get(content.kind, other), ""
     if content.kind == "home":
-        from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+        from hushtable.detectors import HomeModel  # imported once it is needed
 
         home = content.build(HomeModel.from_file)
         shown = view(home)

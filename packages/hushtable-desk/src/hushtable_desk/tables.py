@@ -346,7 +346,7 @@ class Table:
             return self.job
 
     def _fit(self, job: Job, *, clean: bool) -> None:
-        from hushtable import HushTable  # scikit-learn takes a second to import
+        from hushtable import HushTable  # imported once it is needed
 
         reader = self._opened(self.said.options(self.left_out))
         model = HushTable(

@@ -80,7 +80,7 @@ def whole(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
     return int(value)
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> "np.random.Generator":
     """Return the generator that a seed means: all that ``numpy.random.default_rng`` takes.
 
     Raises `UsageError` if it is no seed.

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar
@@ -503,6 +502,8 @@ def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
 
 @cache
 def _version() -> str:
+    from importlib.metadata import version  # which takes a while to import
+
     return version("hushtable")
 
 

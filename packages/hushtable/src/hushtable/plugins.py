@@ -7,10 +7,12 @@ by ``tests/test_plugins.py``.
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import HushTableError, PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint  # which takes a while to import
 
 #: Tables of commands, as `hushtable.cli.app.COMMANDS`; homes are modules beside the table's.
 COMMANDS = "hushtable.commands"
@@ -29,11 +31,13 @@ _OURS = "hushtable-"
 
 
 @cache
-def points(group: str) -> dict[str, EntryPoint]:
+def points(group: str) -> "dict[str, EntryPoint]":
     """Return the entry points of a group by name.
 
     Raises `PluginError` if two packages have one of the same name.
     """
+    from importlib.metadata import entry_points
+
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=group), key=lambda one: (one.name, _package(one))):
         other = found.setdefault(point.name, point)
@@ -54,7 +58,7 @@ def find(group: str, name: str) -> Any | None:
     return None if point is None else _loaded(point)
 
 
-def each(group: str) -> Iterator[tuple[EntryPoint, Any | PluginError]]:
+def each(group: str) -> "Iterator[tuple[EntryPoint, Any | PluginError]]":
     """Give what packages add to a group: each with its entry point, or with why it fails."""
     for point in points(group).values():
         try:
@@ -84,7 +88,9 @@ def missing(what: str, package: str) -> PluginError:
     )
 
 
-def _loaded(point: EntryPoint) -> Any:
+def _loaded(point: "EntryPoint") -> Any:
+    from importlib.metadata import version
+
     dist = point.dist
     if dist is not None and dist.name.startswith(_OURS) and dist.version != version("hushtable"):
         raise PluginError(
@@ -102,5 +108,5 @@ def _loaded(point: EntryPoint) -> Any:
         ) from error
 
 
-def _package(point: EntryPoint) -> str:
+def _package(point: "EntryPoint") -> str:
     return point.value.partition(":")[0] if point.dist is None else point.dist.name

@@ -152,7 +152,7 @@ def test_a_missing_opendp_names_the_extra(monkeypatch):
 
 @pytest.mark.parametrize("installed", ["0.9.2", "0.12.0", "0.14.1"])
 def test_an_opendp_that_draws_biased_noise_is_refused(monkeypatch, installed):
-    monkeypatch.setattr(mechanism, "version", lambda _: installed)
+    monkeypatch.setattr("importlib.metadata.version", lambda _: installed)
     for call in (library, lambda: add_noise(np.zeros(3, np.int64), GAUSSIAN, 1.0)):
         with pytest.raises(PrivacyError, match=rf"OpenDP {installed} .*0\.14\.2 or.*--upgrade"):
             call()
@@ -160,7 +160,7 @@ def test_an_opendp_that_draws_biased_noise_is_refused(monkeypatch, installed):
 
 @pytest.mark.parametrize("installed", ["0.14.2", "0.15.0a20260301001", "1.0.0"])
 def test_an_opendp_that_draws_well_is_taken(monkeypatch, installed):
-    monkeypatch.setattr(mechanism, "version", lambda _: installed)
+    monkeypatch.setattr("importlib.metadata.version", lambda _: installed)
     assert library() == f"opendp {installed}"
 
 

@@ -6,8 +6,9 @@ thread, fitted on 5,000 rows of 10 columns; calls come in bursts, which take tur
 until a new process has a `Scorer`, and its first score from a model's file. `first_use`: seconds
 from import to scores of 2,000 rows of 10 columns, in processes that take turns: with kernels that
 are built, as in a wheel for this platform (`make kernels` builds them here); compiled, as from
-sources, with no kernel kept from before; and compiled in a process before. `serving`: one row, and
-the service of examples/, by uvicorn in a process of its own, that gets requests all at once.
+sources, with no kernel kept from before; and compiled in a process before. `starts`: CPU seconds of
+new processes that score, fit or only import, with bytecode kept. `serving`: one row, and the
+service of examples/, by uvicorn in a process of its own, that gets requests all at once.
 """
 
 import asyncio

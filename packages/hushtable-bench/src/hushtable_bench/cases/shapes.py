@@ -30,9 +30,12 @@ from sklearn.ensemble import IsolationForest
 from threadpoolctl import threadpool_limits
 
 from hushtable import HushTable
+from hushtable_bench.results import markdown_table
 from hushtable_bench.runner import CaseRun, progress
 
 Do = Callable[[], object]
+#: What rows are divided by with --quick.
+QUICK_SCALE = 20
 
 #: What pandas and IsolationForest do with a file: read, fit, score, write.
 BESIDE = """
@@ -78,13 +81,13 @@ def cpu_in_turns(contestants: dict[str, Do], rounds: int) -> dict[str, float]:
     return {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
 
 
-def of_process(*command: object) -> float:
-    """Return the CPU seconds of a new process, which keeps its bytecode."""
+def of_process(*command: object, cwd: Path | None = None) -> float:
+    """Return the CPU seconds of a new process of Python, which keeps its bytecode."""
     there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         list(map(str, (sys.executable, *command))), check=True, capture_output=True,
-        env=there | {"OMP_NUM_THREADS": "1"},
+        env=there | {"OMP_NUM_THREADS": "1"}, cwd=cwd,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -216,7 +219,7 @@ def sparse(scale: int, rounds: int) -> Iterator[Ratio]:
 
 def shapes(run: CaseRun, *, quick: bool = False) -> None:
     """CPU of files, texts, wide, few, many and sparse rows: 6 minutes; --quick, half a minute."""
-    scale, rounds = (20, 1) if quick else (1, 3)
+    scale, rounds = (QUICK_SCALE, 1) if quick else (1, 3)
     found: list[Ratio] = []
     with threadpool_limits(limits=1):
         for ratios in (
@@ -235,3 +238,56 @@ def shapes(run: CaseRun, *, quick: bool = False) -> None:
     for ratio in found if not quick else ():
         run.hold(ratio.shape, ratio.ratio, ratio.needs, ratio.bound, ".2f")
     run.figures["ratios"] = found
+
+
+# --- starts ---------------------------------------------------------------------------------------
+
+START_ROWS, START_ROUNDS = 1_000, 9
+FIRST_FIT = """
+import numpy as np
+from hushtable import HushTable
+X = np.random.default_rng(0).normal(size=(2000, 10))
+HushTable(random_state=0).fit(X).score_samples(X)
+"""
+#: Code of Python's, or words of a command of ours; and CPU seconds at most.
+STARTS: dict[str, tuple[str, float | None]] = {
+    "hushtable score": ("score rows.csv --model model.hush -o scores.csv", 0.45),
+    "hushtable fit": ("fit rows.csv -o fitted.hush", 0.9),
+    "hushtable score --help": ("score --help", None),
+    "hushtable fit --help": ("fit --help", None),
+    "hushtable --help": ("--help", None),
+    "first fit and scores in Python": (FIRST_FIT, 0.8),
+    "from hushtable import Plan, Sketch": ("from hushtable import Plan, Sketch", None),
+    "import hushtable": ("import hushtable", 0.2),
+    "import numpy, pyarrow.compute": ("import numpy, pyarrow.compute", None),
+}
+
+
+def time_starts(rounds: int) -> dict[str, float]:
+    """Return the median CPU seconds of each start, which take turns; the first does not count."""
+    times: dict[str, list[float]] = {name: [] for name in STARTS}
+    with tempfile.TemporaryDirectory() as where:
+        folder = Path(where)
+        X = np.random.default_rng(0).normal(size=(START_ROWS, 10))
+        rows = pd.DataFrame({f"x{j}": column for j, column in enumerate(X.T)})
+        rows.to_csv(folder / "rows.csv", index=False)
+        HushTable(random_state=0).fit(rows).save(folder / "model.hush")
+        for number in range(1 + rounds):
+            progress(f"round {number} of {rounds}")
+            for name, (words, _) in STARTS.items():
+                command = (
+                    ("-c", words) if "import" in words else ("-m", "hushtable.cli", *words.split())
+                )
+                seconds = of_process(*command, cwd=folder)
+                times[name] += [seconds] if number else []
+    return {name: statistics.median(some) for name, some in times.items()}
+
+
+def starts(run: CaseRun, *, quick: bool = False) -> None:
+    """CPU seconds of new processes: a minute; --quick, ten seconds."""
+    found = time_starts(1 if quick else START_ROUNDS)
+    run.say(markdown_table(("start", "CPU, s"), [(k, f"{v:.2f}") for k, v in found.items()]))
+    for name, (_, most) in STARTS.items():
+        if most is not None:
+            run.hold(f"{name}, CPU s at most", found[name], "<=", most, ".2f")
+    run.figures["starts"] = found

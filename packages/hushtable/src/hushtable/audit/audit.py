@@ -248,7 +248,7 @@ def audit_canaries(
     plan: Plan,
     *,
     canaries: int = 1000,
-    random_state: int | np.random.Generator | None = None,
+    random_state: "int | np.random.Generator | None" = None,
     **claim: float,
 ) -> Finding:
     """Guess, from one release, which of many canary rows are in it.
@@ -303,7 +303,7 @@ def audit_canaries(
     return claimed.finding("canaries in one release", bound, canaries, auc=auc, p_noise=p_noise)
 
 
-def _random_values(feature: Feature, n: int, rng: np.random.Generator) -> Any:
+def _random_values(feature: Feature, n: int, rng: "np.random.Generator") -> Any:
     if feature.kind == "numeric":
         return feature.low + rng.random(n) * (feature.high - feature.low)
     if not feature.categories:

@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done and above --fail-
 watch), 130 interrupted.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         What follows the program's name; by default, what the shell gave.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # the process is ours, and what it imports is no garbage
+        gc.set_threshold(100_000)
     code = _code(given)
     if arguments is None and code == 130:
         # Threads may be in the middle of compiled code, and Python aborts where it is taken apart

@@ -3,10 +3,14 @@
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
+from os import R_OK, access
+from os.path import exists
+from pathlib import Path
+from types import MappingProxyType, UnionType
 from typing import Annotated, Any, get_args
 
 import typer
@@ -55,6 +59,56 @@ _LOOK: dict[str, Any] = {
 }
 
 
+def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
+    """Return what reads the values of a parameter: texts, paths and defaults as they are.
+
+    All others, and those that are wrong, are read by Typer, for which it imports pydantic: that
+    takes as long as NumPy.
+    """
+    kind = (get_args(annotation) or [annotation])[0]
+    if isinstance(kind, UnionType):  # with None
+        kind = get_args(kind)[0]
+    if not isinstance(kind, type):
+        kind = ()  # which no value is of
+    by_typer: Callable[[Any, Any], Any] = parameter.process_value
+
+    def read(context: Any, value: Any) -> Any:
+        if kind is Path and isinstance(value, str) and _may_be_read(value):
+            value = Path(value)
+        absent = value is None and not parameter.required
+        plain = absent or (isinstance(value, kind) and not parameter.multiple)
+        if not plain or parameter.nargs != 1:
+            return by_typer(context, value)
+        if absent and parameter.multiple:
+            value = ()
+        called = parameter.callback
+        return value if called is None else called(context, parameter, value)
+
+    return read
+
+
+def _may_be_read(path: str) -> bool:
+    return "\0" not in path and (not exists(path) or access(path, R_OK))
+
+
+class _Params:
+    """Parameters of which Typer reads no more values than it has to: see `_reading`."""
+
+    #: Annotations by the parameters' names.
+    kinds: Mapping[str, Any] = MappingProxyType({})
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for one in found:
+            if "process_value" not in vars(one):
+                one.process_value = _reading(one, self.kinds.get(one.name))
+        return found
+
+
+class _Command(_Params, TyperCommand):
+    """A command that was loaded."""
+
+
 class _Entry(TyperCommand):
     """A command that is listed by its line, and whose module is imported when it is called."""
 
@@ -69,8 +123,10 @@ class _Entry(TyperCommand):
         body = _with_options(getattr(import_module(module), function or str(self.name)))
         # After \b, Typer keeps the lines of the example apart.
         help = re.sub(r"\n\n(?=Example:)", "\n\n\b\n", inspect.cleandoc(body.__doc__ or ""))
-        alone.command(self.name, help=help)(body)
-        return typer.main.get_command(alone)
+        alone.command(self.name, cls=_Command, help=help)(body)
+        command: Any = typer.main.get_command(alone)
+        command.kinds = body.__annotations__
+        return command
 
 
 def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +175,7 @@ def _returns(signature: inspect.Signature, kind: type) -> bool:
     return returned is kind or kind in get_args(returned)
 
 
-class _Group(TyperGroup):
+class _Group(_Params, TyperGroup):
     """Commands of the table; lists, suggestions and completion see entries only.
 
     Those of other packages join when all are listed, or one is called that is not of the table.

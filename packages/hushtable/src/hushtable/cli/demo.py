@@ -133,7 +133,7 @@ def _compare(report: Path | None) -> dict[str, Any]:
 
 def _hospitals() -> tuple[list[_Hospital], _Hospital]:
     """Deal rows out to the hospitals; also return all the dealt rows in one place."""
-    # scikit-learn takes a second to import: not for --help.
+    # Not imported for --help.
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()

@@ -183,7 +183,7 @@ def _fitted(
     given: dict[str, Any],
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
-    # scikit-learn takes a second to import: only once the files are known to be there.
+    # Imported only once the files are known to be there.
     from hushtable.detectors.load import by_draw
 
     model = by_draw()[detector.draw]().set_params(**settings)

@@ -48,7 +48,7 @@ class _Scored:
     """Rows by a home model: scores, what is systematic about them, and the lowest of them."""
 
     def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
-        from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+        from hushtable.detectors import HomeModel  # imported once it is needed
 
         self.home = home = files.read(model).build(HomeModel.from_file)
         home.here.n_jobs = rows.threads
@@ -80,7 +80,7 @@ class _Scored:
 
 def inspect_home(path: Path, content: files.Content) -> CommandResult:
     """Show what the file of a home model holds."""
-    from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+    from hushtable.detectors import HomeModel  # imported once it is needed
 
     home = content.build(HomeModel.from_file)
     plan, noise_sd = home.elsewhere.plan, home.elsewhere.noise_sd

@@ -284,7 +284,7 @@ def learn(
 
 def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandResult:
     """Write the home model whose ranking finds the judged rows best."""
-    from hushtable.detectors import HomeModel  # scikit-learn takes a second to import
+    from hushtable.detectors import HomeModel  # imported once it is needed
 
     home = files.read(model).build(HomeModel.from_file)
     schema, file = home.elsewhere.plan.schema, as_reader(str(path))

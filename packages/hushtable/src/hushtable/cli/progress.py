@@ -8,17 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    track,
-)
-from rich.text import Text
-
 from hushtable.cli.result import for_machines
 from hushtable.data.readers import Batch, Reader
 from hushtable.errors import DataError, explain
@@ -125,6 +114,16 @@ def _rows_and_bytes(task: Any) -> str:
 
 
 def _bar(done: Callable[[Any], str]) -> Any:
+    from rich.console import Console  # only on a terminal
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
     class Done(ProgressColumn):
         def render(self, task: Any) -> Text:
             return Text(done(task))
@@ -144,6 +143,8 @@ def bar_of_steps(steps: Iterable[T], total: int, label: str, quiet: bool) -> Ite
     if not _wanted(quiet):
         yield from steps
         return
+    from rich.console import Console
+    from rich.progress import track
 
     console = Console(stderr=True)
     yield from track(steps, description=label, total=total, console=console, transient=True)

@@ -14,11 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from hushtable.cli.errors import escaped, plain_stream
 from hushtable.data.options import notes
 
@@ -69,6 +64,11 @@ class TextTable:
 
     def write(self) -> None:
         """Print it."""
+        from rich import box  # most results have no table
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
         for j, header in enumerate(self.headers):
             justify: Any = "left" if j < self.left else "right"

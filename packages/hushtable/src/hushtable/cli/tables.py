@@ -4,13 +4,12 @@ In what a spreadsheet program may open, no text becomes a formula.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv, parquet
 
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, Paragraph, TextTable
@@ -21,8 +20,21 @@ from hushtable.files import replacing
 from hushtable.report.lists import LISTS
 from hushtable.scores.outliers import AMONG, LowRow, Outliers, known_words, unjudged_words
 
+
+def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
+    from pyarrow import parquet  # which most commands do without
+
+    return parquet.ParquetWriter(file, schema)
+
+
+def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
+    from pyarrow import csv
+
+    return csv.CSVWriter(file, schema)
+
+
 #: Writers of the scores of all rows, by the ending of their file.
-SCORES: dict[str, Any] = {".parquet": parquet.ParquetWriter, ".csv": csv.CSVWriter}
+SCORES: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {".parquet": _parquet, ".csv": _csv}
 #: Rows that are printed; the file has all.
 _SHOWN = 5
 #: Of every file of the lowest rows.

@@ -44,7 +44,7 @@ class Counter:
         self._gate = plan.dense_rows()
         self._loop = None if self._gate else plan.family.counting_numbers()
 
-    def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
+    def draw_samples(self, n_rows: int, max_samples: int, rng: "np.random.Generator") -> None:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
         size, tables = min(whole("max_samples", max_samples), n_rows), self._plan.family.n_tables
         # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
@@ -267,7 +267,7 @@ class Sketch(Counts):
         *,
         sample_weight: Any = None,
         max_samples: int | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: "int | np.random.Generator | None" = None,
         n_jobs: int | None = None,
         allow_empty: bool = False,
         attended: bool = True,

@@ -1,7 +1,6 @@
 """Features and schemas: what the columns are, and their public ranges and categories."""
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -451,6 +450,8 @@ class Schema(Displayed):
         OSError
             If the file cannot be read.
         """
+        import tomllib
+
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Numbers that programs and codebooks write for a missing value.
-CODES = np.unique([
+CODES = np.array(sorted({
     *(
         sign * float(digit * length)
         for digit in "789"
@@ -14,7 +14,7 @@ CODES = np.unique([
         for sign in (1, -1)
     ),
     -9.0, -8.0, -7.0, -99.9,
-])  # fmt: skip
+}))  # fmt: skip
 #: Days that programs write for a missing one or an open end, in seconds since 1970.
 DAYS = (
     np.array([

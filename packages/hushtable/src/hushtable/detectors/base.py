@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files, plugins, progress
 from hushtable.arguments import fill_docs, generator
@@ -27,6 +26,7 @@ from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_op
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import whole_weights
+from hushtable.detectors.estimator import check_fitted
 from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
@@ -481,7 +481,7 @@ class TableDetector(FittedTables, ABC):
         PlanError
             If they are of another model.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if not isinstance(verdicts, Verdicts):
             return self._learned(verdicts)
         own = self._own_verdicts()
@@ -502,7 +502,7 @@ class TableDetector(FittedTables, ABC):
         UsageError
             If they were not learned.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if (X is None) != (y is None):
             raise UsageError("forget needs both rows and their verdicts, or neither (for all)")
         if X is None:
@@ -514,7 +514,7 @@ class TableDetector(FittedTables, ABC):
         return self._learned(left if left.n_rows else None)
 
     def _judged(self, X: Any, y: Any) -> Verdicts:
-        check_is_fitted(self)
+        check_fitted(self)
         return Verdicts.of_rows(self.plan_, self._open(X), y)
 
     def _own_verdicts(self) -> Verdicts | None:
@@ -591,7 +591,7 @@ class TableDetector(FittedTables, ABC):
         >>> detector.verdicts_.n_rows
         10
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if isinstance(keep, str):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         reader, usual = self._open(X, keep), self._usual_values()
@@ -606,7 +606,7 @@ class TableDetector(FittedTables, ABC):
 
     def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return what a file carries of the detector: manifest entries and arrays."""
-        check_is_fitted(self)
+        check_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()

@@ -3,13 +3,11 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
@@ -21,6 +19,7 @@ from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows, with_calendar, with_history
 from hushtable.data.weights import Weights, whole_weights
+from hushtable.detectors.estimator import check_fitted, import_sklearn, join_sklearn
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
@@ -28,6 +27,14 @@ from hushtable.scores.outliers import AMONG, Outliers, find_outliers
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Sample, Usual
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, OutlierMixin
+
+    class _Base(OutlierMixin, BaseEstimator):
+        """Stands for what it takes on."""
+else:
+    from hushtable.detectors.estimator import LightBase as _Base
 
 #: What docstrings share, by the placeholder that stands where it belongs.
 SHARED = {
@@ -162,7 +169,7 @@ def accept_any_columns(tags: Any) -> Any:
     return tags
 
 
-class FittedTables(OutlierMixin, BaseEstimator):
+class FittedTables(_Base):
     """Scores rows by merged tables of counts.
 
     A subclass fits: it sets what is declared here.
@@ -214,7 +221,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         return decisions
 
     def _decisions(self, X: Any) -> Floats:
-        check_is_fitted(self)
+        check_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
                 "the released counts are too noisy to derive a threshold: set one on your own "
@@ -257,7 +264,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Whole numbers; a row of weight w counts as w rows.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if (counts := mergeable(X)) is not None:
             n_rows = max(1, counts.n_rows)
             share = n_outliers(contamination, n_rows) / n_rows
@@ -288,7 +295,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
             Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites.
             `save` leaves them out: counts are saved by themselves.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         counts = mergeable(X)
         if counts is None:
             if not self.sketch_.adds:
@@ -339,7 +346,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         UsageError
             If `set_ranks` was not called for this model.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if not hasattr(self, "_ranks"):
             raise UsageError(
                 "nothing is known of the rows to rank among: call set_ranks first, with rows or "
@@ -468,7 +475,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         >>> detector.outliers(rows, n=1, keep=["name"])[["name", "severity", "words"]].values
         array([['d', 99.0, 'pulse 300, usually 64 to 154: far above']], dtype=object)
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if isinstance(keep, str):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         if len(set(keep)) < len(keep):
@@ -553,7 +560,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
     def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
         """Open rows with the columns seen in `fit`, and others that are kept as they are."""
         if not hasattr(self, "plan_"):  # a look at every attribute takes as long as to encode a row
-            check_is_fitted(self)
+            check_fitted(self)
         texts = self.plan_.schema.categorical_names
         reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
         reading = self.reading_.updated(reader.reading)
@@ -603,9 +610,12 @@ class FittedTables(OutlierMixin, BaseEstimator):
             )
 
     def __sklearn_tags__(self) -> Any:
+
+        import_sklearn()  # from which super() has it
         return accept_any_columns(super().__sklearn_tags__())
 
 
+join_sklearn(FittedTables)
 fill_docs(FittedTables, SHARED)
 
 

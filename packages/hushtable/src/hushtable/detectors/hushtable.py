@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 
 from hushtable.arguments import is_text, whole
 from hushtable.counts.base import Counts
@@ -21,6 +20,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.data.understanding import Inferred
 from hushtable.data.weights import Weights, numbered
 from hushtable.detectors.base import TableDetector
+from hushtable.detectors.estimator import AvailableIf
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.families import context_columns
@@ -181,7 +181,7 @@ class HushTable(TableDetector):
             )
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
-    partial_fit = available_if(_adds_rows)(TableDetector.partial_fit)
+    partial_fit = AvailableIf(_adds_rows, TableDetector.partial_fit)
 
     def _so_far(self) -> Counts:
         if self.sketch_.sampled:

@@ -58,7 +58,7 @@ def load(
 
 def by_draw() -> dict[str, type["TableDetector"]]:
     """Return the estimators by the names of their draws in plans."""
-    from hushtable import detectors  # scikit-learn takes a second to import
+    from hushtable import detectors  # imported once it is needed
 
     return {
         name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator

@@ -143,7 +143,7 @@ class Draw:
         taken = inspect.signature(self.function).parameters.values() if self.function else ()
         return [p.name for p in taken if p.kind is p.KEYWORD_ONLY]
 
-    def draw(self, schema: Schema, rng: np.random.Generator, **parameters: Any) -> HashFamily:
+    def draw(self, schema: Schema, rng: "np.random.Generator", **parameters: Any) -> HashFamily:
         """Draw the hash functions; raises `UsageError` at a parameter that this draw lacks."""
         known = self.parameters
         if unknown := sorted(set(parameters) - set(known)):
@@ -204,7 +204,7 @@ Floats = NDArray[np.float64]
 
 def random_feature(
     schema: Schema,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     depth: NDArray[np.uint8],
     feature: NDArray[np.int64],
     position: Floats,
@@ -249,7 +249,7 @@ def random_feature(
     )
 
 
-def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
     """Sides of missing, each category, and unseen; both sides hold a category if there are two."""
     sides = (rng.random(n_categories + 2) < 0.5).astype(np.uint8)
     sides[0] = missing
@@ -261,7 +261,7 @@ def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArra
     return sides
 
 
-def _arc(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _arc(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
     """Sides of missing, each category, and unseen: one half of a circle, from any category on.
 
     P(h(x) = h(q)) is 1 - 2 d / n for d steps between two of n categories: equation 1 on a circle.
@@ -279,7 +279,7 @@ MARGIN, MARGIN_OF_FEW_ROWS = 0.03, 10.0
 
 def draw_hushtable(
     schema: Schema,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     *,
     marginals: Marginals | None = None,
     n_tables: int = 100,
@@ -342,7 +342,7 @@ def draw_hushtable(
 
 def _refined(
     schema: Schema,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     depth: NDArray[np.uint8],
     profile: Profile,
     weights: Floats,
@@ -381,7 +381,7 @@ def _own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
 
 def _drawn_context(
     schema: Schema,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     m: int,
     profile: Profile,
     inside: NDArray[np.bool_],
@@ -396,7 +396,7 @@ def _drawn_context(
 
 
 def _stratified(
-    weights: Floats, pairs: int, rng: np.random.Generator
+    weights: Floats, pairs: int, rng: "np.random.Generator"
 ) -> tuple[NDArray[np.int64], Floats]:
     """Draw (feature, cut) pairs: each feature by its weight, to within one, its cuts spread."""
     bounds = np.cumsum(weights) / weights.sum()
@@ -414,7 +414,7 @@ SKETCH_ROWS, SKETCH_CELLS = 4, 1000
 
 
 def draw_lsh_itables(
-    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
+    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
 ) -> RandomFeature:
     """Draw as the paper does: uniform features, uniform cuts, the depths of section 3.3.
 
@@ -432,7 +432,7 @@ def draw_lsh_itables(
 
 
 def papers_depths(
-    rng: np.random.Generator, tables: int, s: int
+    rng: "np.random.Generator", tables: int, s: int
 ) -> tuple[Floats, NDArray[np.uint8]]:
     """Draw f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)), b = max(2, 1/f).
 
@@ -448,7 +448,7 @@ def papers_depths(
 
 
 def draw_rs_hash(
-    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
+    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
 ) -> SubspaceGrid:
     """Draw as RS-Hash does: a grid of side f, shifted by U(0, f), on l distinct features.
 
@@ -478,7 +478,7 @@ def draw_rs_hash(
     )
 
 
-def count_min(rng: np.random.Generator, functions: int, tables: int) -> dict[str, Any]:
+def count_min(rng: "np.random.Generator", functions: int, tables: int) -> dict[str, Any]:
     """Draw what hashes places into CountMin sketches."""
     return {
         "multiplier": 2 * (rng.random(functions) * 2.0**31).astype(np.uint32) + 1,
@@ -489,7 +489,7 @@ def count_min(rng: np.random.Generator, functions: int, tables: int) -> dict[str
 
 
 def draw_rotated_rs_hash(
-    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
+    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
 ) -> RandomProjection:
     """Draw RS-Hash's grids over random rotations: p-stable LSH of widths f R (section 3.1).
 
@@ -524,7 +524,7 @@ def draw_rotated_rs_hash(
 
 
 def draw_ace(
-    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, n_bits: int = 15
+    schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, n_bits: int = 15
 ) -> SimHash:
     """Draw as ACE does: signs of products with normal vectors, 2**n_bits cells a table.
 
@@ -556,7 +556,7 @@ def draw_ace(
     )
 
 
-def _normal(rng: np.random.Generator, functions: int, schema: Schema) -> Floats:
+def _normal(rng: "np.random.Generator", functions: int, schema: Schema) -> Floats:
     """Draw standard normal vectors (functions, n_dimensions), by inversion."""
     from scipy.special import ndtri  # takes a while to import
 
@@ -576,7 +576,7 @@ def _whole_weights(weights: Floats) -> tuple[NDArray[np.int32], Floats]:
     return np.rint(weights * scale[:, np.newaxis]).astype(np.int32), scale
 
 
-def _salt(rng: np.random.Generator, schema: Schema) -> NDArray[np.uint32]:
+def _salt(rng: "np.random.Generator", schema: Schema) -> NDArray[np.uint32]:
     """Draw what is mixed into each feature's categories."""
     return (rng.random(len(schema)) * 2.0**32).astype(np.uint32)
 

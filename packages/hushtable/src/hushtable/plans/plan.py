@@ -236,7 +236,7 @@ class Plan(Displayed):
         *,
         detector: str = "hushtable",
         marginals: PlanCounts | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: "int | np.random.Generator | None" = None,
         epsilon: float | None = None,
         delta: float = 1e-6,
         expected_rows: int | None = None,

@@ -11,7 +11,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -337,6 +336,8 @@ _UNBIASED = (0, 14, 2)
 
 
 def _opendp() -> Any:
+    from importlib.metadata import version  # which takes a while to import
+
     try:
         import opendp.prelude as opendp
     except ImportError:
@@ -353,6 +354,8 @@ def _opendp() -> Any:
 
 def library() -> str:
     """Return the name and version of the sampler's library, for the ledger."""
+    from importlib.metadata import version
+
     _opendp()
     return f"opendp {version('opendp')}"
 

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-from pyarrow import csv, parquet
 
 from hushtable.data.spreadsheets import harmless_table
 from hushtable.scores.outliers import Outliers
@@ -105,13 +104,25 @@ def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: 
     file.write(top_page(found, model, source, unit).encode())
 
 
+def _write_csv(file: BinaryIO, found: Outliers, *_: str) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(harmless_table(found.table()), file)
+
+
+def _write_parquet(file: BinaryIO, found: Outliers, *_: str) -> None:
+    from pyarrow import parquet  # which most commands do without
+
+    parquet.write_table(found.table(), file)
+
+
 #: Columns of whole sentences.
 _SENTENCES = ("words", "repair")
 #: Writers of a list of the lowest rows, by the ending of its file. Each takes the file, the rows,
 #: the name of the model, where the rows are from, and the unit of the scores.
 LISTS: dict[str, Callable[[BinaryIO, Outliers, str, str, str], None]] = {
-    ".csv": lambda file, found, *_: csv.write_csv(harmless_table(found.table()), file),
+    ".csv": _write_csv,
     ".xlsx": _write_sheet,
     ".html": _write_page,
-    ".parquet": lambda file, found, *_: parquet.write_table(found.table(), file),
+    ".parquet": _write_parquet,
 }

@@ -7,7 +7,6 @@ import difflib
 import json
 import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -64,6 +63,8 @@ class Match(NamedTuple):
 
 def parsed(text: bytes, source: str) -> dict[str, Any]:
     """Return what the bytes of a file say; raises `UsageError` if they are no TOML in UTF-8."""
+    import tomllib
+
     try:
         return tomllib.loads(text.decode("utf-8-sig"))  # an editor's mark is no text
     except UnicodeDecodeError as error:

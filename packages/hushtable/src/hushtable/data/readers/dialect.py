@@ -95,7 +95,7 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
     """Return the delimiter that gives most records the same number of fields."""
     ranks = {}
     for delimiter in _DELIMITERS + _RARE:
-        rows = rows_of(lines, delimiter, 0)
+        rows = rows_of(lines, delimiter, 0) if any(delimiter in one for one in lines) else []
         width, times = width_of(rows)
         if width > 1 and (delimiter in _DELIMITERS or times == len(rows) > 1):
             fields = [field for row in rows if len(row.fields) == width for field in row.fields]
@@ -138,6 +138,8 @@ def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
     """Return the delimiter by which the names of columns are found first; a comma if by none."""
     found = {}
     for delimiter in _DELIMITERS + _RARE:
+        if not any(delimiter in line for line in lines):
+            continue
         rows = rows_of(lines, delimiter, 0)
         at = next((row for row in rows if unasked.is_header(row.fields)), None)
         if at is not None:

@@ -1,0 +1,161 @@
+"""How detectors are scikit-learn's estimators without importing it before it is needed.
+
+To import ``sklearn.base`` takes more than a second, for it imports scipy.stats, pandas and joblib;
+to fit and to score rows takes none of that. So the class of all detectors begins with `LightBase`,
+and takes on scikit-learn's own base in its place as soon as ``sklearn.base`` is imported: by the
+user, by another library, or by a detector of which something is asked that only that base has.
+What asks whether a detector is an estimator can only come later.
+"""
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import MethodType, ModuleType
+from typing import Any, Self
+
+_SKLEARN = "sklearn.base"
+
+
+def import_sklearn() -> ModuleType:
+    """Import scikit-learn's base, which the detectors then have; return it."""
+    return importlib.import_module(_SKLEARN)
+
+
+class _OfSklearn:
+    """An attribute that scikit-learn's base has: it is imported, and gives it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, detector: Any, owner: type) -> Any:
+        import_sklearn()  # from now on, this descriptor is no longer found
+        return getattr(owner if detector is None else detector, self._name)
+
+
+class LightBase:
+    """Stands for ``BaseEstimator`` and ``OutlierMixin`` until they are imported."""
+
+    __dir__: Any = _OfSklearn()
+    __repr__: Any = _OfSklearn()
+    _repr_html_ = _OfSklearn()
+    _repr_mimebundle_ = _OfSklearn()
+    get_metadata_routing = _OfSklearn()
+    set_fit_request = _OfSklearn()
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        parameters = inspect.signature(cls.__init__).parameters
+        return sorted(parameters.keys() - {"self"})
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by their names; ``deep`` says nothing, as none is an estimator."""
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by their names."""
+        if not params.keys() <= {*self._get_param_names()}:
+            import_sklearn()  # which says what is wrong
+            return self.set_params(**params)
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def fit_predict(self: Any, X: Any, y: Any = None, **kwargs: Any) -> Any:
+        """Fit the detector to rows; return -1 for outliers among them, and 1 for inliers."""
+        return self.fit(X, **kwargs).predict(X)
+
+
+def join_sklearn(cls: Any) -> None:
+    """Have a class take on scikit-learn's base in place of `LightBase`, once that is imported."""
+    after = _AfterImport(_SKLEARN, functools.partial(_join, cls))
+    sys.meta_path.insert(0, after)
+    if "sklearn" in sys.modules:  # or another thread is importing it, and may be past our finder
+        after.finish(import_sklearn())
+
+
+def _join(cls: Any, base: ModuleType) -> None:
+    cls.__bases__ = (base.OutlierMixin, base.BaseEstimator)
+    for one in _and_subclasses(cls):
+        super(cls, one).__init_subclass__()  # which adds set_fit_request
+
+
+def _and_subclasses(cls: Any) -> list[Any]:
+    return [cls, *(one for below in cls.__subclasses__() for one in _and_subclasses(below))]
+
+
+class _AfterImport(MetaPathFinder, Loader):
+    """Calls ``then`` with a module once it is imported; meanwhile it stands before its loader."""
+
+    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
+        self._name, self._then = name, then
+        self._loader: Any = None
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((one for one in found if one is not None), None)
+        if spec is not None:
+            self._loader, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self.finish(module)
+
+    def finish(self, module: ModuleType) -> None:
+        """Call ``then``, unless that is done."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+            self._then(module)
+
+
+def check_fitted(detector: Any) -> None:
+    """Raise scikit-learn's `NotFittedError` if a detector is not fitted."""
+    if not hasattr(detector, "plan_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(detector)
+
+
+class AvailableIf:
+    """A method that an object lacks where ``check`` of it raises `AttributeError`.
+
+    Like scikit-learn's ``available_if``.
+    """
+
+    def __init__(self, check: Callable[[Any], object], method: Callable[..., Any]) -> None:
+        self._check, self._method = check, method
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, detector: Any, owner: type) -> Any:
+        if detector is not None:
+            self._checked(detector)
+            return MethodType(self._method, detector)
+
+        @functools.wraps(self._method)
+        def unbound(detector: Any, *args: Any, **kwargs: Any) -> Any:
+            self._checked(detector)
+            return self._method(detector, *args, **kwargs)
+
+        return unbound
+
+    def _checked(self, detector: Any) -> None:
+        try:
+            self._check(detector)
+        except AttributeError as error:
+            mine = type(detector).__name__
+            words = f"This {mine!r} has no attribute {self._method.__name__!r}"
+            raise AttributeError(words) from error
