@@ -212,8 +212,9 @@ class TableDetector(FittedTables, ABC):
             )
         self.reading_ = inferred.reading
         reader = open_rows(replace(reader, reading=None), schema, self.reading_)
-        schema = self._related(schema, reader, weights, n_rows)
-        reader = open_rows(reader, schema, self.reading_)
+        related = self._related(schema, reader, weights, n_rows)
+        if related is not schema:
+            schema, reader = related, open_rows(reader, related, self.reading_)
         self._rng = generator(self.random_state)
         drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)

@@ -43,21 +43,19 @@ def different_texts(column: Any) -> tuple[pa.Array, NDArray[np.int64], NDArray[n
 
     With the rows (k,) that hold each, and the first of them. Null and blank ones are left out.
     """
-    if not pa.types.is_dictionary(column.type):
-        column = plain_texts(column).dictionary_encode()
-    codes = filled(column.indices, -1).astype(np.int64)
-    texts = plain_texts(column.dictionary)
-    rows = np.bincount(codes + 1, minlength=len(texts) + 1)[1:]
-    first = np.zeros(len(texts) + 1, np.int64)  # the last is of null
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    kept = np.flatnonzero(rows)
-    kept = kept[np.argsort(first[kept])]
-    texts, rows, first = taken(texts, kept), rows[kept], first[kept]
+    coded = pa.types.is_dictionary(column.type)
+    encoded = (column.indices if coded else plain_texts(column)).dictionary_encode()
+    codes, texts = filled(encoded.indices, -1), encoded.dictionary
+    if coded:
+        texts = plain_texts(column.dictionary).take(texts)
+    # Codes rise where they come first.
+    first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(texts)))
+    rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
-    if folded is texts:
+    if folded is texts and not coded:
         return texts, rows, first
     again = folded.dictionary_encode()
-    merged = filled(again.indices, -1).astype(np.int64)
+    merged = filled(again.indices, -1)
     some = np.flatnonzero(merged >= 0)
     rows = np.bincount(merged[some], rows[some], len(again.dictionary)).astype(np.int64)
     return again.dictionary, rows, first[some][np.unique(merged[some], return_index=True)[1]]
@@ -99,7 +97,8 @@ class KnownTexts:
         """Return the facts (n,) of texts; what a ``whole`` batch does not ask for is left out."""
         facts = np.zeros(len(texts), FACTS)
         said = ascii_signs(texts)
-        point, comma = (numbers.written(said, decimal) for decimal in numbers.DECIMALS)
+        with_digit = numbers.mask(pc.match_substring_regex(said, r"\d"))
+        point, comma = (_written(said, decimal, with_digit) for decimal in numbers.DECIMALS)
         either = numbers.either(said) & point & comma
         with_comma = numbers.mask(pc.match_substring(said, ","))
         shapes = np.full(len(texts), "other", object)
@@ -119,8 +118,11 @@ class KnownTexts:
             shapes[rest], facts["orders"][rest], facts["first"][rest] = self._others(others, whole)
             # Most columns without a number are no numbers at all: nobody asks what they would lose.
             asked = self._as_number or not whole or len(rest) < len(texts)
-            lost = np.isnan(numbers.values(others, ".", lenient=True)) if asked else True
-            facts["lost"][rest] = lost
+            facts["lost"][rest] = True
+            some = rest[with_digit[rest]]
+            if asked and len(some):
+                values = numbers.values(taken(said, some), ".", lenient=True)
+                facts["lost"][some] = np.isnan(values)
         facts["shape"] = shapes
         return facts
 
@@ -147,6 +149,20 @@ class KnownTexts:
         small = pc.utf8_lower(texts)
         shapes[numbers.mask(pc.or_(pc.equal(small, "true"), pc.equal(small, "false")))] = "truth"
         return shapes, orders, np.stack(dates.day_or_month(texts), axis=1)
+
+
+def _written(
+    said: pa.Array, decimal: numbers.Decimal, with_digit: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which texts (n,) are numbers with this decimal sign: none without a digit.
+
+    Arrow builds a pattern for each call, and that of numbers is large.
+    """
+    found = np.zeros(len(said), np.bool_)
+    some = np.flatnonzero(with_digit)
+    if len(some):
+        found[some] = numbers.written(taken(said, some), decimal)
+    return found
 
 
 def _units(said: pa.Array, facts: Facts) -> NDArray[Any]:

@@ -213,7 +213,7 @@ class TextsSeen:
         facts = self._known.of(trimmed, listed)
         shapes = self._shapes(facts, rows)
         examples = self._add_units(facts, rows, trimmed)
-        if start == 0:
+        if start == 0 and (facts["number"].any() or "date" in shapes):
             self._note_codes(trimmed, rows, shapes)
 
         def first(i: int) -> tuple[str, int]:
