@@ -217,6 +217,15 @@ def are_iso(texts: pa.Array) -> bool:
     return _iso(texts) is not None
 
 
+def as_iso(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts (n,) are each an ISO date or time without a zone."""
+    found = np.zeros(len(texts), np.bool_)
+    begun = pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d")
+    places = np.from_dlpack(pc.indices_nonzero(begun)).tolist()
+    found[places] = [are_iso(texts.slice(i, 1)) for i in places]
+    return found
+
+
 def seconds_by_shape(
     texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
 ) -> NDArray[np.float64]:

@@ -24,10 +24,11 @@ _MOST = 8 * FIRST
 #: What is known of a text: its ``shape``, see `hushtable.data.texts.seen.TextsSeen`, but for eight
 #: digits, that are ``compact`` dates if most rows are; the ``unit`` of a number with something
 #: ``beside`` it; whether a person who asks for numbers ``lost`` it. Of what is no number, in which
-#: ``orders`` it is a date, and the ``first`` two numbers of a date with the year last.
+#: ``orders`` it is a date, if in that of ``iso`` 8601, and the ``first`` two numbers of a date with
+#: the year last.
 FACTS = np.dtype([
     ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
-    ("compact", "?"), ("serial", "?"), ("lost", "?"),
+    ("compact", "?"), ("serial", "?"), ("lost", "?"), ("iso", "?"),
     ("orders", "?", (len(dates.ORDERS),)), ("first", "i8", (2,)),
 ])  # fmt: skip
 Facts = NDArray[np.void]
@@ -87,9 +88,9 @@ class KnownTexts:
             for i in new:
                 self._places[listed[i]] = len(self._places)
         facts = self._facts[[self._places[text] for text in listed]]
-        rest = np.flatnonzero(~facts["number"])
+        rest = ~facts["number"]
         # Dates that are all as in ISO 8601 are read by that, to the last way of writing it.
-        if len(rest) and dates.are_iso(ascii_signs(taken(texts, rest))):
+        if rest.any() and facts["iso"][rest].all():
             facts["orders"][rest], facts["shape"][rest] = True, "date"
         return facts
 
@@ -119,6 +120,7 @@ class KnownTexts:
             # Most columns without a number are no numbers at all: nobody asks what they would lose.
             asked = self._as_number or not whole or len(rest) < len(texts)
             facts["lost"][rest] = True
+            facts["iso"][rest] = False if whole else dates.as_iso(others)
             some = rest[with_digit[rest]]
             if asked and len(some):
                 values = numbers.values(taken(said, some), ".", lenient=True)
