@@ -115,6 +115,8 @@ REPAID, _REPAID_BY_SETS = 48, 2
 RANKED_ROWS = 12_288
 #: The kernels compare by so many hash functions at once, and by twice as many.
 _FOURS = 4
+#: Sides, of categories and besides, up to which equal sets are looked for.
+_FEW_SIDES = 16
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,9 @@ class RankedSets:
         for j in np.unique(rows).tolist():
             mine = np.flatnonzero(rows == j)
             sides = subsets[begin[mine, np.newaxis] + np.arange(size[mine[0]])]
-            different, at = np.unique(sides, axis=0, return_inverse=True)
+            different, at = sides, np.arange(len(mine))
+            if sides.shape[1] <= _FEW_SIDES:  # of more, hardly two are equal
+                different, at = np.unique(sides, axis=0, return_inverse=True)
             row[mine], bit[mine] = len(read) + at // 8, at % 8
             tables = np.packbits(different, axis=0, bitorder="little") ^ np.uint8(1 << 7)
             packed += list(tables)
