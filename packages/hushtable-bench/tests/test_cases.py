@@ -177,6 +177,7 @@ SMALL = {
                       "QUICK_NEIGHBOURS": (20, 1, 300), "QUICK_TURNS": 0.0}, "--quick",
               "fit, two passes, times one"),
     "streams": (streams, {}, "--quick", "new pane, ms"),
+    "texts": (reading, {"MOST_TIMES": 100.0}, "--rows 2000 --repeats 1", "times whole numbers"),
 }  # fmt: skip
 #: Those that take less than two seconds.
 SOON = ("families", "persons", "reading", "review", "streams")

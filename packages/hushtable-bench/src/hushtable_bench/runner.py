@@ -75,6 +75,7 @@ CASES = {
     "speed": "speed",
     "story": "story",
     "streams": "streams",
+    "texts": "reading",
 }
 _HELP = {
     "quick": "small sizes, to see that it runs",

@@ -1,4 +1,4 @@
-"""What single texts say, whatever stands beside them: understood once for all rows of a column."""
+"""Single texts, whatever stands beside them: understood once for all rows of a column."""
 
 from typing import Any
 
