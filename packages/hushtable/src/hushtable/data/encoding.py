@@ -228,7 +228,10 @@ class Encoder:
         if pa.types.is_dictionary(column.type):
             of_values = self._codes(feature, column.dictionary)
             with_missing = np.append(of_values, np.uint16(kernels.MISSING_LOW))  # at -1
-            return np.take(with_missing, filled(column.indices, -1), mode="wrap")
+            places = column.indices
+            if places.null_count:  # polars counts without a sign
+                places = places.cast(pa.int64())
+            return np.take(with_missing, filled(places, -1), mode="wrap")
         texts = as_texts(column, feature.name)
         index = pc.index_in(texts, self._categories[feature.name], skip_nulls=True)
         codes = (filled(index, len(feature.categories)) + 1).astype(np.uint16)
