@@ -81,15 +81,9 @@ _ANGLE = re.compile(
 )
 
 
-#: Texts of which one is no number, where most are none.
-_SOME = 16
-
-
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
     """Return numbers as computers write them, NaN where null; None if one text is not one."""
     try:
-        if len(texts) > 2 * _SOME:  # Arrow would explain each of them that is none
-            pc.cast(texts.slice(0, _SOME), pa.float64())
         found = _array(pc.cast(texts, pa.float64()))
     except pa.ArrowInvalid:
         return None

@@ -148,8 +148,10 @@ class TextsSeen:
         self.n_missing += column.null_count
         if n == 0:
             return
-        texts = _texts(column)
-        values = None if pa.types.is_dictionary(texts.type) else numbers.plain(texts)
+        # Of each text that is no number, Arrow words an error: where none were, a few come first.
+        likely = self.n_plain or numbers.plain(plain_texts(column.slice(0, FEW))) is not None
+        texts = plain_texts(column) if likely or not pa.types.is_dictionary(column.type) else column
+        values = numbers.plain(texts) if likely else None
         if values is not None and self.n_dotted == self.n - n:  # all so far
             dotted = pc.match_substring_regex(texts, dates.DOTTED)
             self.n_dotted += pc.sum(dotted).as_py() or 0
@@ -321,14 +323,6 @@ class TextsSeen:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
-
-
-def _texts(column: Any) -> Any:
-    """Return texts as Arrow's plain strings; those of a dictionary only if they may be numbers."""
-    coded = pa.types.is_dictionary(column.type)
-    if coded and numbers.plain(plain_texts(column.slice(0, FEW))) is None:
-        return column
-    return plain_texts(column)
 
 
 def n_different(values: NDArray[Any]) -> int:
