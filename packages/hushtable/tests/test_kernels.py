@@ -217,13 +217,47 @@ def test_ranks_change_no_count_and_no_sum(rng, n, cells, low, some_missing):
     assert (family.summing(values)(codes) == family.sum(codes, values)).all()
 
 
-def test_ranks_need_many_numeric_functions_of_each_feature():
+def categories(n):
+    return [f"{i:03}" for i in range(n)]
+
+
+@pytest.mark.parametrize("novelty", [False, True])  # tables of 8 to 24 functions, and of 24 to 32
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (30, 0, 200, 0), (9, 9)])
+def test_sets_of_categories_are_compared_as_they_are_looked_up(rng, sizes, novelty):
+    """Sizes: the categories of each feature, 0 for numbers."""
+    features = [
+        Feature.categorical(f"c{j}", categories(k))
+        if k
+        else Feature.numeric(f"x{j}", low=0, high=1)
+        for j, k in enumerate(sizes)
+    ]
+    plan = Plan.draw(Schema(tuple(features)), n_tables=60, random_state=3, novelty=novelty)
+    family, n = plan.family, RANKED_ROWS
+    high = np.array([k + 1 if k else LEVELS for k in sizes])[:, np.newaxis]
+    for some_missing in (False, True):
+        codes = rng.integers(1, high + 1, (len(sizes), n)).astype(np.uint16)
+        if some_missing:
+            gone = rng.random(codes.shape) < 0.1
+            codes = np.concatenate([np.where(gone, 0, codes), np.where(gone, 65_535, codes)])
+        batch = Codes(codes.astype(np.uint16), np.zeros((len(sizes), 2), np.int64))
+        assert family._joined.arguments(batch)[0].dtype == np.int8
+        by_ranks, by_codes = np.zeros((2, family.n_cells), np.int64)
+        family.count(batch, by_ranks)
+        family.count(batch, by_codes, np.ones(n, np.int64))
+        assert (by_ranks == by_codes).all()
+        values = np.rint(rng.normal(size=family.n_cells) * 2**20) / 2**20
+        assert (family.summing(values)(batch) == family.sum(batch, values)).all()
+
+
+def test_ranks_need_many_functions_of_each_feature():
     numbers = [Feature.numeric(f"x{j}", low=0, high=1) for j in range(36)]
-    words = Feature.categorical("c", ["a", "b"])
+    words = [Feature.categorical(f"c{j}", categories(3)) for j in range(3000)]
     for features, ranked in (
         (numbers[:10], True),
         (numbers, False),
-        ([*numbers[:9], words], False),
+        ([*numbers[:9], words[0]], True),
+        (words[:10], True),
+        (words, False),
     ):
         layout = Plan.draw(Schema(tuple(features)), n_tables=100, random_state=0).family._joined
         many = np.ones((len(features), RANKED_ROWS), np.uint16)

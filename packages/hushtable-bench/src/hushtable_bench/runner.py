@@ -78,6 +78,7 @@ CASES = {
     "starts": "shapes",
     "story": "story",
     "streams": "streams",
+    "texts": "reading",
 }
 _HELP = {
     "quick": "small sizes, to see that it runs",

@@ -274,12 +274,27 @@ class Encoder:
     ) -> NDArray[np.uint16]:
         if isinstance(column, np.ndarray):
             column = pa.array(column, from_pandas=True)
+        codes = self._codes(feature, column)
+        tally += (
+            (codes == kernels.MISSING_LOW).sum(),
+            (codes == len(feature.categories) + 1).sum(),
+        )
+        return codes
+
+    def _codes(self, feature: Feature, column: Any) -> NDArray[np.uint16]:
+        """Return the codes (n,) of values, those of a dictionary looked up once."""
+        if pa.types.is_dictionary(column.type):
+            of_values = self._codes(feature, column.dictionary)
+            with_missing = np.append(of_values, np.uint16(kernels.MISSING_LOW))  # at -1
+            places = column.indices
+            if places.null_count:  # polars counts without a sign
+                places = places.cast(pa.int64())
+            return np.take(with_missing, filled(places, -1), mode="wrap")
         texts = as_texts(column, feature.name)
         index = pc.index_in(texts, self._categories[feature.name], skip_nulls=True)
-        unseen = len(feature.categories)
-        codes = (filled(index, unseen) + 1).astype(np.uint16)
-        codes[np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1] = kernels.MISSING_LOW
-        tally += (texts.null_count, (codes == unseen + 1).sum())
+        codes = (filled(index, len(feature.categories)) + 1).astype(np.uint16)
+        if texts.null_count:
+            codes[np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1] = kernels.MISSING_LOW
         return codes
 
 

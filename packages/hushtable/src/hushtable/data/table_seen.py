@@ -19,6 +19,7 @@ from hushtable.data.labels import fold_texts
 from hushtable.data.persons import among
 from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.texts import numbers
+from hushtable.data.texts.known import taken
 from hushtable.data.texts.reading import (
     ColumnUnderstanding,
     Reading,
@@ -26,7 +27,6 @@ from hushtable.data.texts.reading import (
     without_blanks,
     without_named,
 )
-from hushtable.data.texts.seen import taken
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]

@@ -31,9 +31,10 @@ _FUNCTIONS = tuple(
     for folded in _FOLDED
 )
 _RANKS = "int8[:, ::1]"
-#: Codes or their ranks, and functions of them.
+#: Codes or their ranks, of all bits or of one of a category's, and functions of them.
 _COMPARED = tuple(f"{_CODES}, {functions}" for functions in _FUNCTIONS) + tuple(
-    f"{_RANKS}, Tuple(({_INTS}, {_INTS}, int8[::1], none, none, {folded}, {_INTS}))"
+    f"{_RANKS}, Tuple(({_INTS}, {_INTS}, int8[::1], {masks}, none, {folded}, {_INTS}))"
+    for masks in ("none", "int8[::1]")
     for folded in _FOLDED
 )
 #: Functions of a behaviour, which are folded as a rule, and of a context, or none.

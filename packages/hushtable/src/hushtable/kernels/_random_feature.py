@@ -46,26 +46,52 @@ def _concatenate_codes(begin, end, start, stop, codes, functions, planes, bits):
 
 
 @inlined
+def _mask(masks, h):
+    """Return the bits of a rank that a hash function compares: all, or one of a category's."""
+    return np.int8(-1) if masks is None else masks[h]
+
+
+@inlined
+def _side(rank, mask, cut):
+    return np.uint8(np.int8(rank & mask) >= cut)
+
+
+@inlined
 def _answers(eight, end, start, stop, ranks, functions, plane):
     """Write the answers of eight hash functions, or four, as the bits of a byte for each row."""
-    rows, cuts = functions[1], functions[2]
+    rows, cuts, masks = functions[1], functions[2], functions[3]
     e, f = ranks[rows[end - 4], start:stop], ranks[rows[end - 3], start:stop]
     g, h = ranks[rows[end - 2], start:stop], ranks[rows[end - 1], start:stop]
     cut_e, cut_f, cut_g, cut_h = cuts[end - 4], cuts[end - 3], cuts[end - 2], cuts[end - 1]
+    in_e, in_f, in_g, in_h = (
+        _mask(masks, end - 4), _mask(masks, end - 3), _mask(masks, end - 2), _mask(masks, end - 1)
+    )  # fmt: skip
     if eight:
         a, b = ranks[rows[end - 8], start:stop], ranks[rows[end - 7], start:stop]
         c, d = ranks[rows[end - 6], start:stop], ranks[rows[end - 5], start:stop]
         cut_a, cut_b, cut_c, cut_d = cuts[end - 8], cuts[end - 7], cuts[end - 6], cuts[end - 5]
+        in_a, in_b, in_c, in_d = (
+            _mask(masks, end - 8), _mask(masks, end - 7),
+            _mask(masks, end - 6), _mask(masks, end - 5),
+        )  # fmt: skip
         for i in range(stop - start):
-            ab = (np.uint8(a[i] >= cut_a) << np.uint8(7)) | (np.uint8(b[i] >= cut_b) << np.uint8(6))
-            cd = (np.uint8(c[i] >= cut_c) << np.uint8(5)) | (np.uint8(d[i] >= cut_d) << np.uint8(4))
-            ef = (np.uint8(e[i] >= cut_e) << np.uint8(3)) | (np.uint8(f[i] >= cut_f) << np.uint8(2))
-            gh = (np.uint8(g[i] >= cut_g) << np.uint8(1)) | np.uint8(h[i] >= cut_h)
+            ab = (_side(a[i], in_a, cut_a) << np.uint8(7)) | (
+                _side(b[i], in_b, cut_b) << np.uint8(6)
+            )
+            cd = (_side(c[i], in_c, cut_c) << np.uint8(5)) | (
+                _side(d[i], in_d, cut_d) << np.uint8(4)
+            )
+            ef = (_side(e[i], in_e, cut_e) << np.uint8(3)) | (
+                _side(f[i], in_f, cut_f) << np.uint8(2)
+            )
+            gh = (_side(g[i], in_g, cut_g) << np.uint8(1)) | _side(h[i], in_h, cut_h)
             plane[i] = np.uint8((ab | cd) | (ef | gh))
     else:
         for i in range(stop - start):
-            ef = (np.uint8(e[i] >= cut_e) << np.uint8(3)) | (np.uint8(f[i] >= cut_f) << np.uint8(2))
-            gh = (np.uint8(g[i] >= cut_g) << np.uint8(1)) | np.uint8(h[i] >= cut_h)
+            ef = (_side(e[i], in_e, cut_e) << np.uint8(3)) | (
+                _side(f[i], in_f, cut_f) << np.uint8(2)
+            )
+            gh = (_side(g[i], in_g, cut_g) << np.uint8(1)) | _side(h[i], in_h, cut_h)
             plane[i] = np.uint8(ef | gh)
 
 
@@ -163,7 +189,8 @@ def count_random_feature(codes, functions, parts, weights, counts):
     ``codes`` with ``cuts[h]``, or, where ``subset_at[h]`` >= 0, looks the category's side up in
     ``subsets`` from there on. ``folded[t]`` says whether a table has fewer cells than codes; it is
     None where none has. In place of codes there may be ranks of them, int8: a table's functions
-    then come in fours, and ``subset_at`` and ``subsets`` are None.
+    then come in fours, ``subset_at`` has the bits of the ranks that each compares, int8, or is
+    None for all bits, and ``subsets`` is None.
 
     Tables may be several of the family's, joined: ``parts`` is (bounds, at, sizes), and table t is
     made of parts ``bounds[t]..bounds[t + 1]``, each with ``sizes[p]`` cells that begin at

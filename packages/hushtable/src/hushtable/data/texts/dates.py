@@ -209,8 +209,27 @@ def seconds(
     of the last century.
     """
     found = _iso(texts)
-    if found is not None:
-        return found
+    return seconds_by_shape(texts, order, language, pivot) if found is None else found
+
+
+def are_iso(texts: pa.Array) -> bool:
+    """Return whether all texts are ISO dates or times without a zone."""
+    return _iso(texts) is not None
+
+
+def as_iso(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts (n,) are each an ISO date or time without a zone."""
+    found = np.zeros(len(texts), np.bool_)
+    begun = pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d")
+    places = np.from_dlpack(pc.indices_nonzero(begun)).tolist()
+    found[places] = [are_iso(texts.slice(i, 1)) for i in places]
+    return found
+
+
+def seconds_by_shape(
+    texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
+) -> NDArray[np.float64]:
+    """Return what `seconds` does, of each text by itself: whether all are ISO dates is not seen."""
     result = np.full(len(texts), np.nan)
     for date, places, some in _dates(texts, order, language):
         result[places] = date.seconds(some, pivot)
@@ -267,6 +286,7 @@ def _dates(
 def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     """Return the seconds if all texts are ISO dates or times without a zone."""
     try:
+        pc.cast(texts.slice(0, 1), pa.timestamp("us"))  # Arrow would explain each that is none
         stamps = pc.cast(texts, pa.timestamp("us"))
     except pa.ArrowInvalid:
         return None

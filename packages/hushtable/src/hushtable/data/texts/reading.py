@@ -228,12 +228,14 @@ class ColumnReading:
         """Return the texts (n,) of a column, folded, each as the category that it is.
 
         Blank ones are null, unless they are a category. A column of another type stays as it is,
-        unless several spellings are a category.
+        unless several spellings are a category. Where texts come again and again, they are encoded
+        as those of a dictionary.
         """
         if not is_text(column.type):
             if self.kind == "category":
                 return column
             column = as_texts(column, "")
+        column = _encoded(column)
         if pa.types.is_dictionary(column.type):
             values = plain_texts(column.dictionary)
             found = self.texts(values, categories)
@@ -290,6 +292,21 @@ def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.flo
     return np.where(np.isnan(found), (days - _SERIAL_OF_1970) * 86_400.0, found)
 
 
+#: Rows from which on it pays to encode texts, and of which, at most, half are different then.
+_MANY, _SOME = 1_024, 128
+#: Texts up to which Python is done with them before Arrow has begun.
+_FEW = 64
+
+
+def _encoded(column: Any) -> Any:
+    """Return texts as those of a dictionary, if they are many and come again and again."""
+    if len(column) < _MANY or pa.types.is_dictionary(column.type):
+        return column
+    texts = plain_texts(column)
+    again = 2 * pc.count_distinct(texts.slice(0, _SOME)).as_py() <= _SOME
+    return texts.dictionary_encode() if again else texts
+
+
 def plain_texts(column: Any) -> pa.Array:
     """Return texts as Arrow's plain strings, whichever way it holds them."""
     if pa.types.is_dictionary(column.type):
@@ -299,7 +316,10 @@ def plain_texts(column: Any) -> pa.Array:
 
 def without_blanks(column: Any) -> pa.Array:
     """Return texts, folded; null where they are blank."""
-    texts = fold_texts(plain_texts(column))
+    texts = plain_texts(column)
+    if len(texts) <= _FEW and all(text and fold(text) == text for text in texts.to_pylist()):
+        return texts
+    texts = fold_texts(texts)
     blank = pc.equal(texts, scalar(""))
     if not pc.any(blank).as_py():
         return texts

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.reading import SERIAL, SERIALS, plain_texts, without_blanks
+from hushtable.data.texts.known import FLAGS, Facts, KnownTexts, different_texts, taken
+from hushtable.data.texts.reading import SERIALS, plain_texts
 from hushtable.data.texts.signs import ascii_signs
 
 #: Rows, or different texts, up to which a column is taken for categories, however they look.
@@ -54,16 +54,6 @@ _FEW = 1_000
 #: Share of the rows of a batch from which eight digits are days of a calendar.
 _MOSTLY = 0.5
 _LEADING_ZERO = r"^[+-]?0\d+$"
-#: Digits with a leading zero, or more of them than a number holds.
-_CODE = r"^[+-]?(?:0\d+|\d{16,})$"
-#: What stands beside a number; not the e of its exponent.
-_BESIDE = r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]"
-_FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
-
-
-def taken(texts: pa.Array, places: NDArray[np.int64]) -> pa.Array:
-    """Return some texts, by their places."""
-    return texts.take(as_column(places.astype(np.int64)))
 
 
 @dataclass
@@ -183,6 +173,9 @@ class TextsSeen:
     #: missing value.
     codes: dict[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._known = KnownTexts(self.months, self.years, as_number=self.as_number)
+
     @property
     def crowded(self) -> bool:
         """Whether there are more different texts than a plan takes."""
@@ -193,13 +186,17 @@ class TextsSeen:
 
         Return their values (n,) if all are numbers as computers write them, and nothing else.
         """
-        texts = plain_texts(column)
-        n = len(texts) - texts.null_count
+        if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+            column = column.dictionary_decode()
+        n = len(column) - column.null_count
         self.n += n
-        self.n_missing += texts.null_count
+        self.n_missing += column.null_count
         if n == 0:
             return None
-        values = numbers.plain(texts)
+        # Of each text that is no number, Arrow words an error: where none were, a few come first.
+        likely = self.n_plain or numbers.plain(plain_texts(column.slice(0, FEW))) is not None
+        texts = plain_texts(column) if likely or not pa.types.is_dictionary(column.type) else column
+        values = numbers.plain(texts) if likely else None
         if values is not None and self.n_dotted == self.n - n:  # all so far
             dotted = pc.match_substring_regex(texts, dates.DOTTED)
             self.n_dotted += pc.sum(dotted).as_py() or 0
@@ -241,34 +238,28 @@ class TextsSeen:
             return False
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
-    def _add_different(self, texts: pa.Array, start: int) -> None:
+    def _add_different(self, column: Any, start: int) -> None:
         """Look at the different texts of a batch, each with the number of its rows."""
-        trimmed_rows = without_blanks(texts)
-        empty = trimmed_rows.null_count - texts.null_count
+        trimmed, rows, first_row = different_texts(column)
+        empty = len(column) - column.null_count - int(rows.sum())
         self.n, self.n_missing = self.n - empty, self.n_missing + empty
-        found = pc.value_counts(trimmed_rows.drop_null())
-        trimmed = found.field("values")
-        rows = np.asarray(np.from_dlpack(found.field("counts")), np.int64)
         if not len(trimmed):
             return
+        listed = trimmed.to_pylist()
         if not self.crowded:
-            some = trimmed.slice(0, MAX_CATEGORIES + 1).to_pylist()
+            some = listed[: MAX_CATEGORIES + 1]
             self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
-        said = ascii_signs(trimmed)
-        shapes, examples = self._shapes(said, rows)
-        if start == 0:
-            self._note_codes(trimmed, said, rows, shapes)
+        facts = self._known.of(trimmed, listed)
+        shapes = self._shapes(facts, rows)
+        examples = self._add_units(facts, rows, trimmed)
+        if start == 0 and (facts["number"].any() or "date" in shapes):
+            self._note_codes(trimmed, rows, shapes)
 
         def first(i: int) -> tuple[str, int]:
-            return trimmed[i].as_py(), start + pc.index(trimmed_rows, trimmed[i]).as_py()
+            return listed[i], start + int(first_row[i])
 
         for unit in examples.keys() - self.unit_examples.keys():
             self.unit_examples[unit] = first(examples[unit])
-        if start == 0:
-            every = len(trimmed) == rows.sum() > FEW and set(shapes) == {"whole"}
-            if every:
-                values = numbers.values(said, ".")
-                self.n_different, self.low, self.high = len(values), values.min(), values.max()
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
             self.shapes[shape] += int(rows[mine].sum())
@@ -278,10 +269,12 @@ class TextsSeen:
                 noted.add(text, int(rows[i]), row)
             noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
 
-    def _note_codes(
-        self, texts: pa.Array, said: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]
-    ) -> None:
-        """Note which of the different texts may stand for a missing value."""
+    def _note_codes(self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]) -> None:
+        """Note which of the first different texts may stand for a missing value.
+
+        Also their range, if they are whole numbers of which no two are equal.
+        """
+        said = ascii_signs(texts)
         a_date = shapes == "date"
         if 2 * rows[a_date].sum() > rows.sum():
             by_order = [dates.seconds(said, order) for order in dates.ORDERS]
@@ -294,91 +287,54 @@ class TextsSeen:
         for code in found:
             places = np.flatnonzero(values == code)
             self.codes |= {texts[i].as_py(): int(rows[i]) for i in places.tolist()}
+        if len(texts) == rows.sum() > FEW and set(shapes) == {"whole"}:
+            values = numbers.values(said, ".")
+            self.n_different, self.low, self.high = len(values), values.min(), values.max()
 
-    def _shapes(
-        self, texts: pa.Array, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], dict[str, int]]:
-        """Return the shape (n,) of each text, and a place of each unit beside a number."""
-        point, comma = (numbers.written(texts, decimal) for decimal in numbers.DECIMALS)
-        either = numbers.either(texts) & point & comma
-        with_comma = numbers.mask(pc.match_substring(texts, ","))
-        shapes = np.full(len(texts), "other", object)
-        shapes[point & ~comma], shapes[comma & ~point] = "point", "comma"
-        shapes[point & comma] = "whole"
-        shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
-        examples = self._add_units(texts, rows, shapes)
-        shapes[numbers.mask(pc.match_substring_regex(texts, _CODE))] = "code"
-        compact = numbers.mask(pc.match_substring_regex(texts, dates.COMPACT))
+    def _shapes(self, facts: Facts, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the shape (k,) of each text; count what is no number, and no date."""
+        shapes, compact, a_number = facts["shape"].copy(), facts["compact"], facts["number"]
         if rows[compact].sum() > _MOSTLY * rows.sum():
             shapes[compact] = "date"
-        a_number = point | comma
-        serials = numbers.mask(pc.match_substring_regex(texts, SERIAL))
-        no_dates = int(rows[a_number & ~compact & ~serials].sum())
+        no_dates = int(rows[a_number & ~compact & ~facts["serial"]].sum())
         self.unread.update(dict.fromkeys(dates.ORDERS, no_dates))
-        rest = np.flatnonzero(~a_number)
-        if len(rest):
-            others = taken(texts, rest)
-            shapes[rest] = self._other_shapes(others, rows[rest])
-            # Most columns without a number are no numbers at all: nobody asks what they would lose.
-            lost = np.ones(len(rest), bool)
-            if self.as_number or a_number.any():
-                lost = np.isnan(numbers.values(others, ".", lenient=True))
-            self.unread["number"] += int(rows[rest[lost]].sum())
-        return shapes, examples
+        if a_number.all():
+            return shapes
+        asked = self.as_number or a_number.any()
+        self.unread["number"] += int(rows[facts["lost"] if asked else ~a_number].sum())
+        for order, fits in zip(dates.ORDERS, facts["orders"].T, strict=True):
+            self.unread[order] += int(rows[~a_number & ~fits].sum())
+        a_date = facts["orders"].any(axis=1)
+        first, second = facts["first"].T
+        for k, one in enumerate((first, second)):
+            self.no_month[k] += int(rows[a_date & (one > 12)].sum())
+        self.n_either += int(rows[a_date & (first > 0) & (first <= 12) & (second <= 12)].sum())
+        return shapes
 
-    def _add_units(
-        self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]
-    ) -> dict[str, int]:
+    def _add_units(self, facts: Facts, rows: NDArray[np.int64], texts: pa.Array) -> dict[str, int]:
         """Count the units beside numbers, and return a place of each; "" for none.
 
         A number with a laboratory's flag is an exception.
         """
-        beside = numbers.mask(pc.match_substring_regex(texts, _BESIDE))
-        a_number = shapes != "other"
+        beside, a_number = facts["beside"], facts["number"]
         examples: dict[str, int] = {}
         bare = np.flatnonzero(a_number & ~beside)
         if len(bare):
             examples[""] = int(bare[0])
-        for decimal in numbers.DECIMALS:
-            mine = np.flatnonzero(beside & a_number & ((shapes == "comma") == (decimal == ",")))
-            if not len(mine):
-                continue
-            for i, unit in zip(
-                mine.tolist(), numbers.units(taken(texts, mine), decimal), strict=True
-            ):
-                if unit in _FLAGS:
-                    shapes[i] = "flag"
-                    self.flags[unit] += int(rows[i])
-                elif unit:
-                    self.units[unit] += int(rows[i])
-                    examples.setdefault(unit, i)
+        with_unit = np.flatnonzero(beside & a_number)
+        # First those with a decimal point.
+        for i in with_unit[np.argsort(facts["comma"][with_unit], kind="stable")].tolist():
+            unit = facts["unit"][i]
+            if unit in FLAGS:
+                self.flags[unit] += int(rows[i])
+            elif unit:
+                self.units[unit] += int(rows[i])
+                examples.setdefault(unit, i)
         if len(bare):
-            high = _largest(taken(texts, bare)) if "%" in examples else np.inf
+            some = ascii_signs(taken(texts, bare)) if "%" in examples else None
+            high = np.inf if some is None else _largest(some)
             self.bare_high = max(self.bare_high, high)
         return examples
-
-    def _other_shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
-        shapes = np.full(len(texts), "other", object)
-        shapes[numbers.limits(texts)] = "limit"
-        shapes[~np.isnan(numbers.angles(texts))] = "angle"
-        shapes[~np.isnan(dates.of_day(texts))] = "time"
-        by_order = {order: ~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS}
-        for order, fits in by_order.items():
-            self.unread[order] += int(rows[~fits].sum())
-        a_date = np.logical_or.reduce(list(by_order.values()))
-        shapes[a_date] = "date"
-        if a_date.any():
-            some = taken(texts, np.flatnonzero(a_date))
-            self.months |= dates.month_words(some)
-            for order, years in self.years.items():
-                years |= dates.short_years(some, order)
-        first, second = dates.day_or_month(texts)
-        for k, one in enumerate((first, second)):
-            self.no_month[k] += int(rows[a_date & (one > 12)].sum())
-        self.n_either += int(rows[a_date & (first > 0) & (first <= 12) & (second <= 12)].sum())
-        small = pc.utf8_lower(texts)
-        shapes[numbers.mask(pc.or_(pc.equal(small, "true"), pc.equal(small, "false")))] = "truth"
-        return shapes
 
     def merge(self, other: "TextsSeen") -> None:
         """Take in what another thread found."""

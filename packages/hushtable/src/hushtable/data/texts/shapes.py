@@ -18,7 +18,7 @@ from hushtable.data.columns import as_column, scalar
 Span = tuple[int, int]
 #: Shapes of which one has to be understood for the others of a batch to be looked at: what are
 #: identifiers or notes is known by then.
-_FIRST = 500
+FIRST = 500
 #: Longer texts are notes, and no value.
 _LONGEST = 60
 _ZERO, _NINE = b"09"
@@ -76,7 +76,7 @@ def by_shape(
     limits = np.searchsorted(codes[order], np.arange(len(shapes) + 1))
     found = False
     for k, shape in enumerate(shapes):
-        if k >= _FIRST and not found:
+        if k >= FIRST and not found:
             return
         one = understood(shape)
         if one is not None:

@@ -108,12 +108,15 @@ _CUTS = 254
 _LOWEST, _NEVER = -128, 127
 #: Hash functions to repay looking up the ranks of one column of codes. Measured: HushTable's 56 for
 #: each of 30 columns gain a tenth of scoring; 35 for each of 48, next to nothing.
-REPAID = 48
+#: A set of categories is read by the row in any case, so that two of them repay it.
+REPAID, _REPAID_BY_SETS = 48, 2
 #: Rows of a batch that repay laying out ranks, 0.4 ms: there are many more as a rule, since readers
 #: split what exceeds 16,384 evenly. Once there are ranks, fewer rows use them, too.
 RANKED_ROWS = 12_288
 #: The kernels compare by so many hash functions at once, and by twice as many.
 _FOURS = 4
+#: Sides, of categories and besides, up to which equal sets are looked for.
+_FEW_SIDES = 16
 
 
 @dataclass(frozen=True)
@@ -123,30 +126,34 @@ class Ranked:
     A code is at or above a cut if at least as many of the feature's cuts are at or below it as at
     or below the cut: the answers are the same. Features with more than 254 cuts are ranked among
     254 at a time. For row r of the ranks, ``tables[r]`` is the place, in ``of_codes``, of the ranks
-    (65536,) of all codes, and ``rows[r]`` the row of the codes.
+    (65536,) of all codes, and ``rows[r]`` the row of the codes. Rows of ``sets`` are behind these.
     """
 
     rows: Ints
     tables: Ints
     of_codes: NDArray[np.int8]
+    sets: "RankedSets"
     functions: tuple[Any, ...]
 
     @classmethod
     def of(cls, feature: NDArray[np.uint16], functions: tuple[Any, ...]) -> "Ranked | None":
-        """Lay out functions with a cut each; None if ranks would not repay.
-
-        Sets of categories have no ranks.
+        """Lay out functions for the kernels; None if ranks would not repay.
 
         ``functions`` is for the kernels; ``feature`` has the feature of each.
         """
-        first, rows, cuts, subset_at, _, folded, offsets = functions
-        cut_of, at = np.unique(feature.astype(np.int64) << 16 | cuts, return_inverse=True)
+        first, rows, cuts, subset_at, subsets, folded, offsets = functions
+        on_set, on_cut = np.flatnonzero(subset_at >= 0), np.flatnonzero(subset_at < 0)
+        cut_of, at = np.unique(
+            feature[on_cut].astype(np.int64) << 16 | cuts[on_cut], return_inverse=True
+        )
         of_feature = cut_of >> 16
         place = np.arange(len(cut_of)) - np.searchsorted(of_feature, of_feature)
         begins = np.flatnonzero(place % _CUTS == 0)
         table = np.searchsorted(begins, at, "right") - 1
-        columns, row = np.unique(rows << 32 | table, return_inverse=True)
-        if len(cuts) < REPAID * len(columns) or subset_at.max() >= 0:
+        columns, row = np.unique(rows[on_cut] << 32 | table, return_inverse=True)
+        sets = RankedSets.of(rows[on_set], subset_at[on_set], subsets)
+        repaid = len(on_cut) / REPAID + len(on_set) / _REPAID_BY_SETS
+        if repaid < len(columns) + len(sets.rows):
             return None
         of_codes = [_ranks(of_table & 0xFFFF) for of_table in np.split(cut_of, begins[1:])]
         sizes = np.diff(first)
@@ -154,15 +161,69 @@ class Ranked:
         # What fills the fours up is always 0, in the highest bits.
         own = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
         row_of, rank = np.zeros(bounds[-1], np.int64), np.full(bounds[-1], _NEVER, np.int8)
-        row_of[own], rank[own] = row, place[at] % _CUTS + (_LOWEST + 1)
-        compared = bounds, row_of, rank, None, None, folded, offsets
-        return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), compared)
+        row_of[own[on_cut]], rank[own[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
+        masks = None
+        if len(on_set):
+            row_of[own[on_set]], rank[own[on_set]] = len(columns) + sets.row, sets.least
+            masks = np.zeros(bounds[-1], np.int8)  # so that what fills up is 0 on a set's row, too
+            masks[own[on_cut]], masks[own[on_set]] = -1, sets.mask
+        compared = bounds, row_of, rank, masks, None, folded, offsets
+        return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), sets, compared)
 
     def arguments(self, codes: Codes) -> tuple[Any, ...]:
         """Return the ranks of these codes, and the functions, for the kernels."""
-        ranks = np.empty((len(self.rows), codes.n_rows), np.int8)
-        kernels.rank_codes(codes.codes, self.rows, self.tables, self.of_codes, ranks)
+        n, n_sets = len(self.rows), len(self.sets.rows)
+        ranks = np.empty((n + n_sets, codes.n_rows), np.int8)
+        for lookup, some in ((self, ranks[:n]), (self.sets, ranks[n:])):
+            if len(some):
+                of = lookup.rows, lookup.tables, lookup.of_codes
+                kernels.rank_codes(codes.codes, *of, some)
         return ranks, self.functions
+
+
+@dataclass(frozen=True)
+class RankedSets:
+    """Sets of categories as bits: those of eight hash functions on a feature in one row of ranks.
+
+    Equal sets share a bit. ``rows``, ``tables`` and ``of_codes`` are as those of `Ranked`, of the
+    codes that there are. Of each hash function, ``row`` is the row, and ``mask`` its bit, which is
+    set where a code is in the set; the highest where it is not, since it is below 0. A rank is in
+    the set if what the mask leaves of it is at or above ``least``.
+    """
+
+    rows: Ints
+    tables: Ints
+    of_codes: NDArray[np.int8]
+    row: Ints
+    mask: NDArray[np.int8]
+    least: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, rows: Ints, begin: Ints, subsets: NDArray[np.uint8]) -> "RankedSets":
+        """Lay out the sets of hash functions that read ``rows``, and begin there in ``subsets``."""
+        row, bit = np.zeros((2, len(rows)), np.int64)
+        size = np.empty(len(rows), np.int64)
+        order = np.argsort(begin)
+        size[order] = np.diff(begin[order], append=len(subsets))
+        read, packed = list[int](), list[NDArray[np.uint8]]()
+        for j in np.unique(rows).tolist():
+            mine = np.flatnonzero(rows == j)
+            sides = subsets[begin[mine, np.newaxis] + np.arange(size[mine[0]])]
+            different, at = sides, np.arange(len(mine))
+            if sides.shape[1] <= _FEW_SIDES:  # of more, hardly two are equal
+                different, at = np.unique(sides, axis=0, return_inverse=True)
+            row[mine], bit[mine] = len(read) + at // 8, at % 8
+            tables = np.packbits(different, axis=0, bitorder="little") ^ np.uint8(1 << 7)
+            packed += list(tables)
+            read += [j] * len(tables)
+        of_codes = np.zeros((len(read), int(size.max(initial=0))), np.uint8)
+        for table, own in zip(of_codes, packed, strict=True):
+            table[: len(own)] = own
+        mask = np.left_shift(1, bit).astype(np.uint8).view(np.int8)
+        places = np.arange(len(read))
+        return cls(
+            np.array(read, np.int64), places, of_codes.view(np.int8), row, mask, np.maximum(mask, 0)
+        )
 
 
 def _ranks(cuts: Ints) -> NDArray[np.int8]:
