@@ -25,6 +25,7 @@ from hushtable.data.readers import (
     in_memory,
     no_rows,
 )
+from hushtable.data.readers.stored import StoredRows
 from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
@@ -78,6 +79,9 @@ class _Found:
         column's decimal sign.
         """
         self.n_rows += len(batch)
+        if isinstance(batch, StoredRows):
+            batch.fold_ranges(self.low, self.high)
+            return batch
         if isinstance(batch, np.ndarray):
             self._add_numbers(self.reading.without_numbers(batch), start, slice(None))
             return batch
@@ -226,7 +230,7 @@ def understood(
             idle.put(found)
 
     with naming_places(reader):
-        for_each(look, numbered(reader, weights), threads)
+        for_each(look, numbered(reader, weights, stored=not reading.missing), threads)
     total = idle.get()
     while not idle.empty():
         total.merge(idle.get())

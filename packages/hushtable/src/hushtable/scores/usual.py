@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.readers.stored import OfSparse, StoredRows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
@@ -225,14 +226,18 @@ class Sample:
             for part in reader.files:
                 files.append(replace(part, read=partial(self._read, part, start)))
                 start += part.n_rows or 0
-        return replace(reader, read=partial(self._read, reader, 0), files=tuple(files))
+        read: Any = partial(self._read, reader, 0)
+        if isinstance(reader.read, OfSparse):
+            read = OfSparse(read, partial(self._read, replace(reader, read=reader.read.stored), 0))
+        return replace(reader, read=read, files=tuple(files))
 
-    def _read(self, part: Reader, start: int) -> Iterator[Batch]:
+    def _read(self, part: Reader, start: int) -> Iterator[Any]:
         for batch in part.read():
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
             if last > first and start not in self._batches:
-                self._batches[start] = taken(batch, self._rows[first:last] - start)
+                some = taken(batch, self._rows[first:last] - start)
+                self._batches[start] = some.dense() if isinstance(some, StoredRows) else some
             yield batch
             start = stop
 
