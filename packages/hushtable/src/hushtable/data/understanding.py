@@ -259,8 +259,14 @@ def _decider(
     said = f" of {reader.source}" if named else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
+    lows, highs = found.low.tolist(), found.high.tolist()
+    # A matrix has neither names nor texts that could say more: what follows would say the same.
+    matrix, holds = reader.numeric and reader.names is None, f"holds {_FORMS['number']}"
 
     def decide(j: int) -> ColumnUnderstanding:
+        if matrix and lows[j] <= highs[j]:
+            plain: Kind = "number" if lows[j] < highs[j] else "constant"
+            return ColumnUnderstanding(found.names[j], plain, 1.0, holds)
         name, texts = found.names[j], found.texts.get(j)
         asks = name not in reading.kinds
         if texts is not None and (texts.n or found.low[j] > found.high[j]):
@@ -278,15 +284,15 @@ def _decider(
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
-            if found.low[j] > found.high[j]:
+            if lows[j] > highs[j]:
                 doubt = "it is missing in every row"
                 drop = (("--drop", name),)
                 return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
             codes = found.codes.get(j, {})
-            if codes and kind in ("number", "date") and asks and found.low[j] < found.high[j]:
+            if codes and kind in ("number", "date") and asks and lows[j] < highs[j]:
                 return _with_codes(one, codes)
             inner = found.inner.get(j, (np.inf, -np.inf))
-            numbers = NumbersSeen(found.low[j], found.high[j], found.different.get(j, 0), inner)
+            numbers = NumbersSeen(lows[j], highs[j], found.different.get(j, 0), inner)
         return numbers.judged(one, asks=asks and reader.names is not None)
 
     return decide

@@ -236,8 +236,7 @@ class Sample:
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
             if last > first and start not in self._batches:
-                some = taken(batch, self._rows[first:last] - start)
-                self._batches[start] = some.dense() if isinstance(some, StoredRows) else some
+                self._batches[start] = taken(batch, self._rows[first:last] - start)
             yield batch
             start = stop
 
@@ -245,7 +244,8 @@ class Sample:
         """Return what is usual among the rows of the sample, as a scorer scores them."""
         if self._found is not None and self._found[0] is scorer:
             return self._found[1]
-        batches = [self._batches[start] for start in sorted(self._batches)]
+        sampled = [self._batches[start] for start in sorted(self._batches)]
+        batches = [one.dense() if isinstance(one, StoredRows) else one for one in sampled]
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
         plan = scorer.plan

@@ -65,8 +65,8 @@ class OfSparse:
         return self.batches()
 
 
-#: Rows of a batch at most: a few bytes for each of them and each table.
-_ROWS = 8_192
+#: Rows of a batch at most: the bits of all their tables stay in the second cache. Measured.
+_ROWS = 2_048
 
 
 def stored_share(n_columns: int) -> float:

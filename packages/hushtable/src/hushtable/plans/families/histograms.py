@@ -75,7 +75,7 @@ class EquiWidth(KernelFamily):
         stored = np.bincount(codes.features, of_stored, self.n_features).astype(np.int64)
         counts[self._cells(codes.zeros, slice(None))] += n_rows - stored
         cells = self._cells(codes.stored, codes.features)
-        counts += np.bincount(cells, of_stored, self.n_cells).astype(np.int64)
+        np.add.at(counts, cells, 1 if of_stored is None else of_stored)
 
     def _cells(self, codes: NDArray[np.uint16], features: Any) -> Ints:
         """Return the cells of codes of these features, among the cells of all."""
