@@ -71,7 +71,7 @@ _ROWS = 2_048
 
 def stored_share(n_columns: int) -> float:
     """Return the share of stored values up to which reading these alone is faster. Measured."""
-    return min(0.1, n_columns / 20_000)
+    return min(0.08, (n_columns - 100) / 20_000)
 
 
 def stored_batches(rows: Any) -> Iterator[StoredRows]:
