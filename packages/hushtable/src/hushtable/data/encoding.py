@@ -304,11 +304,11 @@ class Encoder:
             out_rows.append(others)
             features.append(np.full(len(others), j))
             beyond.append(np.zeros(len(others)))
-        row, j, x = map(np.concatenate, (out_rows, features, beyond))
-        order = np.lexsort((row, j))
-        row, j, x = row[order], j[order], x[order]
-        outside = Outside(row, j, self._past(x, j)) if len(row) else NOTHING_OUTSIDE
-        tally = np.stack([missing, np.bincount(j, minlength=d)], axis=1)
+        row, feature = np.concatenate(out_rows), np.concatenate(features)
+        order = np.lexsort((row, feature))
+        row, feature, x = row[order], feature[order], np.concatenate(beyond)[order]
+        outside = Outside(row, feature, self._past(x, feature)) if len(row) else NOTHING_OUTSIDE
+        tally = np.stack([missing, np.bincount(feature, minlength=d)], axis=1)
         return StoredCodes((rows, columns), self._levels(values, columns), zeros, n, tally, outside)
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
@@ -358,7 +358,7 @@ class Encoder:
         """Return how far values lie beyond the ranges of their features, in ranges."""
         with np.errstate(over="ignore"):
             past = np.maximum(self.low[j] - values, values - self.high[j])
-            return np.minimum(past / self.unit[j], FARTHEST)
+            return np.asarray(np.minimum(past / self.unit[j], FARTHEST), np.float64)
 
     def _categorical(
         self, feature: Feature, column: Any, tally: NDArray[np.int64]

@@ -27,7 +27,7 @@ def numbered(
     rows come before it. With ``stored``, rows of a sparse matrix may come as they are stored.
     """
     if stored and isinstance(reader.read, OfSparse):
-        reader = replace(reader, read=reader.read.stored)  # type: ignore[arg-type] # as asked
+        reader = replace(reader, read=reader.read.stored)
     line = progress.begin_pass(reader.n_rows)
     if reader.n_rows is None:
         return [_numbered(reader, 0, weights, line)]

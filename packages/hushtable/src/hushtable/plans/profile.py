@@ -203,8 +203,8 @@ class Profile:
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
             position[mine] = _interpolated(cut[mine], z, row, edges)
         if self._tailed:
-            mine = np.isin(feature, self._tailed)
-            position[mine] = self._tail_positions(feature[mine], cut[mine])
+            tailed = np.isin(feature, self._tailed)
+            position[tailed] = self._tail_positions(feature[tailed], cut[tailed])
         return position
 
     def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:

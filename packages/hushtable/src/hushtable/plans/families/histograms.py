@@ -81,7 +81,8 @@ class EquiWidth(KernelFamily):
         """Return the cells of codes of these features, among the cells of all."""
         cells = (codes.astype(np.int64) - 1) // self._widths[features]
         missing = self.offsets[1:][features] - 1
-        return np.where(codes == MISSING_LOW, missing, self.offsets[:-1][features] + cells)
+        found = np.where(codes == MISSING_LOW, missing, self.offsets[:-1][features] + cells)
+        return np.asarray(found, np.int64)
 
     def counting_numbers(self) -> NumbersLoop | None:
         if self.n_features < _FEWEST:

@@ -465,7 +465,7 @@ class _Sparse:
         """Sum as `HashFamily.sum` does; to the bit, since sums of values are exact."""
         zero, row, table, cells = self._changed(codes)
         more = values[cells] - values[zero][table]
-        return values[zero].sum() + np.bincount(row, more, codes.n_rows)
+        return np.asarray(values[zero].sum() + np.bincount(row, more, codes.n_rows), np.float64)
 
 
 @dataclass(frozen=True)
