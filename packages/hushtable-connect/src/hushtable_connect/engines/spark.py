@@ -177,6 +177,18 @@ def score_files(
     UsageError
         If a file there holds something else, such as scores by another model; or if no session is
         active.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from hushtable import HushTable
+    >>> from hushtable_connect.engines.spark import score_files
+    >>> from pyspark.sql import SparkSession
+    >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> rows = pandas.DataFrame({"age": [30.0] * 99 + [80.0]})
+    >>> rows.to_parquet("rows.parquet")
+    >>> [str(path) for path in score_files(HushTable().fit(rows), "rows.parquet", "scores")]
+    ['scores/rows.scores.parquet']
     """
     counts, reading = counts_of(model), reading_of(model)
     pairs = score_files_of(counts, path_of(data, "Spark"), folder)
@@ -305,7 +317,7 @@ def _register(session: Any, name: str, function: Any, gives: str) -> None:
     session.udf.register(name, arrow_udf(function, gives))
 
 
-def _files(names: Sequence[str]) -> Any:
+def _files(names: Sequence[Path | str]) -> Any:
     """Return a data frame of paths, each in a task of its own, under the active session."""
     from pyspark.sql import SparkSession
 
