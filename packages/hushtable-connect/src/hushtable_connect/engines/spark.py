@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,12 @@ def score_files(
     """
     counts, reading = counts_of(model), reading_of(model)
     pairs = score_files_of(counts, path_of(data, "Spark"), folder)
-    waiting = {str(pair.source): pair for pair in pairs if not pair.is_done()}
+    waiting = {}
+    for pair in pairs:
+        if not pair.is_done():
+            # Executors have a folder of their own.
+            source, target = pair.source.absolute(), pair.target.absolute()
+            waiting[str(source)] = replace(pair, source=source, target=target)
 
     def scoring(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -324,9 +330,8 @@ def _files(names: Sequence[Path | str]) -> Any:
     session = SparkSession.getActiveSession()
     if session is None:
         raise UsageError("no Spark session is active: make one with SparkSession.builder first")
-    return session.createDataFrame([(str(name),) for name in names], "path string").repartition(
-        len(names)
-    )
+    rows = [(str(Path(name).absolute()),) for name in names]  # executors have their own folder
+    return session.createDataFrame(rows, "path string").repartition(len(rows))
 
 
 def _of_stream(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Sketch:

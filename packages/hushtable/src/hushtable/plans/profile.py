@@ -202,8 +202,8 @@ class Profile:
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
             position[mine] = _interpolated(cut[mine], z, row, edges)
-        if self._tailed:
-            tailed = np.isin(feature, self._tailed)
+        tailed = np.isin(feature, self._tailed)
+        if tailed.any():
             position[tailed] = self._tail_positions(feature[tailed], cut[tailed])
         return position
 
