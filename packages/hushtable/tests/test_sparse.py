@@ -14,6 +14,7 @@ from hushtable import Feature, HushTable, LSHiTables, Plan, RSHash, Schema, Sket
 from hushtable.data.readers import as_reader
 from hushtable.data.readers.stored import OfSparse, stored_batches
 from hushtable.errors import DataError
+from hushtable.scores.usual import Sample
 
 WIDE = 400
 
@@ -203,3 +204,13 @@ def test_wide_sparse_rows_are_as_fast_as_isolation_forest():
     print(f"IsolationForest / HushTable: fit {fit_peer / fit:.2f}, score {score_peer / score:.2f}")
     assert fit_peer / fit > 1.0 / 1.5
     assert score_peer / score > 2.0 / 1.5
+
+
+def test_a_sample_of_rows_is_picked_once_however_they_are_read():
+    X = some_sparse(rows=3_000)
+    sample, rows = Sample(3_000, WIDE, None), as_reader(X)
+    reader = sample.of(rows)
+    list(reader.read.stored())
+    picked = sum(map(len, sample._batches.values()))
+    list(reader.read())
+    assert sum(map(len, sample._batches.values())) == picked > 0

@@ -215,6 +215,8 @@ class Sample:
         if weights is not None:
             rows = np.searchsorted(np.cumsum(weights), self._rows, side="right")
             self._rows, self._times = np.unique(rows, return_counts=True)
+        #: Whether a pass has picked each: batches of another pass may be others.
+        self._picked = np.zeros(len(self._rows), np.bool_)
         #: By the number of its first row, what is sampled of a batch.
         self._batches: dict[int, Batch] = {}
         self._found: tuple[Scorer, Usual] | None = None
@@ -235,7 +237,8 @@ class Sample:
         for batch in part.read():
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
-            if last > first and start not in self._batches:
+            if last > first and not self._picked[first]:
+                self._picked[first:last] = True
                 self._batches[start] = taken(batch, self._rows[first:last] - start)
             yield batch
             start = stop
