@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ if shutil.which("java") is None:
 from pyspark.sql import SparkSession
 
 from engine_helpers import frame, plans, write_files
-from hushtable import HushTable, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.errors import DataError, UsageError
 from hushtable_connect.engines import sketch_of
 from hushtable_connect.engines import spark as engine
@@ -54,6 +55,43 @@ def test_a_data_frame_is_counted_to_the_bit(session, tmp_path, name):
     assert engine.sketch_data(plan, data) == Sketch.from_data(plan, rows[COLUMNS])
 
 
+def test_files_are_counted_and_scored_to_the_bit(session, tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    rows = write_files(folder, [400, 7, 300, 1])
+    for name in ("hushtable", "marginals"):
+        expected = Sketch.from_data(plans()[name], rows[COLUMNS])
+        assert engine.sketch_data(plans()[name], folder) == expected
+        assert engine.sketch_data(plans()[name], f"{folder}/*.parquet") == expected
+    detector = HushTable(n_tables=20, random_state=0).fit(rows[COLUMNS])
+    targets = engine.score_files(detector, folder, tmp_path / "scores")
+    found = np.concatenate([pd.read_parquet(one)["score"] for one in targets])
+    np.testing.assert_array_equal(found, detector.score_samples(rows[COLUMNS]))
+    made = [one.stat().st_mtime_ns for one in targets]
+    assert engine.score_files(detector, folder, tmp_path / "scores") == targets
+    assert [one.stat().st_mtime_ns for one in targets] == made  # done before
+    assert session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == "10000"
+
+
+def test_five_million_rows_are_counted_in_time(session, tmp_path):
+    rng = np.random.default_rng(0)
+    schema = Schema([Feature.numeric(f"c{j}", low=-6, high=6) for j in range(10)])
+    plan = Plan.draw(schema, random_state=0)
+    for i in range(10):
+        X = rng.standard_normal((500_000, 10), np.float32)
+        pd.DataFrame(X, columns=schema.names).to_parquet(tmp_path / f"{i}.parquet")
+    data = session.read.parquet(str(tmp_path))
+    engine.sketch_data(plan, data.limit(10))  # starts the workers
+    seconds = {}
+    for name, rows in (("data frame", data), ("files", tmp_path)):
+        began = time.perf_counter()
+        found = engine.sketch_data(plan, rows)
+        seconds[name] = time.perf_counter() - began
+        assert found == Sketch.from_data(plan, tmp_path)
+    print(", ".join(f"5 million rows as {name}: {took:.1f} s" for name, took in seconds.items()))
+    assert seconds["files"] < seconds["data frame"] < 1.5 * 20.0
+
+
 def test_scores_are_written_by_spark(session, tmp_path):
     (tmp_path / "rows").mkdir()
     rows = write_files(tmp_path / "rows", [300, 200])
@@ -82,8 +120,10 @@ def test_what_is_refused(session, tmp_path):
     write_files(tmp_path, [20])
     plan = plans()["hushtable"]
     data = session.read.parquet(str(tmp_path))
-    with pytest.raises(UsageError, match="is no Spark data frame"):
+    with pytest.raises(UsageError, match="DataFrame: needs a Spark data frame, or the path"):
         engine.sketch_data(plan, frame(3))
+    with pytest.raises(UsageError, match="is no Spark data frame"):
+        engine.score_data(engine.sketch_data(plan, data), frame(3))
     with pytest.raises(DataError, match=r"lack the plan's columns \['b'\]"):
         engine.sketch_data(plan, data.drop("b"))
     sketch = engine.sketch_data(plan, data)

@@ -113,6 +113,8 @@ def is_text(value: Any) -> bool:
     """Whether this is text that a file can hold."""
     if not isinstance(value, str):
         return False
+    if value.isascii():
+        return True
     try:
         value.encode()
     except UnicodeEncodeError:  # half a character

@@ -9,19 +9,22 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import paths
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.files import STAMP, ScoreFile, score_files_of
+from hushtable.scores.files import score_files_of
 from hushtable.scores.scorer import Scorer
-from hushtable_connect.engines.work import count, counts_of, reading_of, score, total
+from hushtable_connect.engines.work import (
+    count,
+    counts_of,
+    path_of,
+    reading_of,
+    score,
+    score_file,
+    total,
+)
 
 __all__ = ["score_data", "score_files", "sketch_data"]
 
@@ -61,7 +64,7 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     2
     """
     dask = _dask()
-    partitions = data.to_delayed() if hasattr(data, "to_delayed") else paths(_path(data))
+    partitions = data.to_delayed() if hasattr(data, "to_delayed") else paths(path_of(data, "Dask"))
     shared, counting, adding = dask.delayed(plan), dask.delayed(count), dask.delayed(total)
     waiting = [counting(shared, one) for one in partitions]
     while len(waiting) > 1:
@@ -146,8 +149,8 @@ def score_files(
     """
     dask = _dask()
     counts = counts_of(model)
-    pairs = score_files_of(counts, _path(data), folder)
-    shared, scoring = dask.delayed((counts, reading_of(model))), dask.delayed(_score_file)
+    pairs = score_files_of(counts, path_of(data, "Dask"), folder)
+    shared, scoring = dask.delayed((counts, reading_of(model))), dask.delayed(score_file)
     dask.compute(*(scoring(shared, pair) for pair in pairs if not pair.is_done()))
     return [pair.target for pair in pairs]
 
@@ -156,21 +159,6 @@ def _series(rows: Any, counts: Any, reading: Reading) -> Any:
     import pandas as pd  # comes with Dask's data frames
 
     return pd.Series(score(Scorer(counts), rows, reading), index=rows.index, name="score")
-
-
-def _score_file(model: tuple[Any, Reading], pair: ScoreFile) -> None:
-    counts, reading = model
-    scores = score(Scorer(counts), pair.source, reading)
-    table = pa.table({"row": np.arange(len(scores)), "score": scores})
-    pair.target.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(pair.target, private=True) as file:
-        pq.write_table(table.replace_schema_metadata({STAMP: pair.stamp()}), file)
-
-
-def _path(data: Any) -> str:
-    if not isinstance(data, str | os.PathLike):
-        raise UsageError(f"{type(data).__name__}: needs a Dask data frame, or the path of files")
-    return os.fspath(data)
 
 
 def _dask() -> Any:

@@ -1,5 +1,6 @@
 """Count and score the rows of one partition, on a worker of any engine."""
 
+import os
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
@@ -7,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
+from hushtable.scores.files import STAMP, ScoreFile
 from hushtable.scores.scorer import Scorer
 
 
@@ -132,3 +136,22 @@ def score(scorer: Scorer, rows: Any, reading: Reading) -> NDArray[np.float64]:
     """Score the rows of one partition, with one thread."""
     reader = open_rows(rows, scorer.plan.schema, reading)
     return np.empty(0) if reader.n_rows == 0 else scorer.score(reader)
+
+
+def score_file(model: tuple[Counts, Reading], pair: ScoreFile) -> None:
+    """Score a file of rows into its file of scores, which appears when it is complete."""
+    counts, reading = model
+    scores = score(Scorer(counts), pair.source, reading)
+    table = pa.table({"row": np.arange(len(scores)), "score": scores})
+    pair.target.parent.mkdir(parents=True, exist_ok=True)
+    with files.replacing(pair.target, private=True) as file:
+        pq.write_table(table.replace_schema_metadata({STAMP: pair.stamp()}), file)
+
+
+def path_of(data: Any, engine: str) -> str:
+    """Return the path of files; raises `UsageError` if it is none."""
+    if not isinstance(data, str | os.PathLike):
+        raise UsageError(
+            f"{type(data).__name__}: needs a {engine} data frame, or the path of files"
+        )
+    return os.fspath(data)

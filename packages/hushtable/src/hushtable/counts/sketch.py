@@ -55,7 +55,8 @@ class Counter:
         self, reader: Reader, weights: Weights | None, n_jobs: int | None
     ) -> tuple[Ints, Ints]:
         """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
-        sources = numbered(reader, weights)
+        stored = self._encoder.takes_stored and self._plan.family.takes_stored
+        sources = numbered(reader, weights, stored=stored)
         threads = self._threads(n_jobs, reader)
         for _ in range(threads):
             self._idle.put(self._nothing())

@@ -23,6 +23,7 @@ from hushtable.data.columns import (
 from hushtable.data.few import PlacedRows
 from hushtable.data.kept import FirstReading
 from hushtable.data.readers import Batch, Reader
+from hushtable.data.readers.stored import StoredRows
 from hushtable.data.schema import Feature, Schema
 
 #: No value is further beyond its range, in ranges: sums over the features stay finite.
@@ -131,6 +132,55 @@ def _is_wide(X: NDArray[Any]) -> bool:
     return n_columns >= _WIDE[0] and (n_columns <= most or X.strides[0] % 2048 == 0)
 
 
+class StoredCodes(Codes):
+    """A batch of rows of a sparse matrix, encoded as they are stored.
+
+    ``rows`` and ``features`` (k,) int64 are the places of the stored values, ``stored`` (k,)
+    uint16 their codes, ``zeros`` (d,) uint16 the code of 0.0 of each feature: that of all others.
+    Families that `HashFamily.takes_stored` read these; there are no ``codes`` (d, n).
+    """
+
+    rows: NDArray[np.int64]
+    features: NDArray[np.int64]
+    stored: NDArray[np.uint16]
+    zeros: NDArray[np.uint16]
+    _n_rows: int
+
+    def __init__(
+        self,
+        places: tuple[NDArray[np.int64], NDArray[np.int64]],
+        stored: NDArray[np.uint16],
+        zeros: NDArray[np.uint16],
+        n_rows: int,
+        tally: NDArray[np.int64],
+        outside: Outside,
+    ) -> None:
+        self.__dict__.update(
+            rows=places[0], features=places[1], stored=stored, zeros=zeros, _n_rows=n_rows,
+            tally=tally, outside=outside,
+        )  # fmt: skip
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._n_rows
+
+    @property
+    def some_missing(self) -> bool:
+        """Whether values are missing."""
+        return bool(self.tally[:, 0].any())
+
+    def take(self, rows: NDArray[np.int64]) -> "StoredCodes":
+        """Return some rows, by their numbers; the tally stays that of the batch."""
+        outside = self.outside.take(rows, self.n_rows)
+        places = np.full(self.n_rows, -1)
+        places[rows] = np.arange(len(rows))
+        found = places[self.rows]
+        kept = found >= 0
+        taken = (found[kept], self.features[kept])
+        return StoredCodes(taken, self.stored[kept], self.zeros, len(rows), self.tally, outside)
+
+
 class Encoder:
     """Turns batches into codes under one schema.
 
@@ -184,6 +234,8 @@ class Encoder:
             made = self.encode(batch.rows, start)
             batch.keep(start, made)
             return made
+        if isinstance(batch, StoredRows):
+            return self._stored(batch)
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         if isinstance(batch, PlacedRows):
@@ -222,6 +274,42 @@ class Encoder:
         if self.schema.features[j].kind == "numeric":
             return self._beyond(j, columns[j])
         return _unlisted(j, self.schema.features[j], codes)
+
+    @property
+    def takes_stored(self) -> bool:
+        """Whether `encode` takes `StoredRows`: where all features are numbers as they are."""
+        return not self._categories and self._relations is None
+
+    def _levels(self, values: NDArray[np.float64], columns: Any) -> NDArray[np.uint16]:
+        """Return the codes of values of these columns, as `kernels.encode` rounds them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            level = (values - self.low[columns]) * self.scale[columns]
+            level = np.minimum(np.maximum(level, 0.0), kernels.LEVELS - 1.0)
+            codes = level.astype(np.int32) + 1
+        return np.where(np.isnan(values), kernels.MISSING_LOW, codes).astype(np.uint16)
+
+    def _stored(self, batch: StoredRows) -> StoredCodes:
+        """Encode the stored values of rows; of the zeros, those outside their range are looked up.
+
+        What is outside comes in the order of the features, as from dense rows.
+        """
+        n, d = len(batch), batch.n_columns
+        values, columns, rows = batch.values, batch.columns, batch.rows
+        zeros = self._levels(np.zeros(d), slice(None))
+        missing = np.bincount(columns[np.isnan(values)], minlength=d)
+        out = np.flatnonzero((values < self.low[columns]) | (values > self.high[columns]))
+        out_rows, features, beyond = [rows[out]], [columns[out]], [values[out]]
+        for j in np.flatnonzero((self.low > 0.0) | (self.high < 0.0)).tolist():
+            others = np.delete(np.arange(n), rows[columns == j])
+            out_rows.append(others)
+            features.append(np.full(len(others), j))
+            beyond.append(np.zeros(len(others)))
+        row, feature = np.concatenate(out_rows), np.concatenate(features)
+        order = np.lexsort((row, feature))
+        row, feature, x = row[order], feature[order], np.concatenate(beyond)[order]
+        outside = Outside(row, feature, self._past(x, feature)) if len(row) else NOTHING_OUTSIDE
+        tally = np.stack([missing, np.bincount(feature, minlength=d)], axis=1)
+        return StoredCodes((rows, columns), self._levels(values, columns), zeros, n, tally, outside)
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
         """Run a loop over a batch of which all columns are numbers, else return False.
@@ -264,10 +352,13 @@ class Encoder:
         """Find the numbers of a column (n,) that lie outside the range of feature j."""
         values = column.astype(np.float64)
         rows = np.flatnonzero((values < self.low[j]) | (values > self.high[j]))
+        return Outside(rows, np.full(len(rows), j), self._past(values[rows], j))
+
+    def _past(self, values: NDArray[np.float64], j: Any) -> NDArray[np.float64]:
+        """Return how far values lie beyond the ranges of their features, in ranges."""
         with np.errstate(over="ignore"):
-            past = np.maximum(self.low[j] - values[rows], values[rows] - self.high[j])
-            beyond = np.minimum(past / self.unit[j], FARTHEST)
-        return Outside(rows, np.full(len(rows), j), beyond)
+            past = np.maximum(self.low[j] - values, values - self.high[j])
+            return np.asarray(np.minimum(past / self.unit[j], FARTHEST), np.float64)
 
     def _categorical(
         self, feature: Feature, column: Any, tally: NDArray[np.int64]

@@ -72,7 +72,7 @@ def history_names(values: Sequence[str]) -> list[str]:
 
 def values_behind(names: Sequence[str]) -> list[str]:
     """Return the values whose columns of `history_names` are among these names."""
-    behind = (name.rpartition(" ") for name in names)
+    behind = (name.rpartition(" ") for name in names if " " in name)
     return list(dict.fromkeys(value for value, _, what in behind if value and what in _WHAT))
 
 

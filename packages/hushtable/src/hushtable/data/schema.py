@@ -159,8 +159,7 @@ class Feature:
         usual: float | None = None,
     ) -> "Feature":
         """Make a numeric feature with values in [low, high], in ``unit``; its name is folded."""
-        range_: dict[str, Any] = {"low": low, "high": high, "unit": unit}
-        return cls(_folded(name), "numeric", **range_, neutral=neutral, usual=usual)
+        return cls(_folded(name), "numeric", low, high, (), unit, False, neutral, usual)
 
     @classmethod
     def categorical(

@@ -1,6 +1,7 @@
 """Rows with their numbers and weights, batch by batch."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from hushtable import progress
 from hushtable.arguments import MOST
 from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.readers.stored import OfSparse
 from hushtable.errors import DataError
 
 Weights: TypeAlias = NDArray[np.int64]
@@ -16,12 +18,16 @@ Weights: TypeAlias = NDArray[np.int64]
 Numbered: TypeAlias = tuple[int, Batch, Weights | None]
 
 
-def numbered(reader: Reader, weights: Weights | None = None) -> list[Iterator[Numbered]]:
+def numbered(
+    reader: Reader, weights: Weights | None = None, *, stored: bool = False
+) -> list[Iterator[Numbered]]:
     """Return sources of numbered batches, without rows of weight zero.
 
     A source for each part of the reader that can be read by itself, if it is known how many
-    rows come before it.
+    rows come before it. With ``stored``, rows of a sparse matrix may come as they are stored.
     """
+    if stored and isinstance(reader.read, OfSparse):
+        reader = replace(reader, read=reader.read.stored)
     line = progress.begin_pass(reader.n_rows)
     if reader.n_rows is None:
         return [_numbered(reader, 0, weights, line)]

@@ -44,6 +44,8 @@ REFINED = Refinement(4.0, 0.3, 0.2)
 FOR_NOVELTY = Refinement(None, 0.25)
 
 
+#: Histograms that are read at once: they stay in the second cache.
+_AT_ONCE = 512
 #: Distance of the quartiles of a normal distribution, in standard deviations.
 _QUARTILES = 1.349
 
@@ -137,20 +139,25 @@ class Profile:
         if not len(which):
             return frozenset()
         bins = int(offsets[which[0] + 1] - offsets[which[0]]) - 1
-        present = marginals.counts[offsets[which, np.newaxis] + np.arange(bins)].astype(np.float64)
+        for at in range(0, len(which), _AT_ONCE):
+            some = which[at : at + _AT_ONCE]
+            cells = offsets[some, np.newaxis] + np.arange(bins)
+            self._read_some(some, marginals.counts[cells].astype(np.float64))
+        return frozenset(which.tolist())
+
+    def _read_some(self, which: NDArray[np.int64], present: Floats) -> None:
+        """Read the histograms (k, bins) of some numeric features (k,)."""
         total = present.sum(axis=1, keepdims=True)
         some = total[:, 0] > 0.0
-        steps = np.zeros((len(which), bins + 1))
+        steps = np.zeros((len(which), present.shape[1] + 1))
         np.cumsum(present, axis=1, out=steps[:, 1:])
         steps[some] /= total[some]
-        self._cumulative = {int(which[i]): steps[i] for i in np.flatnonzero(some).tolist()}
+        self._cumulative.update(zip(which[some].tolist(), steps[some], strict=True))
         full = present.max(axis=1) > self._by.full * total[:, 0]
-        self._tailed = which[some & full].tolist()
+        self._tailed += which[some & full].tolist()
         if self._by.added is not None:
             mass = np.divide(present, total, out=present, where=total > 0.0)
-            for j, kurtosis in zip(which.tolist(), _kurtoses(mass), strict=True):
-                self.weights[j] *= math.log(self._by.added + kurtosis)
-        return frozenset(which.tolist())
+            self.weights[which] *= [math.log(self._by.added + one) for one in _kurtoses(mass)]
 
     @cached_property
     def medians(self) -> Floats:
@@ -186,23 +193,24 @@ class Profile:
     def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
         position = cut.copy()
-        row = np.full(len(self.weights), -1)
-        row[list(self._cumulative)] = np.arange(len(self._cumulative))
-        known = np.flatnonzero(row[feature] >= 0)
-        if len(known):
-            steps = np.array(list(self._cumulative.values()))
+        known = np.zeros(len(self.weights), np.bool_)
+        known[list(self._cumulative)] = True
+        mine = np.flatnonzero(known[feature])
+        if len(mine):
+            used, row = np.unique(feature[mine], return_inverse=True)
+            steps = np.array([self._cumulative[j] for j in used.tolist()])
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
-            position[known] = _interpolated(cut[known], z, row[feature[known]], edges)
-        if self._tailed:
-            mine = np.isin(feature, self._tailed)
-            position[mine] = self._tail_positions(feature[mine], cut[mine])
+            position[mine] = _interpolated(cut[mine], z, row, edges)
+        tailed = np.isin(feature, self._tailed)
+        if tailed.any():
+            position[tailed] = self._tail_positions(feature[tailed], cut[tailed])
         return position
 
     def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Find, by bisection, where z of a feature with tails reaches each cut."""
-        steps = np.array([self._cumulative[j] for j in self._tailed])
-        row = np.searchsorted(self._tailed, feature)
+        used, row = np.unique(feature, return_inverse=True)
+        steps = np.array([self._cumulative[j] for j in used.tolist()])
         bins = steps.shape[1] - 1
         low, width = np.zeros(len(cut)), 1.0
         while width * kernels.LEVELS > 0.5:
@@ -269,12 +277,14 @@ def _kurtoses(mass: Floats) -> list[float]:
     place = np.arange(mass.shape[1], dtype=np.float64)
     deviation = place - (mass * place).sum(axis=1, keepdims=True)
     variance = (mass * deviation**2).sum(axis=1)
-    fourth = (mass * deviation**4).sum(axis=1)
+    # Powers take long, and most cells of a sparse column are empty.
+    full = np.flatnonzero(mass)
+    fourths = np.zeros(mass.size)
+    fourths[full] = mass.ravel()[full] * deviation.ravel()[full] ** 4
+    fourth = fourths.reshape(mass.shape).sum(axis=1)
     some = mass.any(axis=1) & (variance > 0.0)
-    return [
-        max(1.0, float(f) / float(v) ** 2) if s else 1.0
-        for f, v, s in zip(fourth, variance, some, strict=True)
-    ]
+    moments = zip(fourth.tolist(), variance.tolist(), some.tolist(), strict=True)
+    return [max(1.0, f / v**2) if s else 1.0 for f, v, s in moments]
 
 
 def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> float:

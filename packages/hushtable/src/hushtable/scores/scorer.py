@@ -194,7 +194,9 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
-        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs)
+        stored = self._encoder.takes_stored and self.plan.family.takes_stored
+        stored &= self.rules is None
+        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs, stored=stored)
 
     @progress.shown("Scoring")
     def filled(
@@ -203,8 +205,13 @@ class Scorer:
         found: Callable[[Numbered], Floats],
         shape: tuple[int, ...],
         n_jobs: int | None,
+        *,
+        stored: bool = False,
     ) -> Floats:
-        """Return what is found of all rows, ``(n, *shape)``, each batch in its place."""
+        """Return what is found of all rows, ``(n, *shape)``, each batch in its place.
+
+        With ``stored``, batches of sparse rows may come as `StoredRows`.
+        """
         reader = self.open(X)
         if isinstance(reader.read, PlacedRows) and self.rules is None:
             return found((0, cast(Batch, reader.read), None))  # `encode` takes it as a batch
@@ -218,7 +225,7 @@ class Scorer:
             result[item[0] : item[0] + len(some)] = some
 
         with naming_places(reader):
-            for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
+            for_each(fill, numbered(reader, stored=stored), n_threads(n_jobs, reader.n_rows))
         return result
 
     def errors(self, codes: Codes, scores: Floats) -> Floats:

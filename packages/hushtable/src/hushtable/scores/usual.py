@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.readers.stored import OfSparse, StoredRows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
@@ -214,6 +215,8 @@ class Sample:
         if weights is not None:
             rows = np.searchsorted(np.cumsum(weights), self._rows, side="right")
             self._rows, self._times = np.unique(rows, return_counts=True)
+        #: Whether a pass has picked each: batches of another pass may be others.
+        self._picked = np.zeros(len(self._rows), np.bool_)
         #: By the number of its first row, what is sampled of a batch.
         self._batches: dict[int, Batch] = {}
         self._found: tuple[Scorer, Usual] | None = None
@@ -225,13 +228,17 @@ class Sample:
             for part in reader.files:
                 files.append(replace(part, read=partial(self._read, part, start)))
                 start += part.n_rows or 0
-        return replace(reader, read=partial(self._read, reader, 0), files=tuple(files))
+        read: Any = partial(self._read, reader, 0)
+        if isinstance(reader.read, OfSparse):
+            read = OfSparse(read, partial(self._read, replace(reader, read=reader.read.stored), 0))
+        return replace(reader, read=read, files=tuple(files))
 
-    def _read(self, part: Reader, start: int) -> Iterator[Batch]:
+    def _read(self, part: Reader, start: int) -> Iterator[Any]:
         for batch in part.read():
             stop = start + len(batch)
             first, last = np.searchsorted(self._rows, [start, stop])
-            if last > first and start not in self._batches:
+            if last > first and not self._picked[first]:
+                self._picked[first:last] = True
                 self._batches[start] = taken(batch, self._rows[first:last] - start)
             yield batch
             start = stop
@@ -240,7 +247,8 @@ class Sample:
         """Return what is usual among the rows of the sample, as a scorer scores them."""
         if self._found is not None and self._found[0] is scorer:
             return self._found[1]
-        batches = [self._batches[start] for start in sorted(self._batches)]
+        sampled = [self._batches[start] for start in sorted(self._batches)]
+        batches = [one.dense() if isinstance(one, StoredRows) else one for one in sampled]
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
         plan = scorer.plan

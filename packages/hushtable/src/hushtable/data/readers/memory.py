@@ -4,6 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from hushtable.data.readers.reader import (
     slices,
     split,
 )
+from hushtable.data.readers.stored import OfSparse, stored_batches, stored_share, without_twice
 from hushtable.errors import DataError, DataTypeError
 from hushtable.threads import FEW_ROWS
 
@@ -278,7 +280,20 @@ def sparse(data: Any) -> Reader:
         for here in slices(n, d):
             yield from matrix(rows[here].toarray()).read()
 
+    if none.numeric and rows.nnz <= stored_share(d) * n * d:
+        stored = without_twice(rows)
+        if _plain(stored.data):
+            read = OfSparse(batches, partial(stored_batches, stored))
+            return replace(none, n_rows=n, read=read)
     return replace(none, n_rows=n, read=batches)
+
+
+def _plain(values: NDArray[Any]) -> bool:
+    """Whether all values are as they would be as float64; the dense rows' reader refuses others."""
+    if values.dtype.kind == "f":
+        return values.dtype.itemsize <= 8 and not np.isinf(values).any()
+    large = values.dtype.itemsize == 8 and values.size
+    return not large or bool(values.max() <= 2**53 and values.min() >= -(2**53))
 
 
 #: Types that NumPy has, too. (Polars has integers of 128 bits.)

@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from hushtable.data import labels
 from hushtable.data.sentinels import lone_code
@@ -438,8 +439,7 @@ def numeric_identifier(name: str, low: float, high: float, n_different: int) -> 
     return ""
 
 
-@dataclass(frozen=True)
-class NumbersSeen:
+class NumbersSeen(NamedTuple):
     """Numbers of a column: their range, and of the first how many are whole and all different."""
 
     low: float

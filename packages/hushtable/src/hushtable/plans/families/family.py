@@ -137,6 +137,8 @@ class HashFamily(ABC):
     name: ClassVar[str]
     #: Whether it counts by another family's tables.
     of_model: ClassVar[bool] = False
+    #: Whether `count`, `count_pairs` and `sum` take `StoredCodes`.
+    takes_stored: ClassVar[bool] = False
 
     schema: Schema = field(repr=False)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable import kernels
-from hushtable.data.encoding import Codes
+from hushtable.data.encoding import Codes, StoredCodes
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError
 from hushtable.plans.families.family import (
@@ -265,6 +265,7 @@ class RandomFeature(Concatenated):
 
     name: ClassVar[str] = "RandomFeature"
     _loops: ClassVar[str] = "random_feature"
+    takes_stored: ClassVar[bool] = True
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_DEPTH + 1)
     feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")
@@ -358,6 +359,9 @@ class RandomFeature(Concatenated):
         return subset_sizes(self.schema, self.feature)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
+        if isinstance(codes, StoredCodes):
+            self._sparse.count(codes, counts, weights)
+            return
         if weights is None and codes.n_rows >= JOINED_ROWS:
             arguments, parts = self._joined.arguments(codes), self._joined.tables.parts
         else:
@@ -365,8 +369,23 @@ class RandomFeature(Concatenated):
         weights = EVERY_ROW_ONCE if weights is None else weights
         kernels.count_random_feature(*arguments, parts, weights, counts)
 
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
+        if isinstance(codes, StoredCodes):
+            self._sparse.count_pairs(codes, rows, tables, counts)
+        else:
+            super().count_pairs(codes, rows, tables, counts)
+
+    def sum(self, codes: Codes, values: Floats) -> Floats:
+        if isinstance(codes, StoredCodes):
+            return self._sparse.sum(codes, values)
+        return super().sum(codes, values)
+
     def summing(self, values: Floats) -> Summing:
         return _Sum(self, values)
+
+    @cached_property
+    def _sparse(self) -> "_Sparse":
+        return _Sparse.of(self)
 
     def gaining(self, values: Floats, limits: Floats) -> Gaining:
         return _Gain(self, values, limits)
@@ -426,6 +445,91 @@ class _Layout:
 
 
 @dataclass(frozen=True)
+class _Sparse:
+    """The functions by feature, for rows of which most values are 0.0.
+
+    Such a row's cell differs from that of a row of zeros in few tables: those of which a stored
+    value changes an answer. The functions on feature j are ``functions[first[j]:first[j + 1]]``.
+    ``table`` and ``bit`` have the table of each function, and the place of its answer there.
+    """
+
+    family: RandomFeature
+    functions: Ints
+    first: Ints
+    table: Ints
+    bit: Ints
+
+    @classmethod
+    def of(cls, family: RandomFeature) -> "_Sparse":
+        """Lay out the functions of a family whose features are all numbers."""
+        sizes = family.depth.astype(np.int64)
+        table = np.repeat(np.arange(len(sizes)), sizes)
+        feature = family.feature.astype(np.int64)
+        bit = np.int64(1) << (_ends(sizes)[1:][table] - 1 - np.arange(len(table)))
+        first = _ends(np.bincount(feature, minlength=family.n_features))
+        return cls(family, np.argsort(feature, kind="stable"), first, table, bit)
+
+    def _bits(self, codes: StoredCodes) -> tuple[Ints, Ints]:
+        """Return the answers (n_tables,) of a row of zeros, and the bits (n, n_tables) that differ.
+
+        The second is one row after the other.
+        """
+        family, m = self.family, len(self.family.depth)
+        of_zeros = codes.zeros[family.feature] >= family.cut
+        zero = np.bincount(self.table, self.bit * of_zeros, m).astype(np.int64)
+        times = np.diff(self.first)[codes.features]
+        ends = np.cumsum(times)
+        value = np.repeat(np.arange(len(times)), times)
+        at = np.arange(len(value)) - np.repeat(ends - times, times)
+        h = self.functions[self.first[codes.features[value]] + at]
+        code = codes.stored[value]
+        side = code >= family.cut[h]
+        if codes.some_missing:
+            side = np.where(code == kernels.MISSING_LOW, family.missing[h] == 1, side)
+        changed = side != of_zeros[h]
+        h, row = h[changed], codes.rows[value[changed]]
+        # Each function differs once: the sum of its bits is their exclusive or.
+        differ = np.bincount(row * m + self.table[h], self.bit[h], codes.n_rows * m)
+        return zero, differ.astype(np.int64)
+
+    def _cells(self, bits: Ints, tables: Ints) -> Ints:
+        """Return the cells, among those of all tables, of concatenated answers."""
+        family, cells = self.family, bits
+        if family._folded is not None:
+            folded = family._folded[tables] == 1
+            cells = np.where(folded, family.cells_of(bits, MAX_DEPTH), bits)
+        return family.offsets[tables] + cells
+
+    def _changed(self, codes: StoredCodes) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return the cells of zeros (n_tables,), and rows, tables and cells that are others."""
+        zero, differ = self._bits(codes)
+        at = np.flatnonzero(differ)
+        row, table = np.divmod(at, len(zero))
+        cells = self._cells(zero[table] ^ differ[at], table)
+        return self._cells(zero, np.arange(len(zero))), row, table, cells
+
+    def count(self, codes: StoredCodes, counts: Ints, weights: Ints | None) -> None:
+        """Count as `HashFamily.count` does."""
+        zero, row, table, cells = self._changed(codes)
+        times = None if weights is None else weights[row]
+        n_rows = codes.n_rows if weights is None else int(weights.sum())
+        counts[zero] += n_rows - np.bincount(table, times, len(zero)).astype(np.int64)
+        counts += np.bincount(cells, times, len(counts)).astype(np.int64)
+
+    def count_pairs(self, codes: StoredCodes, rows: Ints, tables: Ints, counts: Ints) -> None:
+        """Count as `HashFamily.count_pairs` does."""
+        zero, differ = self._bits(codes)
+        bits = zero[tables] ^ differ[rows * len(zero) + tables]
+        counts += np.bincount(self._cells(bits, tables), minlength=len(counts))
+
+    def sum(self, codes: StoredCodes, values: Floats) -> Floats:
+        """Sum as `HashFamily.sum` does; to the bit, since sums of values are exact."""
+        zero, row, table, cells = self._changed(codes)
+        more = values[cells] - values[zero][table]
+        return np.asarray(values[zero].sum() + np.bincount(row, more, codes.n_rows), np.float64)
+
+
+@dataclass(frozen=True)
 class _Sum:
     """`RandomFeature.sum` of the same values, by joined tables where a batch repays it."""
 
@@ -440,6 +544,8 @@ class _Sum:
         return self.family._joined.tables.values(self.values)
 
     def __call__(self, codes: Codes) -> Floats:
+        if isinstance(codes, StoredCodes):
+            return self.family.sum(codes, self.values)
         totals = np.empty(codes.n_rows)
         if codes.n_rows <= FEW_ROWS:
             arguments = self.family._apart.arguments(codes)
