@@ -13,7 +13,7 @@ import pytest
 
 from hushtable import HushTable, LSHiTables
 from hushtable.data.readers import as_reader
-from hushtable.plans.families.random_feature import JoinedTables
+from hushtable.plans.families.layouts import JoinedTables
 from hushtable_bench import runner
 from hushtable_bench.cases import (
     costs,

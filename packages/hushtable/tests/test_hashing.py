@@ -11,7 +11,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import RandomFeature, family_from_content
-from hushtable.plans.families.random_feature import JOINED_ROWS, JoinedTables
+from hushtable.plans.families.layouts import JOINED_ROWS, JoinedTables
 from hushtable.scores.scorer import Scorer
 
 

@@ -11,7 +11,7 @@ from hushtable.data.encoding import Codes, Encoder
 from hushtable.errors import DataError
 from hushtable.kernels import BLOCK, LEVELS
 from hushtable.plans.families import RandomFeature
-from hushtable.plans.families.random_feature import JOINED_ROWS, RANKED_ROWS, Ranked
+from hushtable.plans.families.layouts import JOINED_ROWS, RANKED_ROWS, Ranked
 from hushtable.scores.scorer import Scorer
 from strategies import as_table, schemas_and_rows
 

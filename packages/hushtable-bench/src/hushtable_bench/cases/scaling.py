@@ -31,7 +31,7 @@ import numpy as np
 from hushtable import HushTable, LSHiTables, Sketch
 from hushtable.data.readers import Batch, Reader, as_reader
 from hushtable.plans.families import RandomFeature
-from hushtable.plans.families.random_feature import REPAID, JoinedTables
+from hushtable.plans.families.layouts import REPAID, JoinedTables
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.cases.speed import can_measure, watch
 from hushtable_bench.results import Promise, markdown_table

@@ -1,0 +1,218 @@
+"""How tables and hash functions are laid out for the kernels: joined, and by ranks of codes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushtable import kernels
+from hushtable.data.encoding import Codes
+from hushtable.plans.families.family import Ints
+
+#: Bits of a joined table: its values, 16 kB, stay in the first cache. Measured: see the docs.
+_BITS = 11
+#: Batches of fewer rows do not repay joining values, or taking joined counts apart again.
+JOINED_ROWS = 2_048
+
+
+@dataclass(frozen=True)
+class JoinedTables:
+    """How the kernels run over a family's tables: each by itself, or several as one.
+
+    Tables of 5 and 6 bits, side by side, are one of 11 bits, in which a row is looked up once
+    instead of twice. Its counts, summed over the bits of the one, are the counts of the other;
+    the values of its cells are sums of theirs. Both are exact.
+
+    ``tables`` (n_tables,) and ``functions`` are the family's, in the order of the joined tables.
+    First of these, and the end of the last, are ``bounds`` among the tables, ``first`` among the
+    functions and ``offsets`` among the cells, (n_joined + 1,) each. ``parts`` is for the kernels:
+    bounds; first cell of each table in the family's; its cells.
+    """
+
+    bounds: Ints
+    tables: Ints
+    functions: Ints
+    first: Ints
+    offsets: Ints
+    parts: tuple[Ints, Ints, Ints]
+
+    @classmethod
+    def of(cls, depth: NDArray[np.uint8], offsets: Ints, groups: list[list[int]]) -> "JoinedTables":
+        """Lay out the tables of a family in these groups."""
+        bounds = ends([len(group) for group in groups])
+        tables = np.concatenate(groups)
+        bits = depth.astype(np.int64)
+        begin = ends(bits)[:-1]
+        functions = np.concatenate([np.arange(begin[t], begin[t] + bits[t]) for t in tables])
+        sizes = np.diff(offsets)[tables]
+        return cls(
+            bounds,
+            tables,
+            functions,
+            ends(np.add.reduceat(bits[tables], bounds[:-1])),
+            ends(np.multiply.reduceat(sizes, bounds[:-1])),
+            (bounds, offsets[tables], sizes),
+        )
+
+    @classmethod
+    def apart(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
+        """Leave every table by itself."""
+        return cls.of(depth, offsets, [[t] for t in range(len(depth))])
+
+    @classmethod
+    def packed(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
+        """Pack tables into as few joined ones as will do, the deepest first (best fit)."""
+        groups: list[list[int]] = []
+        with_room: list[list[int]] = [[] for _ in range(_BITS + 1)]  # groups, by the bits left
+        for t in np.argsort(-depth.astype(np.int64), kind="stable").tolist():
+            bits = int(depth[t])
+            room = next((left for left in range(bits, _BITS + 1) if with_room[left]), None)
+            if room is None:
+                groups.append([])
+                at, room = len(groups) - 1, max(bits, _BITS)
+            else:
+                at = with_room[room].pop()
+            groups[at].append(t)
+            with_room[room - bits].append(at)
+        return cls.of(depth, offsets, groups)
+
+    def values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values of the joined tables' cells: sums of their tables' ``values``."""
+        joined = np.empty(int(self.offsets[-1]))
+        kernels.join_values(values, self.parts, self.offsets, joined)
+        return joined
+
+
+def ends(sizes: ArrayLike) -> Ints:
+    """Return where parts of these sizes begin, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+#: Cuts that a byte ranks codes among: one value of 256 is above all ranks.
+_CUTS = 254
+_LOWEST, _NEVER = -128, 127
+#: Hash functions to repay looking up the ranks of one column of codes. Measured: HushTable's 56 for
+#: each of 30 columns gain a tenth of scoring; 35 for each of 48, next to nothing.
+#: A set of categories is read by the row in any case, so that two of them repay it.
+REPAID, _REPAID_BY_SETS = 48, 2
+#: Rows of a batch that repay laying out ranks, 0.4 ms: there are many more as a rule, since readers
+#: split what exceeds 16,384 evenly. Once there are ranks, fewer rows use them, too.
+RANKED_ROWS = 12_288
+#: The kernels compare by so many hash functions at once, and by twice as many.
+_FOURS = 4
+#: Sides, of categories and besides, up to which equal sets are looked for.
+_FEW_SIDES = 16
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ranks of codes among the cuts of their feature, and hash functions that compare these.
+
+    A code is at or above a cut if at least as many of the feature's cuts are at or below it as at
+    or below the cut: the answers are the same. Features with more than 254 cuts are ranked among
+    254 at a time. For row r of the ranks, ``tables[r]`` is the place, in ``of_codes``, of the ranks
+    (65536,) of all codes, and ``rows[r]`` the row of the codes. Rows of ``sets`` are behind these.
+    """
+
+    rows: Ints
+    tables: Ints
+    of_codes: NDArray[np.int8]
+    sets: "RankedSets"
+    functions: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, feature: NDArray[np.uint16], functions: tuple[Any, ...]) -> "Ranked | None":
+        """Lay out functions for the kernels; None if ranks would not repay.
+
+        ``functions`` is for the kernels; ``feature`` has the feature of each.
+        """
+        first, rows, cuts, subset_at, subsets, folded, offsets = functions
+        on_set, on_cut = np.flatnonzero(subset_at >= 0), np.flatnonzero(subset_at < 0)
+        cut_of, at = np.unique(
+            feature[on_cut].astype(np.int64) << 16 | cuts[on_cut], return_inverse=True
+        )
+        of_feature = cut_of >> 16
+        place = np.arange(len(cut_of)) - np.searchsorted(of_feature, of_feature)
+        begins = np.flatnonzero(place % _CUTS == 0)
+        table = np.searchsorted(begins, at, "right") - 1
+        columns, row = np.unique(rows[on_cut] << 32 | table, return_inverse=True)
+        sets = RankedSets.of(rows[on_set], subset_at[on_set], subsets)
+        repaid = len(on_cut) / REPAID + len(on_set) / _REPAID_BY_SETS
+        if repaid < len(columns) + len(sets.rows):
+            return None
+        of_codes = [_ranks(of_table & 0xFFFF) for of_table in np.split(cut_of, begins[1:])]
+        sizes = np.diff(first)
+        bounds = np.append(0, np.cumsum(-(-sizes // _FOURS) * _FOURS))
+        # What fills the fours up is always 0, in the highest bits.
+        own = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
+        row_of, rank = np.zeros(bounds[-1], np.int64), np.full(bounds[-1], _NEVER, np.int8)
+        row_of[own[on_cut]], rank[own[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
+        masks = None
+        if len(on_set):
+            row_of[own[on_set]], rank[own[on_set]] = len(columns) + sets.row, sets.least
+            masks = np.zeros(bounds[-1], np.int8)  # so that what fills up is 0 on a set's row, too
+            masks[own[on_cut]], masks[own[on_set]] = -1, sets.mask
+        compared = bounds, row_of, rank, masks, None, folded, offsets
+        return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), sets, compared)
+
+    def arguments(self, codes: Codes) -> tuple[Any, ...]:
+        """Return the ranks of these codes, and the functions, for the kernels."""
+        n, n_sets = len(self.rows), len(self.sets.rows)
+        ranks = np.empty((n + n_sets, codes.n_rows), np.int8)
+        for lookup, some in ((self, ranks[:n]), (self.sets, ranks[n:])):
+            if len(some):
+                of = lookup.rows, lookup.tables, lookup.of_codes
+                kernels.rank_codes(codes.codes, *of, some)
+        return ranks, self.functions
+
+
+@dataclass(frozen=True)
+class RankedSets:
+    """Sets of categories as bits: those of eight hash functions on a feature in one row of ranks.
+
+    Equal sets share a bit. ``rows``, ``tables`` and ``of_codes`` are as those of `Ranked`, of the
+    codes that there are. Of each hash function, ``row`` is the row, and ``mask`` its bit, which is
+    set where a code is in the set; the highest where it is not, since it is below 0. A rank is in
+    the set if what the mask leaves of it is at or above ``least``.
+    """
+
+    rows: Ints
+    tables: Ints
+    of_codes: NDArray[np.int8]
+    row: Ints
+    mask: NDArray[np.int8]
+    least: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, rows: Ints, begin: Ints, subsets: NDArray[np.uint8]) -> "RankedSets":
+        """Lay out the sets of hash functions that read ``rows``, and begin there in ``subsets``."""
+        row, bit = np.zeros((2, len(rows)), np.int64)
+        size = np.empty(len(rows), np.int64)
+        order = np.argsort(begin)
+        size[order] = np.diff(begin[order], append=len(subsets))
+        read, packed = list[int](), list[NDArray[np.uint8]]()
+        for j in np.unique(rows).tolist():
+            mine = np.flatnonzero(rows == j)
+            sides = subsets[begin[mine, np.newaxis] + np.arange(size[mine[0]])]
+            different, at = sides, np.arange(len(mine))
+            if sides.shape[1] <= _FEW_SIDES:  # of more, hardly two are equal
+                different, at = np.unique(sides, axis=0, return_inverse=True)
+            row[mine], bit[mine] = len(read) + at // 8, at % 8
+            tables = np.packbits(different, axis=0, bitorder="little") ^ np.uint8(1 << 7)
+            packed += list(tables)
+            read += [j] * len(tables)
+        of_codes = np.zeros((len(read), int(size.max(initial=0))), np.uint8)
+        for table, own in zip(of_codes, packed, strict=True):
+            table[: len(own)] = own
+        mask = np.left_shift(1, bit).astype(np.uint8).view(np.int8)
+        places = np.arange(len(read))
+        return cls(
+            np.array(read, np.int64), places, of_codes.view(np.int8), row, mask, np.maximum(mask, 0)
+        )
+
+
+def _ranks(cuts: Ints) -> NDArray[np.int8]:
+    """Return for each code how many of the cuts, in their order, are at or below it."""
+    ranks = np.arange(_LOWEST, _LOWEST + len(cuts) + 1, dtype=np.int8)
+    return np.repeat(ranks, np.diff(cuts, prepend=0, append=1 << 16))
