@@ -10,6 +10,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -286,15 +287,15 @@ class Reader:
             first = 0
             for batch in self.read():
                 here = slice(*np.searchsorted(rows, [first, first + len(batch)]))
-                some = rows[here] - first
-                if len(some):
-                    yield taken(batch, some)
+                if here.stop > here.start:
+                    yield taken(batch, rows[here] - first)
                 first += len(batch)
 
         def place(row: int) -> str:
             return self.place(int(rows[row]))
 
-        return replace(self, n_rows=len(rows), read=read, project=None, files=(), place=place)
+        gathered = partial(_gathered, read) if self.numeric else read
+        return replace(self, n_rows=len(rows), read=gathered, project=None, files=(), place=place)
 
     def repeatable(self) -> "Reader":
         """Return a reader that allows several passes; a one-shot stream is read into memory."""
@@ -303,6 +304,19 @@ class Reader:
         batches = list(self.read())
         rows = sum(len(batch) for batch in batches)
         return replace(self, read=lambda: iter(batches), one_shot=False, n_rows=rows)
+
+
+def _gathered(read: Callable[[], Iterator[Any]]) -> Iterator[Batch]:
+    """Yield numbers in batches of the usual size: each costs a call of every kernel."""
+    waiting: list[NDArray[Any]] = []
+    for batch in read():
+        waiting.append(batch)
+        n_rows = sum(map(len, waiting))
+        if n_rows >= BATCH_ROWS or n_rows * batch.shape[1] >= BATCH_VALUES:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 @dataclass(frozen=True)
