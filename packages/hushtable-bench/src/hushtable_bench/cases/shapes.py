@@ -218,7 +218,7 @@ def sparse(scale: int, rounds: int) -> Iterator[Ratio]:
 
 
 def shapes(run: CaseRun, *, quick: bool = False) -> None:
-    """CPU of files, texts, wide, few, many and sparse rows: 6 minutes; --quick, half a minute."""
+    """CPU of files, texts, wide, few, many and sparse rows: two minutes; --quick, 20 s."""
     scale, rounds = (QUICK_SCALE, 1) if quick else (1, 3)
     found: list[Ratio] = []
     with threadpool_limits(limits=1):
