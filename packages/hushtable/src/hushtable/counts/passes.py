@@ -21,7 +21,7 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     The same counts, to the bit, as `Plan.gate` and `Plan.second_pass` give of sketches, in less
     time: rows are placed in the gate's histogram once, and fewer than half are counted again as a
     rule, while they are placed: by a gate that is guessed from the rows before. The last reading
-    is for the rows between the guess and the gate. It keeps one byte of each row.
+    is for the rows between the guess and the gate, if there may be any. It keeps one byte of each row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
@@ -30,7 +30,8 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     total = sum((one.counts() for one in placed.values()), start=np.zeros(GATE_BINS, np.int64))
     gate = otsu_cell(total)
     above = placing.above
-    some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
+    if any(one.guess != gate for one in placed.values()):
+        some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
     first = Sketch(plan, counts, tally, largest_weight=largest)
     second = some if above else counts - some

@@ -197,19 +197,18 @@ class Profile:
         known[list(self._cumulative)] = True
         mine = np.flatnonzero(known[feature])
         if len(mine):
-            used, row = np.unique(feature[mine], return_inverse=True)
+            used, row = _different(feature[mine])
             steps = np.array([self._cumulative[j] for j in used.tolist()])
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
             position[mine] = _interpolated(cut[mine], z, row, edges)
-        tailed = np.isin(feature, self._tailed)
-        if tailed.any():
+        if self._tailed and (tailed := np.isin(feature, self._tailed)).any():
             position[tailed] = self._tail_positions(feature[tailed], cut[tailed])
         return position
 
     def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Find, by bisection, where z of a feature with tails reaches each cut."""
-        used, row = np.unique(feature, return_inverse=True)
+        used, row = _different(feature)
         steps = np.array([self._cumulative[j] for j in used.tolist()])
         bins = steps.shape[1] - 1
         low, width = np.zeros(len(cut)), 1.0
@@ -252,12 +251,20 @@ def _unevenness(counts: Floats) -> float:
     return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
 
 
+def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``np.unique(numbers, return_inverse=True)`` of small numbers from 0, unsorted."""
+    there = np.bincount(numbers) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+
+
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
     """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising."""
-    last = len(edges) - 1
-    below = np.empty(len(x), np.int64)
-    for some in np.split(np.arange(len(x)), range(1024, len(x), 1024)):  # flat memory
-        below[some] = (z[row[some]] <= x[some, np.newaxis]).sum(axis=1) - 1
+    last, first = len(edges) - 1, row * len(edges)
+    flat, below = z.ravel(), np.full(len(x), -1)  # the last edge at or below, by bisection
+    for step in (1 << np.arange(last.bit_length())[::-1]).tolist():
+        next_ = below + step
+        there = flat[first + np.minimum(next_, last)] <= x
+        below += step * (there & (next_ <= last))
     at = np.clip(below, 0, last - 1)
     left = z[row, at]
     slope = (edges[at + 1] - edges[at]) / (z[row, at + 1] - left)

@@ -376,15 +376,15 @@ class Scorer:
         shortfalls = np.empty(len(sizes))
         for size in np.unique(sizes).tolist():  # all tables of a size at once
             some = np.flatnonzero(sizes == size)
-            cells = offsets[some, np.newaxis] + np.arange(size)
-            values = self.values[cells]
-            order = np.argsort(values, axis=1, kind="stable")
-            values = np.take_along_axis(values, order, 1)
-            rows = np.cumsum(np.take_along_axis(counts[cells], order, 1), axis=1)
+            first = offsets[some, np.newaxis]
+            cells = first + _order(self.values[first + np.arange(size)])
+            rows = np.cumsum(counts[cells], axis=1)
             worst = rows[:, -1:] * rarer
-            share = np.diff(np.minimum(rows, worst), prepend=0.0, axis=1) / worst
+            share = np.minimum(rows, worst)
+            share[:, 1:] -= share[:, :-1]
+            share /= worst
             # Not with @: BLAS adds in an order that depends on the processor.
-            shortfalls[some] = (share * values).sum(axis=1)
+            shortfalls[some] = (share * self.values[cells]).sum(axis=1)
         return float(np.mean(shortfalls)) - self._own_part()
 
     def _own_part(self) -> float:
@@ -407,6 +407,20 @@ class Scorer:
         offsets = means + 2.0 * np.add.reduceat(rarer, family.offsets[:-1]) / self._n_rows
         error = offsets.std() / np.sqrt(family.n_histograms)
         return float(offsets.mean()) if 3.0 * error < (means - offsets).mean() else float("nan")
+
+
+def _order(values: Floats) -> NDArray[np.int64]:
+    """Return ``np.argsort(values, kind="stable")`` of each row (k, size) of cells' scores.
+
+    In a third of the time: as whole numbers (`exact`) with the cell's number in the lowest bits,
+    there are no two equal ones, and no order to keep.
+    """
+    units = np.rint(values * 2.0**20)
+    if abs(units).max() >= 2.0**47:  # counts that are the scores
+        return np.argsort(values, axis=1, kind="stable")
+    keys = units.astype(np.int64) << 16 | np.arange(values.shape[1])
+    keys.sort(axis=1)
+    return keys & (1 << 16) - 1
 
 
 #: A score lies within so many standard errors of what more tables would give, 19 times of 20.

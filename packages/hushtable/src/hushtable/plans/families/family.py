@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -171,6 +171,7 @@ class HashFamily(ABC):
             raise PlanError("hash functions: needs as many histograms in each table")
 
     @classmethod
+    @cache  # of each class; fields() takes long
     def _declared(cls, kind: str) -> dict[str, Any]:
         return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 

@@ -53,19 +53,20 @@ class JoinedTables:
     parts: tuple[Ints, Ints, Ints]
 
     @classmethod
-    def of(cls, depth: NDArray[np.uint8], offsets: Ints, groups: list[list[int]]) -> "JoinedTables":
-        """Lay out the tables of a family in these groups."""
-        bounds = _ends([len(group) for group in groups])
-        tables = np.concatenate(groups)
+    def of(
+        cls, depth: NDArray[np.uint8], offsets: Ints, tables: Ints, bounds: Ints
+    ) -> "JoinedTables":
+        """Lay out the tables of a family, in this order and with these bounds of the joined."""
         bits = depth.astype(np.int64)
-        begin = _ends(bits)[:-1]
-        functions = np.concatenate([np.arange(begin[t], begin[t] + bits[t]) for t in tables])
+        begin, bits = _ends(bits)[tables], bits[tables]
+        first = _ends(bits)
+        functions = np.arange(first[-1]) + np.repeat(begin - first[:-1], bits)
         sizes = np.diff(offsets)[tables]
         return cls(
             bounds,
             tables,
             functions,
-            _ends(np.add.reduceat(bits[tables], bounds[:-1])),
+            first[bounds],
             _ends(np.multiply.reduceat(sizes, bounds[:-1])),
             (bounds, offsets[tables], sizes),
         )
@@ -73,7 +74,7 @@ class JoinedTables:
     @classmethod
     def apart(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
         """Leave every table by itself."""
-        return cls.of(depth, offsets, [[t] for t in range(len(depth))])
+        return cls.of(depth, offsets, np.arange(len(depth)), np.arange(len(depth) + 1))
 
     @classmethod
     def packed(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
@@ -90,7 +91,7 @@ class JoinedTables:
                 at = with_room[room].pop()
             groups[at].append(t)
             with_room[room - bits].append(at)
-        return cls.of(depth, offsets, groups)
+        return cls.of(depth, offsets, np.concatenate(groups), _ends([len(g) for g in groups]))
 
     def values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values of the joined tables' cells: sums of their tables' ``values``."""
