@@ -26,10 +26,8 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
     some, _ = placing.count(reader, weights, n_jobs)
-    placed = placing.placed
-    total = sum((one.counts() for one in placed.values()), start=np.zeros(GATE_BINS, np.int64))
-    gate = otsu_cell(total)
-    above = placing.above
+    placed, above = placing.placed, placing.above
+    gate = otsu_cell(placing.seen)
     if any(one.guess != gate for one in placed.values()):
         some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
@@ -55,7 +53,8 @@ class _Placed(NamedTuple):
 class _Placing(Counter):
     """Finds the rows' places, and counts again those on one side of the gate, as it is guessed.
 
-    ``placed`` has the places by the number of a batch's first row. ``above`` says whether the rows
+    ``placed`` has the places by the number of a batch's first row, ``seen`` (128,) int64 the rows in
+    each cell of the histogram. ``above`` says whether the rows
     from the gate on are counted, or those below it: the fewer of the first batch's.
     """
 
@@ -63,7 +62,7 @@ class _Placing(Counter):
         super().__init__(plan)
         self._histogram = histogram
         self._lock = Lock()
-        self._seen = np.zeros(GATE_BINS, np.int64)
+        self.seen = np.zeros(GATE_BINS, np.int64)
         self.placed: dict[int, _Placed] = {}
         self.above = True
 
@@ -84,9 +83,9 @@ class _Placing(Counter):
 
     def _guess(self, counts: Ints) -> int:
         """Return the gate of the rows placed so far, which get more."""
-        first = not self._seen.any()
-        self._seen += counts
-        guess = otsu_cell(self._seen)
+        first = not self.seen.any()
+        self.seen += counts
+        guess = otsu_cell(self.seen)
         if first:
             self.above = bool(2 * counts[guess:].sum() < counts.sum())
         return guess

@@ -258,18 +258,16 @@ def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
-    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising."""
-    last, first = len(edges) - 1, row * len(edges)
-    flat, below = z.ravel(), np.full(len(x), -1)  # the last edge at or below, by bisection
-    for step in (1 << np.arange(last.bit_length())[::-1]).tolist():
-        next_ = below + step
-        there = flat[first + np.minimum(next_, last)] <= x
-        below += step * (there & (next_ <= last))
-    at = np.clip(below, 0, last - 1)
-    left = z[row, at]
-    slope = (edges[at + 1] - edges[at]) / (z[row, at + 1] - left)
-    inside = slope * (x - left) + edges[at]
-    return np.where(below >= last, edges[last], np.where(below < 0, edges[0], inside))
+    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising, b - 1 a power of 2."""
+    last, first, flat = len(edges) - 1, row * len(edges), z.ravel()
+    step, at = last, first  # a power of two; the edge below, by bisection
+    while step := step >> 1:
+        at = at + step * (flat[at + step] <= x)
+    left, place = flat[at], at - first
+    slope = (edges[place + 1] - edges[place]) / (flat[at + 1] - left)
+    inside = slope * (x - left) + edges[place]
+    above, below = flat[first + last] <= x, flat[first] > x
+    return np.where(above, edges[last], np.where(below, edges[0], inside))
 
 
 def _tail(F: Floats) -> Floats:
