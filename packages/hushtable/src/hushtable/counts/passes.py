@@ -31,9 +31,8 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     if any(one.guess != gate for one in placed.values()):
         some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
-    first = Sketch(plan, counts, tally, largest_weight=largest)
     second = some if above else counts - some
-    return Sketch(plan.gated(first, gate), second, tally, largest_weight=largest)
+    return Sketch(plan.gated(counts, gate), second, tally, largest_weight=largest)
 
 
 class _Placed(NamedTuple):

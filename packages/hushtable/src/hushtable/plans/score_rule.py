@@ -128,7 +128,9 @@ class ScoreRule:
 
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
-        return logs(second, 1.0) + self.values(first, n_rows)
+        found = logs(second, 1.0)
+        found += self.values(first, n_rows)
+        return found
 
     @classmethod
     def from_dict(cls, content: Any) -> "ScoreRule":
