@@ -404,7 +404,7 @@ class Scorer:
 
 
 #: Cells whose scores are put in order at once: they stay in the second cache.
-_AT_ONCE = 8_192
+_AT_ONCE = 16_384
 
 
 def _shortfalls(
@@ -412,13 +412,14 @@ def _shortfalls(
 ) -> Floats:
     """Return the mean score of the rarer rows in each of k tables of a size, by its first cell."""
     first = first[:, np.newaxis]
-    cells = first + _order(values[first + np.arange(size)])
-    rows = np.cumsum(counts[cells], axis=1)
-    worst = rows[:, -1:] * rarer
-    share = np.minimum(rows, worst)
+    cells = _order(values.take(first + np.arange(size)))
+    cells += first
+    share = np.cumsum(counts.take(cells), axis=1, dtype=np.float64)
+    worst = share[:, -1:] * rarer
+    np.minimum(share, worst, out=share)
     share[:, 1:] -= share[:, :-1]
     share /= worst
-    share *= values[cells]
+    share *= values.take(cells)
     # Not with @: BLAS adds in an order that depends on the processor.
     return np.asarray(share.sum(axis=1), np.float64)
 
