@@ -21,13 +21,14 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     The same counts, to the bit, as `Plan.gate` and `Plan.second_pass` give of sketches, in less
     time: rows are placed in the gate's histogram once, and fewer than half are counted again as a
     rule, while they are placed: by a gate that is guessed from the rows before. The last reading
-    is for the rows between the guess and the gate, if there may be any. It keeps one byte of each row.
+    is for the rows between the guess and the gate, if there may be any. It keeps one byte of each
+    row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
     some, _ = placing.count(reader, weights, n_jobs)
     placed, above = placing.placed, placing.above
-    gate = otsu_cell(placing.seen)
+    gate = placing.guess
     if any(one.guess != gate for one in placed.values()):
         some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
@@ -52,18 +53,18 @@ class _Placed(NamedTuple):
 class _Placing(Counter):
     """Finds the rows' places, and counts again those on one side of the gate, as it is guessed.
 
-    ``placed`` has the places by the number of a batch's first row, ``seen`` (128,) int64 the rows in
-    each cell of the histogram. ``above`` says whether the rows
-    from the gate on are counted, or those below it: the fewer of the first batch's.
+    ``placed`` has the places by the number of a batch's first row, ``guess`` the gate of those so
+    far: in the end, the gate. ``above`` says whether the rows from the gate on are counted, or
+    those below it: the fewer of the first batch's.
     """
 
     def __init__(self, plan: Plan, histogram: ScoreHistogram) -> None:
         super().__init__(plan)
         self._histogram = histogram
         self._lock = Lock()
-        self.seen = np.zeros(GATE_BINS, np.int64)
+        self._seen = np.zeros(GATE_BINS, np.int64)
         self.placed: dict[int, _Placed] = {}
-        self.above = True
+        self.above, self.guess = True, 0
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
@@ -72,7 +73,7 @@ class _Placing(Counter):
         codes = self._encoder.encode(batch, start)
         cells = self._histogram.cells_of(codes).astype(np.uint8)
         with self._lock:
-            guess = self._guess(_Placed(cells, weights, 0).counts())
+            guess = self.guess = self._guess(_Placed(cells, weights, 0).counts())
         self.placed[start] = _Placed(cells, weights, guess)
         rows = np.flatnonzero((cells >= guess) == self.above)
         if len(rows):
@@ -82,9 +83,9 @@ class _Placing(Counter):
 
     def _guess(self, counts: Ints) -> int:
         """Return the gate of the rows placed so far, which get more."""
-        first = not self.seen.any()
-        self.seen += counts
-        guess = otsu_cell(self.seen)
+        first = not self._seen.any()
+        self._seen += counts
+        guess = otsu_cell(self._seen)
         if first:
             self.above = bool(2 * counts[guess:].sum() < counts.sum())
         return guess

@@ -6,7 +6,7 @@ A new draw is a function, and one call of `register`, here or anywhere else.
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,7 @@ from hushtable.plans.profile import (
     Marginals,
     Profile,
     codes_of_missing,
+    stable_order,
 )
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import (
@@ -409,17 +410,8 @@ def _stratified(
     size = np.bincount(feature, minlength=len(weights))
     rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
     cut = (rank + rng.random(pairs)) / size[feature]
-    order = _order(rng.random(pairs))
+    order = stable_order(rng.random(pairs))
     return feature[order], cut[order]
-
-
-def _order(numbers: Floats) -> NDArray[np.int64]:
-    """Return ``np.argsort(numbers, kind="stable")`` (n,), sooner where all of them differ."""
-    order = np.argsort(numbers)
-    rising = numbers[order]
-    if (rising[1:] > rising[:-1]).all():
-        return order
-    return np.argsort(numbers, kind="stable")
 
 
 #: Histograms of a CountMin sketch, and cells of each (paper, section 4).

@@ -588,11 +588,9 @@ class Plan(Displayed):
         return self.gated(first.counts, otsu_cell(gate.counts))
 
     def gated(self, first: NDArray[np.int64], cell: int) -> Self:
-        """Return the plan of the second pass by exact counts, and a cell of the gate's histogram."""
+        """Return the plan of the second pass by exact counts and a cell of the gate's histogram."""
         score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
-        return replace(
-            self, first_counts=first, gate_cell=cell, score=score, data_dependent=True
-        )
+        return replace(self, first_counts=first, gate_cell=cell, score=score, data_dependent=True)
 
     def _gated_by_releases(self, first: PlanCounts, gate: PlanCounts) -> Self:
         if not gate.may_leave:

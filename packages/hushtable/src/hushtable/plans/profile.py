@@ -251,6 +251,15 @@ def _unevenness(counts: Floats) -> float:
     return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
 
 
+def stable_order(numbers: Floats) -> NDArray[np.int64]:
+    """Return ``np.argsort(numbers, kind="stable")`` (n,), sooner where all of them differ."""
+    order = np.argsort(numbers)
+    rising = numbers[order]
+    if (rising[1:] > rising[:-1]).all():
+        return order
+    return np.argsort(numbers, kind="stable")
+
+
 def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return ``np.unique(numbers, return_inverse=True)`` of small numbers from 0, unsorted."""
     there = np.bincount(numbers) > 0
@@ -258,7 +267,10 @@ def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
-    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising, b - 1 a power of 2."""
+    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising.
+
+    ``b - 1``, the cells of a histogram, is a power of two.
+    """
     last, first, flat = len(edges) - 1, row * len(edges), z.ravel()
     step, at = last, first  # a power of two; the edge below, by bisection
     while step := step >> 1:
@@ -267,7 +279,8 @@ def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -
     slope = (edges[place + 1] - edges[place]) / (flat[at + 1] - left)
     inside = slope * (x - left) + edges[place]
     above, below = flat[first + last] <= x, flat[first] > x
-    return np.where(above, edges[last], np.where(below, edges[0], inside))
+    inside = np.where(above, edges[last], np.where(below, edges[0], inside))
+    return np.asarray(inside, np.float64)
 
 
 def _tail(F: Floats) -> Floats:

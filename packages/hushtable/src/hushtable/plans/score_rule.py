@@ -87,7 +87,7 @@ class ScoreRule:
         if self.name == "count":
             return counts.astype(np.float64)
         if self.name == "log2":
-            return logs(np.maximum(counts, 1), 0.0)
+            return exact(np.log2(np.maximum(counts, 1)))
         rows = n_rows if self.name == "smoothed_log2" else 1
         return logs(counts, self.smoothing * rows)
 

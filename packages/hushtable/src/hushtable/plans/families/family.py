@@ -58,8 +58,9 @@ def whole_number(low: int, high: int, default: int | None = None) -> Any:
 
 def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
     """Return the array; raise `PlanError` unless all of it is in [``low``, ``below``)."""
-    low = np.iinfo(array.dtype).min if low is None else low
-    below = np.iinfo(array.dtype).max + 1 if below is None else below
+    if low is None or below is None:
+        ends = np.iinfo(array.dtype)
+        low, below = (ends.min if low is None else low), (ends.max + 1 if below is None else below)
     if array.size and not low <= int(array.min()) <= int(array.max()) < below:
         raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
     return array
