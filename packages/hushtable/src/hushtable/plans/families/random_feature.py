@@ -54,28 +54,11 @@ class JoinedTables:
     parts: tuple[Ints, Ints, Ints]
 
     @classmethod
-    def of(
-        cls, depth: NDArray[np.uint8], offsets: Ints, tables: Ints, bounds: Ints
-    ) -> "JoinedTables":
-        """Lay out the tables of a family, in this order and with these bounds of the joined."""
-        bits = depth.astype(np.int64)
-        begin, bits = _ends(bits)[tables], bits[tables]
-        first = _ends(bits)
-        functions = np.arange(first[-1]) + np.repeat(begin - first[:-1], bits)
-        sizes = np.diff(offsets)[tables]
-        return cls(
-            bounds,
-            tables,
-            functions,
-            first[bounds],
-            _ends(np.multiply.reduceat(sizes, bounds[:-1])),
-            (bounds, offsets[tables], sizes),
-        )
-
-    @classmethod
     def apart(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
         """Leave every table by itself."""
-        return cls.of(depth, offsets, np.arange(len(depth)), np.arange(len(depth) + 1))
+        bounds, first = np.arange(len(depth) + 1), _ends(depth)
+        parts = bounds, offsets[:-1], np.diff(offsets)
+        return cls(bounds, bounds[:-1], np.arange(first[-1]), first, offsets, parts)
 
     @classmethod
     def packed(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
@@ -92,7 +75,18 @@ class JoinedTables:
                 at = with_room[room].pop()
             groups[at].append(t)
             with_room[room - bits].append(at)
-        return cls.of(depth, offsets, np.concatenate(groups), _ends([len(g) for g in groups]))
+        tables, bounds = np.concatenate(groups), _ends([len(group) for group in groups])
+        sizes, deep = np.diff(offsets)[tables], depth.astype(np.int64)[tables]
+        first = _ends(deep)
+        before = np.repeat(_ends(depth)[tables] - first[:-1], deep)
+        return cls(
+            bounds,
+            tables,
+            np.arange(first[-1]) + before,
+            first[bounds],
+            _ends(np.multiply.reduceat(sizes, bounds[:-1])),
+            (bounds, offsets[tables], sizes),
+        )
 
     def values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values of the joined tables' cells: sums of their tables' ``values``."""
