@@ -246,7 +246,7 @@ def test_gates_of_other_counts_are_refused(X, private):
 def test_plans_of_different_gates_do_not_add(X):
     first = exact(X)
     plan = second(first, X)
-    other = first.plan.gated(first, plan.gate_cell + 1)
+    other = first.plan.gated(first.counts, plan.gate_cell + 1)
     with pytest.raises(PlanError, match="different plans") as error:
         Sketch.from_data(plan, X) + Sketch.from_data(other, X)
     words = str(error.value)

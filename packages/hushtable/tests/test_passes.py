@@ -212,7 +212,7 @@ def test_a_gate_of_other_rows_is_refused(X):
 def test_counts_behind_different_gates_do_not_add(X):
     plan = public()
     first = Sketch.from_data(plan, table(X))
-    one, two = (Sketch.from_data(plan.gated(first, cell), table(X)) for cell in (100, 117))
+    one, two = (Sketch.from_data(plan.gated(first.counts, cell), table(X)) for cell in (100, 117))
     with pytest.raises(PlanError, match="another gate of the second pass") as error:
         one + two
     assert "117" not in str(error.value)

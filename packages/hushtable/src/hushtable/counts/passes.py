@@ -21,20 +21,19 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     The same counts, to the bit, as `Plan.gate` and `Plan.second_pass` give of sketches, in less
     time: rows are placed in the gate's histogram once, and fewer than half are counted again as a
     rule, while they are placed: by a gate that is guessed from the rows before. The last reading
-    is for the rows between the guess and the gate. It keeps one byte of each row.
+    is for the rows between the guess and the gate, if there may be any. It keeps one byte of each
+    row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
     some, _ = placing.count(reader, weights, n_jobs)
-    placed = placing.placed
-    total = sum((one.counts() for one in placed.values()), start=np.zeros(GATE_BINS, np.int64))
-    gate = otsu_cell(total)
-    above = placing.above
-    some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
+    placed, above = placing.placed, placing.above
+    gate = placing.guess
+    if any(one.guess != gate for one in placed.values()):
+        some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
-    first = Sketch(plan, counts, tally, largest_weight=largest)
     second = some if above else counts - some
-    return Sketch(plan.gated(first, gate), second, tally, largest_weight=largest)
+    return Sketch(plan.gated(counts, gate), second, tally, largest_weight=largest)
 
 
 class _Placed(NamedTuple):
@@ -54,8 +53,9 @@ class _Placed(NamedTuple):
 class _Placing(Counter):
     """Finds the rows' places, and counts again those on one side of the gate, as it is guessed.
 
-    ``placed`` has the places by the number of a batch's first row. ``above`` says whether the rows
-    from the gate on are counted, or those below it: the fewer of the first batch's.
+    ``placed`` has the places by the number of a batch's first row, ``guess`` the gate of those so
+    far: in the end, the gate. ``above`` says whether the rows from the gate on are counted, or
+    those below it: the fewer of the first batch's.
     """
 
     def __init__(self, plan: Plan, histogram: ScoreHistogram) -> None:
@@ -64,7 +64,7 @@ class _Placing(Counter):
         self._lock = Lock()
         self._seen = np.zeros(GATE_BINS, np.int64)
         self.placed: dict[int, _Placed] = {}
-        self.above = True
+        self.above, self.guess = True, 0
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
@@ -73,7 +73,7 @@ class _Placing(Counter):
         codes = self._encoder.encode(batch, start)
         cells = self._histogram.cells_of(codes).astype(np.uint8)
         with self._lock:
-            guess = self._guess(_Placed(cells, weights, 0).counts())
+            guess = self.guess = self._guess(_Placed(cells, weights, 0).counts())
         self.placed[start] = _Placed(cells, weights, guess)
         rows = np.flatnonzero((cells >= guess) == self.above)
         if len(rows):

@@ -173,7 +173,7 @@ def most_together(a: "Sketch", b: "Sketch") -> int | None:
 
 def check_tables(plan: Plan, counts: Ints) -> None:
     """Raise `PlanError` if the tables of a sketch hold different numbers of rows, or too many."""
-    rows = np.add.reduceat(counts.astype(np.float64), plan.family.offsets[:-1])
+    rows = np.add.reduceat(counts, plan.family.offsets[:-1], dtype=np.float64)
     if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, all others by sign
         rows[0] = counts[1] - counts[0]
     if abs(rows).max() > 2**52 or (rows != rows[0]).any() or plan.rows_counted(counts) < 0:

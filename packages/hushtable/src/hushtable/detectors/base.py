@@ -36,6 +36,9 @@ from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
+#: Values of numbers that are encoded once, instead of in each pass: so few take no memory.
+_FEW_VALUES = 1 << 17
+
 
 class DetectorReview:
     """A review of rows by a detector, which learns from each answer.
@@ -223,7 +226,8 @@ class TableDetector(FittedTables, ABC):
         reader, some = (open_rows(one, schema, self.reading_) for one in (reader, some))
         sample = Sample(n_rows, len(schema), weights)
         some = sample.of(some)
-        if self._reads_again and weights is None and not (some.numeric and chosen is None):
+        pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
+        if self._reads_again and weights is None and pays:
             some = keeping(some, memory)
         drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)

@@ -6,8 +6,9 @@ A new draw is a function, and one call of `register`, here or anywhere else.
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from hushtable.plans.profile import (
     Marginals,
     Profile,
     codes_of_missing,
+    stable_order,
 )
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import (
@@ -137,7 +139,7 @@ class Draw:
             raise UsageError(f"detector {self.name!r} has one layout: leave epsilon out")
         return {**layout, **parameters}
 
-    @property
+    @cached_property
     def parameters(self) -> list[str]:
         """Names of the parameters that `draw` takes."""
         taken = inspect.signature(self.function).parameters.values() if self.function else ()
@@ -210,6 +212,7 @@ def random_feature(
     position: Floats,
     max_cells: int,
     profile: Profile | None = None,
+    margin: int = 0,
 ) -> RandomFeature:
     """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
 
@@ -246,6 +249,7 @@ def random_feature(
         missing=missing,
         subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
         max_cells=max_cells,
+        margin=margin,
     )
 
 
@@ -328,7 +332,7 @@ def draw_hushtable(
     profile = Profile(schema, marginals, by)
     margin = round(min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows) * kernels.LEVELS)
     if context is None:
-        return replace(_refined(schema, rng, depth, profile, profile.weights, cells), margin=margin)
+        return _refined(schema, rng, depth, profile, profile.weights, cells, margin)
     if novelty:
         raise UsageError("context= and novelty=True do not go together: leave one out")
     inside = context_columns(schema, context)
@@ -347,11 +351,12 @@ def _refined(
     profile: Profile,
     weights: Floats,
     cells: int,
+    margin: int = 0,
 ) -> RandomFeature:
     """Draw tables of these depths, stratified over features and cuts."""
     feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    return random_feature(schema, rng, depth, feature, position, cells, profile)
+    return random_feature(schema, rng, depth, feature, position, cells, profile, margin)
 
 
 #: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.
@@ -405,7 +410,7 @@ def _stratified(
     size = np.bincount(feature, minlength=len(weights))
     rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
     cut = (rank + rng.random(pairs)) / size[feature]
-    order = np.argsort(rng.random(pairs), kind="stable")
+    order = stable_order(rng.random(pairs))
     return feature[order], cut[order]
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.plans.families import HashFamily, ScoreHistogram
-from hushtable.plans.score_rule import ScoreRule, exact
+from hushtable.plans.score_rule import ScoreRule, logs
 from hushtable.privacy.layout import onto_simplex
 
 #: Cells of the histogram that the gate is found by: of exact counts, and under noise, where fewer
@@ -29,7 +29,7 @@ Gate = Callable[[Codes], NDArray[np.bool_]]
 
 def gate_values(first: Ints) -> Floats:
     """Return log2(C1 + 1) of every cell, C1 being the counts of all rows."""
-    return exact(np.log2(first + 1.0))
+    return logs(first, 1.0)
 
 
 def mean_threshold(first: Ints, n_rows: int) -> int:

@@ -585,14 +585,12 @@ class Plan(Displayed):
             raise UsageError("the first counts are exact, the gate's have noise: give exact ones")
         if not gate.counts.any():
             raise UsageError("no rows were counted for the gate: add the sites' counts first")
-        return self.gated(first, otsu_cell(gate.counts))
+        return self.gated(first.counts, otsu_cell(gate.counts))
 
-    def gated(self, first: PlanCounts, cell: int) -> Self:
-        """Return the plan of the second pass by a cell of the gate's histogram of exact counts."""
+    def gated(self, first: NDArray[np.int64], cell: int) -> Self:
+        """Return the plan of the second pass by exact counts and a cell of the gate's histogram."""
         score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
-        return replace(
-            self, first_counts=first.counts, gate_cell=cell, score=score, data_dependent=True
-        )
+        return replace(self, first_counts=first, gate_cell=cell, score=score, data_dependent=True)
 
     def _gated_by_releases(self, first: PlanCounts, gate: PlanCounts) -> Self:
         if not gate.may_leave:

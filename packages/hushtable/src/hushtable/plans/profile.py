@@ -197,19 +197,18 @@ class Profile:
         known[list(self._cumulative)] = True
         mine = np.flatnonzero(known[feature])
         if len(mine):
-            used, row = np.unique(feature[mine], return_inverse=True)
+            used, row = _different(feature[mine])
             steps = np.array([self._cumulative[j] for j in used.tolist()])
             edges = np.linspace(0.0, 1.0, steps.shape[1])
             z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
             position[mine] = _interpolated(cut[mine], z, row, edges)
-        tailed = np.isin(feature, self._tailed)
-        if tailed.any():
+        if self._tailed and (tailed := np.isin(feature, self._tailed)).any():
             position[tailed] = self._tail_positions(feature[tailed], cut[tailed])
         return position
 
     def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
         """Find, by bisection, where z of a feature with tails reaches each cut."""
-        used, row = np.unique(feature, return_inverse=True)
+        used, row = _different(feature)
         steps = np.array([self._cumulative[j] for j in used.tolist()])
         bins = steps.shape[1] - 1
         low, width = np.zeros(len(cut)), 1.0
@@ -252,17 +251,36 @@ def _unevenness(counts: Floats) -> float:
     return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
 
 
+def stable_order(numbers: Floats) -> NDArray[np.int64]:
+    """Return ``np.argsort(numbers, kind="stable")`` (n,), sooner where all of them differ."""
+    order = np.argsort(numbers)
+    rising = numbers[order]
+    if (rising[1:] > rising[:-1]).all():
+        return order
+    return np.argsort(numbers, kind="stable")
+
+
+def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``np.unique(numbers, return_inverse=True)`` of small numbers from 0, unsorted."""
+    there = np.bincount(numbers) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+
+
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
-    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising."""
-    last = len(edges) - 1
-    below = np.empty(len(x), np.int64)
-    for some in np.split(np.arange(len(x)), range(1024, len(x), 1024)):  # flat memory
-        below[some] = (z[row[some]] <= x[some, np.newaxis]).sum(axis=1) - 1
-    at = np.clip(below, 0, last - 1)
-    left = z[row, at]
-    slope = (edges[at + 1] - edges[at]) / (z[row, at + 1] - left)
-    inside = slope * (x - left) + edges[at]
-    return np.where(below >= last, edges[last], np.where(below < 0, edges[0], inside))
+    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising.
+
+    ``b - 1``, the cells of a histogram, is a power of two.
+    """
+    last, first, flat = len(edges) - 1, row * len(edges), z.ravel()
+    step, at = last, first  # a power of two; the edge below, by bisection
+    while step := step >> 1:
+        at = at + step * (flat[at + step] <= x)
+    left, place = flat[at], at - first
+    slope = (edges[place + 1] - edges[place]) / (flat[at + 1] - left)
+    inside = slope * (x - left) + edges[place]
+    above, below = flat[first + last] <= x, flat[first] > x
+    inside = np.where(above, edges[last], np.where(below, edges[0], inside))
+    return np.asarray(inside, np.float64)
 
 
 def _tail(F: Floats) -> Floats:

@@ -25,7 +25,18 @@ Counts = NDArray[np.int64]
 
 def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the values rounded to multiples of 2**-20."""
-    return np.rint(values * _UNIT) / _UNIT
+    units = values * _UNIT
+    np.rint(units, out=units)
+    units /= _UNIT
+    return units
+
+
+def logs(counts: Counts, added: float) -> NDArray[np.float64]:
+    """Return ``exact(np.log2(counts + added))``, of few different counts by a table."""
+    most = int(counts.max(initial=0))
+    if most < len(counts) // 2 and counts.min(initial=0) >= 0:
+        return exact(np.log2(np.arange(most + 1) + added))[counts]
+    return exact(np.log2(counts + added))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class ScoreRule:
         if self.name == "log2":
             return exact(np.log2(np.maximum(counts, 1)))
         rows = n_rows if self.name == "smoothed_log2" else 1
-        return exact(np.log2(counts + self.smoothing * rows))
+        return logs(counts, self.smoothing * rows)
 
     def values_in_context(
         self, p: NDArray[np.float64], q: NDArray[np.float64]
@@ -117,7 +128,9 @@ class ScoreRule:
 
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
-        return exact(np.log2(second + 1.0)) + self.values(first, n_rows)
+        found = logs(second, 1.0)
+        found += self.values(first, n_rows)
+        return found
 
     @classmethod
     def from_dict(cls, content: Any) -> "ScoreRule":

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -58,8 +58,9 @@ def whole_number(low: int, high: int, default: int | None = None) -> Any:
 
 def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
     """Return the array; raise `PlanError` unless all of it is in [``low``, ``below``)."""
-    low = np.iinfo(array.dtype).min if low is None else low
-    below = np.iinfo(array.dtype).max + 1 if below is None else below
+    if low is None or below is None:
+        ends = np.iinfo(array.dtype)
+        low, below = (ends.min if low is None else low), (ends.max + 1 if below is None else below)
     if array.size and not low <= int(array.min()) <= int(array.max()) < below:
         raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
     return array
@@ -171,6 +172,7 @@ class HashFamily(ABC):
             raise PlanError("hash functions: needs as many histograms in each table")
 
     @classmethod
+    @cache  # of each class; fields() takes long
     def _declared(cls, kind: str) -> dict[str, Any]:
         return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 

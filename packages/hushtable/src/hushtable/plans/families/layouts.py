@@ -38,27 +38,11 @@ class JoinedTables:
     parts: tuple[Ints, Ints, Ints]
 
     @classmethod
-    def of(cls, depth: NDArray[np.uint8], offsets: Ints, groups: list[list[int]]) -> "JoinedTables":
-        """Lay out the tables of a family in these groups."""
-        bounds = ends([len(group) for group in groups])
-        tables = np.concatenate(groups)
-        bits = depth.astype(np.int64)
-        begin = ends(bits)[:-1]
-        functions = np.concatenate([np.arange(begin[t], begin[t] + bits[t]) for t in tables])
-        sizes = np.diff(offsets)[tables]
-        return cls(
-            bounds,
-            tables,
-            functions,
-            ends(np.add.reduceat(bits[tables], bounds[:-1])),
-            ends(np.multiply.reduceat(sizes, bounds[:-1])),
-            (bounds, offsets[tables], sizes),
-        )
-
-    @classmethod
     def apart(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
         """Leave every table by itself."""
-        return cls.of(depth, offsets, [[t] for t in range(len(depth))])
+        bounds, first = np.arange(len(depth) + 1), ends(depth)
+        parts = bounds, offsets[:-1], np.diff(offsets)
+        return cls(bounds, bounds[:-1], np.arange(first[-1]), first, offsets, parts)
 
     @classmethod
     def packed(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
@@ -75,7 +59,18 @@ class JoinedTables:
                 at = with_room[room].pop()
             groups[at].append(t)
             with_room[room - bits].append(at)
-        return cls.of(depth, offsets, groups)
+        tables, bounds = np.concatenate(groups), ends([len(group) for group in groups])
+        sizes, deep = np.diff(offsets)[tables], depth.astype(np.int64)[tables]
+        first = ends(deep)
+        before = np.repeat(ends(depth)[tables] - first[:-1], deep)
+        return cls(
+            bounds,
+            tables,
+            np.arange(first[-1]) + before,
+            first[bounds],
+            ends(np.multiply.reduceat(sizes, bounds[:-1])),
+            (bounds, offsets[tables], sizes),
+        )
 
     def values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values of the joined tables' cells: sums of their tables' ``values``."""

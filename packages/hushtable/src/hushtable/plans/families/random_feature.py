@@ -1,6 +1,7 @@
 """Random-feature LSH."""
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -88,14 +89,13 @@ class RandomFeature(Concatenated):
 
     def part(self, tables: int) -> "RandomFeature":
         n = int(self.depth[:tables].sum(dtype=np.int64))
-        return replace(
-            self,
-            depth=self.depth[:tables],
-            feature=self.feature[:n],
-            cut=self.cut[:n],
-            missing=self.missing[:n],
-            subsets=self.subsets[: int(self.subset_sizes[:n].sum())],
-        )
+        some = copy(self)  # what was checked of all holds of the first
+        for name in ("feature", "cut", "missing"):
+            object.__setattr__(some, name, getattr(self, name)[:n])
+        object.__setattr__(some, "depth", self.depth[:tables])
+        n_sides = int(self.subset_sizes[:n].sum())
+        object.__setattr__(some, "subsets", self.subsets[:n_sides])
+        return some
 
     @property
     def n_sides(self) -> int:
