@@ -32,8 +32,6 @@ class PlacedRows:
     #: (n, d) float64. Of a category, its place among those of its feature: if it is not listed,
     #: the place behind them.
     values: NDArray[np.float64]
-    schema: Schema
-    reading: Reading
 
     def __call__(self) -> Iterator[Batch]:
         """Start a pass."""
@@ -41,15 +39,6 @@ class PlacedRows:
 
     def __len__(self) -> int:
         return len(self.values)
-
-
-def is_placed(reader: Reader, schema: Schema, reading: Reading) -> bool:
-    """Whether rows are a `PlacedRows`, and to open them under this schema would change nothing."""
-    rows = reader.read
-    if not isinstance(rows, PlacedRows) or rows.schema is not schema:
-        return False
-    plain = not (reading.missing or reading.columns or reading.kinds)
-    return plain or reading is rows.reading
 
 
 def few_rows(
@@ -81,8 +70,10 @@ def few_rows(
     by_place = reader.names is None or not schema.named
     names = reader.names if by_place else tuple(schema.names)
     if not numeric:
-        placed = PlacedRows(read, block, schema, reading)
-        return Reader(names, len(schema), n, placed, source=reader.source, place=reader.place)
+        placed = PlacedRows(read, block)
+        return Reader(
+            names, len(schema), n, placed, source=reader.source, place=reader.place, opened=schema
+        )
 
     def project(some: list[str]) -> Callable[[], Iterator[Batch]]:
         at = [(names or ()).index(name) for name in some]

@@ -21,7 +21,7 @@ from hushtable.data.columns import (
     scalar,
 )
 from hushtable.data.differences import with_differences
-from hushtable.data.few import few_rows, is_placed
+from hushtable.data.few import few_rows
 from hushtable.data.history import (
     History,
     check_named,
@@ -112,7 +112,7 @@ def open_rows(
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
     plain = reader.unasked is None and not keep and not reading.missing
-    if plain and in_order and (reader.numeric or is_placed(reader, schema, reading)):
+    if plain and in_order and reader.numeric:
         return reader
     keep = tuple(keep) or reader.keep
 
