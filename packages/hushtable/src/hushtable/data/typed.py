@@ -120,7 +120,7 @@ def open_rows(
         return replace(typed(matched(reader, schema, keep), schema, reading), opened=schema)
 
     few = plain and not keep and few_rows(reader, schema, reading, lambda: whole().read())
-    return few or whole()
+    return replace(few, opened=schema) if few else whole()
 
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
