@@ -78,8 +78,8 @@ class _Found:
     def add(self, batch: Batch, start: int) -> Batch:
         """Look at a batch; return it with numbers in the place of texts that can be nothing else.
 
-        Texts that come again and again are those of a dictionary, then. Where some texts stand for a missing value, texts stay: how they are read may depend on the
-        column's decimal sign.
+        Texts that come again and again are those of a dictionary, then. Where some texts stand for
+        a missing value, texts stay: how they are read may depend on the column's decimal sign.
         """
         self.n_rows += len(batch)
         if isinstance(batch, StoredRows):

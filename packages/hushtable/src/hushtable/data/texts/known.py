@@ -64,8 +64,7 @@ def different_texts(column: Any) -> Different:
     texts = plain_texts(column.dictionary).take(texts) if coded else plain_texts(texts)
     if not coded and 2 * len(texts) <= len(column):
         column = _in_few_bytes(encoded.indices, texts)
-    # Codes rise where they come first.
-    first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(texts)))
+    first = _first_rows(codes, len(texts))
     rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
     if folded is not texts or coded:
@@ -75,6 +74,15 @@ def different_texts(column: Any) -> Different:
         rows = np.bincount(merged[some], rows[some], len(texts)).astype(np.int64)
         first = first[some][np.unique(merged[some], return_index=True)[1]]
     return Different(texts, rows, first, column, texts.to_pylist())
+
+
+def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """Return the first row (n,) of each code: they rise where they come first."""
+    for some in (codes[: 16 * n], codes):  # all of few texts are soon seen
+        highest = np.maximum.accumulate(some)
+        if n and highest[-1] == n - 1:
+            break
+    return np.searchsorted(highest, np.arange(n))
 
 
 def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:

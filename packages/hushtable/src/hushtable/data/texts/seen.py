@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.known import FLAGS, Different, Facts, KnownTexts, different_texts, learn, taken
+from hushtable.data.texts.known import (
+    FLAGS,
+    Different,
+    Facts,
+    KnownTexts,
+    different_texts,
+    learn,
+    taken,
+)
 from hushtable.data.texts.reading import SERIALS, plain_texts
 from hushtable.data.texts.signs import ascii_signs
 
