@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
 
 #: Words for the sum of the rows above, in small letters, as a cell alone.
@@ -308,7 +309,7 @@ def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.f
     """
     from hushtable.data.texts import numbers  # it needs the readers
 
-    one = pa.array([text], pa.string())
+    one = texts_column([text])
     plain = None if numbers.plain(one) is None else numbers.plain(column)
     for decimal in numbers.DECIMALS if plain is None else numbers.DECIMALS[:1]:
         values = numbers.values(column, decimal) if plain is None else plain

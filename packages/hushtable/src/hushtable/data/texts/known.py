@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, filled
+from hushtable.data.columns import as_column, filled, texts_column
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import SERIAL, plain_texts, without_blanks
 from hushtable.data.texts.shapes import FIRST
@@ -223,7 +223,7 @@ def _others(
     a_date = orders.any(axis=1)
     shapes[a_date] = "date"
     small = pc.utf8_lower(texts)
-    shapes[numbers.mask(pc.or_(pc.equal(small, "true"), pc.equal(small, "false")))] = "truth"
+    shapes[numbers.mask(pc.is_in(small, value_set=texts_column(["true", "false"])))] = "truth"
     return shapes, orders, np.stack(dates.day_or_month(texts), axis=1)
 
 
