@@ -209,15 +209,11 @@ class Inferred:
 
 
 def understood(
-    reader: Reader,
-    weights: Weights | None = None,
-    n_jobs: int | None = None,
-    most: float = np.inf,
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
 ) -> tuple[tuple[ColumnUnderstanding, ...], Reading, "_Found"]:
     """Look at all rows once, and decide what each column is.
 
-    Where they are kept in memory, by `keeping`, numbers are parsed for the passes that follow; of
-    what takes more than ``most`` bytes a value, nothing is kept.
+    Where they are kept in memory, by `keeping`, numbers are parsed for the passes that follow.
     Raises `DataError` on an infinity, a mixture of types, or no row at all; not for a doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
@@ -235,9 +231,7 @@ def understood(
         found = idle.get()
         try:
             if isinstance(batch, FirstReading):
-                made = found.add(batch.rows, start)
-                if made.nbytes <= most * len(names) * len(made):
-                    batch.keep(start, made)
+                batch.keep(start, found.add(batch.rows, start))
             else:
                 found.add(batch, start)
         finally:
@@ -339,8 +333,9 @@ def schema_from_data(
     """
     small = in_memory(reader)
     keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
-    rows = keeping(reader, memory) if memory and keeps and weights is None else reader
-    columns, reading, found = understood(rows, weights, n_jobs, _SMALL if small else np.inf)
+    most = _SMALL * reader.n_columns if small else np.inf
+    rows = keeping(reader, memory, most) if memory and keeps and weights is None else reader
+    columns, reading, found = understood(rows, weights, n_jobs)
     refuse(columns, reading, reader.source)
     reader = _kept(rows, reader, reading, found)
     if reading.entity:
