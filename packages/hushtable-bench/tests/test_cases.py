@@ -182,7 +182,6 @@ SMALL = {
               "fit, two passes, times one"),
     "starts": (shapes, {}, "--quick", "hushtable score"),
     "streams": (streams, {}, "--quick", "new pane, ms"),
-    "texts": (reading, {"MOST_TIMES": 100.0}, "--rows 2000 --repeats 1", "times whole numbers"),
 }  # fmt: skip
 #: Those that take less than two seconds.
 SOON = ("families", "persons", "reading", "review", "streams")

@@ -11,7 +11,7 @@ import pytest
 
 from hushtable import HushTable, LSHiTables, load
 from hushtable.data import kept
-from hushtable.data.readers import as_reader, csv, reader
+from hushtable.data.readers import as_reader, csv, memory, reader
 from hushtable.errors import DataError, HushTableError, PlanError, PrivacyError, UsageError
 
 #: Bytes: none of the rows, some of them, all values and no code, and all.
@@ -286,3 +286,19 @@ def test_more_columns_than_a_schema_takes():
     X = np.broadcast_to(np.arange(5.0, dtype=np.float32)[:, np.newaxis], (5, 10**5))
     with pytest.raises(PlanError, match="100,000 features: a schema takes at most 65,535"):
         HushTable().fit(X)
+
+
+@pytest.mark.parametrize(("different", "passes"), [(30, 1), (2_000, 2)])
+@pytest.mark.filterwarnings("ignore:columns")  # look like identifiers
+def test_a_frame_of_texts_that_come_again_is_made_arrow_once(monkeypatch, different, passes):
+    converted, as_table = [], memory._as_table
+
+    def counting(part):
+        converted.append(len(part))
+        return as_table(part)
+
+    monkeypatch.setattr(memory, "_as_table", counting)
+    monkeypatch.setattr(reader, "BATCH_ROWS", 3_000)
+    rows = pd.DataFrame({"x": [f"kind {k % different}" for k in range(9_000)]})
+    HushTable(n_tables=4, random_state=0).fit(rows)
+    assert sum(converted) == passes * len(rows)

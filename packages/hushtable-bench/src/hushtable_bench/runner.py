@@ -78,7 +78,6 @@ CASES = {
     "starts": "shapes",
     "story": "story",
     "streams": "streams",
-    "texts": "reading",
 }
 _HELP = {
     "quick": "small sizes, to see that it runs",

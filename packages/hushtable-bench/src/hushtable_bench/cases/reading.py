@@ -6,8 +6,7 @@ files. Reading means: every batch with the same reader, and nothing done with it
 rows out of PostgreSQL beside merely fetching the Arrow batches: of the server that the tests start,
 or of --url, where it makes a table of its own. `reading` has one bad value among a million numbers
 of a CSV file: found, named with its line, at what cost beside the pass without it, and beside
-Arrow's reader, which guesses the types of columns. `texts` fits and scores columns of thirty texts
-beside the same as whole numbers, in CPU seconds. Contestants take turns; medians. Memory is the
+Arrow's reader, which guesses the types of columns. Contestants take turns; medians. Memory is the
 whole process at its peak, in a fresh one (Linux).
 """
 
@@ -17,10 +16,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data import understand
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError
@@ -295,49 +292,6 @@ def reading(run: CaseRun, *, rows: int = 1_000_000, columns: int = 1, repeats: i
     _, clean_pass, bad_pass = print_medians(run, times, "times the clean pass", 1).values()
     run.hold("a pass with the bad value", bad_pass / clean_pass, "<=", HIGHEST_COST, ".2f")
     run.figures["seconds"] = times
-
-
-WORDS, MOST_TIMES = 30, 2.0
-
-
-def tables_of_texts(rows: int, columns: int = 10) -> tuple[pa.Table, pa.Table]:
-    """Return columns of thirty texts, and the same as whole numbers."""
-    codes = np.random.default_rng(0).integers(0, WORDS, (columns, rows))
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    words = pa.array([letters[i % 26] + letters[i * 7 % 26 :][:4] for i in range(WORDS)])
-    names = [f"x{j}" for j in range(columns)]
-    texts = [words.take(pa.array(column)) for column in codes]
-    return pa.table(texts, names), pa.table(list(map(pa.array, codes)), names)
-
-
-def texts(run: CaseRun, *, rows: int = 100_000, repeats: int = 7) -> None:
-    """Fit and score ten columns of texts beside the same as whole numbers."""
-    kinds: dict[str, Callable[[pa.Table], object]] = {
-        "pandas": lambda table: table.to_pandas(),
-        "Arrow": lambda table: table,
-    }
-    lines = []
-    for kind, made in kinds.items():
-        both = [made(table) for table in tables_of_texts(rows)]
-        models = [HushTable(random_state=0).fit(table) for table in both]
-        times: dict[str, list[float]] = {"fit": [], "score": []}
-        for _ in range(repeats):
-            fits = [cpu_seconds(partial(HushTable(random_state=0).fit, one)) for one in both]
-            scores = [
-                cpu_seconds(partial(model.score_samples, one))
-                for model, one in zip(models, both, strict=True)
-            ]
-            times["fit"].append(fits[0] / fits[1])
-            times["score"].append(scores[0] / scores[1])
-        lines.append((kind, *(f"{statistics.median(ratios):.2f}" for ratios in times.values())))
-        run.hold(f"fit of texts, {kind}", statistics.median(times["fit"]), "<=", MOST_TIMES, ".2f")
-    run.say(markdown_table(("texts, times whole numbers", "fit", "score"), lines))
-
-
-def cpu_seconds(do: Callable[[], object]) -> float:
-    start = time.process_time()
-    do()
-    return time.process_time() - start
 
 
 def print_medians(

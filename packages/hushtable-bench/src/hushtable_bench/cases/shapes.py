@@ -136,16 +136,16 @@ def texts(rows: int, rounds: int) -> Iterator[Ratio]:
     codes = np.random.default_rng(0).integers(0, 30, (rows, 10))
     words = np.array([f"kind {k}" for k in range(30)], object)
     numbers = pd.DataFrame({f"c{j}": codes[:, j] for j in range(10)})
-    frame = pd.DataFrame({f"c{j}": words[codes[:, j]] for j in range(10)})
-    for name, one in (("pandas", frame), ("Arrow", pa.Table.from_pandas(frame))):
-        found = cpu_in_turns(
-            {
-                "texts": partial(HushTable(random_state=0).fit, one),
-                "numbers": partial(HushTable(random_state=0).fit, numbers),
-            },
-            rounds,
-        )
-        words_of = f"fit of ten columns of texts ({name}) / of whole numbers"
+    frame = pd.DataFrame({f"c{j}": words[codes[:, j]] for j in range(10)}, dtype=object)
+    both = {
+        "objects of pandas": (frame, numbers),
+        "str of pandas": (frame.astype("str"), numbers),
+        "Arrow": (pa.Table.from_pandas(frame), pa.Table.from_pandas(numbers)),
+    }
+    for kind, tables in both.items():
+        fits = [partial(HushTable(random_state=0).fit, table) for table in tables]
+        found = cpu_in_turns(dict(zip(("texts", "numbers"), fits, strict=True)), 3 * rounds)
+        words_of = f"fit of ten columns of texts ({kind}) / of whole numbers"
         yield Ratio(words_of, found["texts"], found["numbers"], "<=", 2.0)
 
 

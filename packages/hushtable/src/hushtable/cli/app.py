@@ -51,6 +51,8 @@ inspect         inspect_           Show what a .hush file or a card holds, if it
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """
 
+#: Numbers that are what they look like; all others are read by Typer.
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 # Help as plain text: it comes in half the time of panels, and pipes and greps well.
 _LOOK: dict[str, Any] = {
     "rich_markup_mode": None,
@@ -60,12 +62,12 @@ _LOOK: dict[str, Any] = {
 
 
 def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
-    """Return what reads the values of a parameter: texts, paths and defaults as they are.
+    """Return what reads the values of a parameter: texts, paths, numbers and defaults as they are.
 
     All others, and those that are wrong, are read by Typer, for which it imports pydantic: that
     takes as long as NumPy.
     """
-    kind = (get_args(annotation) or [annotation])[0]
+    kind, *said = get_args(annotation) or [annotation]
     if isinstance(kind, UnionType):  # with None
         kind = get_args(kind)[0]
     if not isinstance(kind, type):
@@ -75,6 +77,8 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
     def read(context: Any, value: Any) -> Any:
         if kind is Path and isinstance(value, str) and _may_be_read(value):
             value = Path(value)
+        elif kind in (int, float) and isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = _within(value, kind, said)
         absent = value is None and not parameter.required
         plain = absent or (isinstance(value, kind) and not parameter.multiple)
         if not plain or parameter.nargs != 1:
@@ -89,6 +93,15 @@ def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
 
 def _may_be_read(path: str) -> bool:
     return "\0" not in path and (not exists(path) or access(path, R_OK))
+
+
+def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
+    """Return the number of an option; the text itself where it is none of the kind and range."""
+    if kind is int and "." in text:
+        return text
+    found, ends = kind(text), [(one.min, one.max) for one in said]
+    inside = all((a is None or found >= a) and (b is None or found <= b) for a, b in ends)
+    return found if inside else text
 
 
 class _Params:

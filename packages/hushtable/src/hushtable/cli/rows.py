@@ -13,7 +13,6 @@ from hushtable.data.persons import PersonsCounted
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
-from hushtable.data.understanding import HEADERS, row
 
 _Omop = Annotated[
     Literal["person", "visit"] | None,
@@ -108,6 +107,8 @@ def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[B
 
 def understanding_blocks(columns: Sequence[ColumnUnderstanding]) -> Iterator[Block]:
     """Give a table of the columns: what each is, how sure that is, and what it was seen by."""
+    from hushtable.data.understanding import HEADERS, row  # of rows without a model
+
     yield TextTable(
         HEADERS, [[shown(cell) for cell in row(one)] for one in columns], left=len(HEADERS)
     )

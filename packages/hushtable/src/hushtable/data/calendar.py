@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hushtable.data.columns import as_column, texts_column
 from hushtable.data.history import history_names, values_behind
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts.reading import Reading
@@ -77,7 +78,7 @@ def parts_of(seconds: NDArray[np.float64]) -> dict[str, pa.Array]:
         "month": month.astype(np.int64) % 12,
     }
     return {
-        name: pa.array(PARTS[name]).take(pa.array(place, mask=missing))
+        name: texts_column(PARTS[name]).take(as_column(place, ~missing))
         for name, place in places.items()
     }
 
@@ -105,6 +106,6 @@ def by_clock(seconds: NDArray[Any], zone: str) -> NDArray[np.float64]:
     """Return seconds (n,) since 1970 by a place's clock for those of UTC."""
     valid = np.isfinite(seconds)
     whole = np.floor(np.where(valid, seconds, 0.0)).astype(np.int64)
-    stamps = pa.array(whole, pa.int64()).cast(pa.timestamp("s", "UTC"))
+    stamps = as_column(whole).cast(pa.timestamp("s", "UTC"))
     local = pc.local_timestamp(stamps.cast(pa.timestamp("s", zone))).cast(pa.int64())
     return np.where(valid, local.to_numpy(zero_copy_only=False), np.nan)

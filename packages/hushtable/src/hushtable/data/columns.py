@@ -77,11 +77,15 @@ def nan_as_null(values: NDArray[np.floating[Any]]) -> pa.Array:
     return as_column(values, None if there.all() else there)
 
 
-def texts_column(texts: Sequence[str]) -> pa.StringArray:
-    """Return texts as an Arrow column, without ``pa.array``: see `as_column`."""
-    data = [text.encode() for text in texts]
+def texts_column(texts: Sequence[str | None]) -> pa.StringArray:
+    """Return texts as an Arrow column, null for None, without ``pa.array``: see `as_column`."""
+    data = [(text or "").encode() for text in texts]
     ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends), pa.py_buffer(b"".join(data)))
+    bits = None
+    if None in texts:
+        bits = pa.py_buffer(np.packbits([text is not None for text in texts], bitorder="little"))
+    buffers = pa.py_buffer(ends), pa.py_buffer(b"".join(data))
+    return pa.StringArray.from_buffers(len(data), *buffers, bits)
 
 
 def scalar(value: str | float | bool) -> pa.Scalar:
@@ -151,7 +155,7 @@ def as_texts(column: pa.Array, name: str) -> pa.Array:
         whole = pc.cast(column, pa.int64(), safe=False)
         same = pc.equal(pc.cast(whole, kind, safe=False), column)
         column = pc.if_else(same, whole.cast(pa.string()), column.cast(pa.string()))
-        return pc.if_else(pc.equal(column, "nan"), pa.scalar(None, pa.string()), column)
+        return pc.if_else(pc.equal(column, scalar("nan")), null(pa.string()), column)
     try:
         return pc.cast(column, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -48,12 +48,12 @@ class FirstReading:
 class Kept:
     """Starts passes over rows; from the second on, over what the first made of their batches.
 
-    Nothing is kept if it takes more memory than there is, or if the first pass did not hand over
-    what it made of each batch: then all passes read the rows.
+    Nothing is kept if it takes more memory than there is, or more than ``most`` bytes a row, or if
+    the first pass did not hand over what it made of each batch: then all passes read the rows.
     """
 
-    def __init__(self, read: Read, memory: MemoryBudget) -> None:
-        self._read, self._memory = read, memory
+    def __init__(self, read: Read, memory: MemoryBudget, most: float = np.inf) -> None:
+        self._read, self._memory, self._most = read, memory, most
         self._lock = threading.Lock()
         self._begin()
 
@@ -87,7 +87,8 @@ class Kept:
         with self._lock:
             if self._full or not len(made):
                 return
-            self._full = not self._memory.take(made.nbytes)
+            small = made.nbytes <= self._most * len(made)
+            self._full = not (small and self._memory.take(made.nbytes))
             self._n_bytes += made.nbytes
             self._batches[start] = made
             if self._full:
@@ -95,8 +96,11 @@ class Kept:
                 self._batches = {}
 
 
-def keeping(reader: Reader, memory: MemoryBudget) -> Reader:
-    """Return a reader of the same rows, whose first pass yields each batch as a `FirstReading`."""
+def keeping(reader: Reader, memory: MemoryBudget, most: float = np.inf) -> Reader:
+    """Return a reader of the same rows, whose first pass yields each batch as a `FirstReading`.
+
+    No more than ``most`` bytes a row are kept.
+    """
     if reader.n_rows is None or not reader.files:
-        return replace(reader, read=Kept(reader.read, memory), files=(), project=None)
-    return reader.with_parts([keeping(part, memory) for part in reader.files])
+        return replace(reader, read=Kept(reader.read, memory, most), files=(), project=None)
+    return reader.with_parts([keeping(part, memory, most) for part in reader.files])

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hushtable import plugins
 from hushtable.data.calendar import sources
@@ -20,8 +20,10 @@ from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader, found
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
-from hushtable.data.understanding import Understanding, understood
 from hushtable.errors import DataError, UsageError, explain
+
+if TYPE_CHECKING:
+    from hushtable.data.understanding import Understanding
 
 #: What somebody should know of the rows; a command prints it when it has done its work.
 notes: list[str] = []
@@ -398,7 +400,7 @@ def chosen(
     return replace(reader, reading=reading)
 
 
-def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> Understanding:
+def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> "Understanding":
     """Say what each column of a table is, by one pass over all rows.
 
     Parameters
@@ -427,6 +429,9 @@ def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> Under
     >>> one.evidence
     '2 numbers with a decimal comma'
     """
+    # Most of those that need options read rows as a model did.
+    from hushtable.data.understanding import Understanding, understood
+
     reader = read(data, **options) if options or not isinstance(data, Reader) else data
     reader = reader.repeatable()
     columns, reading, _ = understood(reader, None, n_jobs)

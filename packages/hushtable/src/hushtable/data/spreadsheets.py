@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hushtable.data.columns import scalar
+
 #: How a text begins that a spreadsheet program takes for a formula, unless it is a number.
 _FORMULA = r"^[=+\-@\t\r\n]"
 _NUMBER = r"^[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -56,5 +58,5 @@ def _harmless(column: Any) -> Any:
     if not pc.any(found).as_py():
         return column
     found = pc.and_not(found, pc.match_substring_regex(column, _NUMBER))
-    mark, nothing = (pa.scalar(text, column.type) for text in ("'", ""))
+    mark, nothing = (scalar(text).cast(column.type) for text in ("'", ""))
     return pc.if_else(found, pc.binary_join_element_wise(mark, column, nothing), column)

@@ -40,14 +40,17 @@ from hushtable.data.texts.reading import (
     named_numbers,
     quoted,
 )
-from hushtable.data.texts.seen import TextsSeen, n_different
+from hushtable.data.texts.seen import TextsSeen, add_different, n_different
 from hushtable.data.typed import typed, with_calendar, with_history
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
-from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
+from hushtable.threads import FEW_ROWS, FEW_TO_COUNT, for_each, n_threads
 
 #: Rows from which on a text in one of them is out of the ordinary.
 _FEW_ROWS = 5
+#: Bytes a value up to which rows in memory are kept as they were understood: what repeats does not
+#: have to be looked up again.
+_SMALL = 4
 
 
 class _Found:
@@ -75,8 +78,8 @@ class _Found:
     def add(self, batch: Batch, start: int) -> Batch:
         """Look at a batch; return it with numbers in the place of texts that can be nothing else.
 
-        Where some texts stand for a missing value, texts stay: how they are read may depend on the
-        column's decimal sign.
+        Texts that come again and again are those of a dictionary, then. Where some texts stand for
+        a missing value, texts stay: how they are read may depend on the column's decimal sign.
         """
         self.n_rows += len(batch)
         if isinstance(batch, StoredRows):
@@ -85,14 +88,18 @@ class _Found:
         if isinstance(batch, np.ndarray):
             self._add_numbers(self.reading.without_numbers(batch), start, slice(None))
             return batch
-        made = list(batch.columns)
+        made, texts = list(batch.columns), []
         for j, column in enumerate(batch.columns):
             column = self.reading.without_missing(column)
             if is_text(column.type):
-                values = self._seen(j).add(column, start)
+                seen = self._seen(j)
+                texts.append(seen)
+                values = seen.look(column, start)
                 if values is not None and not self.reading.missing:
                     made[j] = nan_as_null(values)
                     self.parsed.add(j)
+                elif seen.different is not None and not self.reading.missing:
+                    made[j] = seen.different.column
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
@@ -104,6 +111,7 @@ class _Found:
                 usual = DAYS if form == "date" else CODES
                 found = codes_in(numbers, usual) if form in ("date", "number") else {}
                 self.codes[j] = {_code_text(code, form): rows for code, rows in found.items()}
+        add_different(texts, start)
         return pa.RecordBatch.from_arrays(made, batch.schema.names)
 
     def _seen(self, j: int) -> TextsSeen:
@@ -316,14 +324,17 @@ def schema_from_data(
 ) -> Inferred:
     """Read a schema off the data, without the rows of weight 0.
 
-    With ``memory``, rows that are not in memory are kept there for the passes that follow.
+    With ``memory``, rows are kept there for the passes that follow: those of files as numbers and
+    texts, those in memory where the same takes a fraction of it.
 
     It is not public: every range is the data's own minimum and maximum. Raises `DataError` on an
     infinity, a column without any value, texts whose meaning is in doubt, too many categories, or
     no row at all.
     """
-    keeps = memory is not None and weights is None and not in_memory(reader)
-    rows = keeping(reader, memory) if memory is not None and keeps else reader
+    small = in_memory(reader)
+    keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
+    most = _SMALL * reader.n_columns if small else np.inf
+    rows = keeping(reader, memory, most) if memory and keeps and weights is None else reader
     columns, reading, found = understood(rows, weights, n_jobs)
     refuse(columns, reading, reader.source)
     reader = _kept(rows, reader, reading, found)

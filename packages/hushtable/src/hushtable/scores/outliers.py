@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
@@ -214,16 +215,16 @@ class Outliers:
         outside, and if the model gives reasons, for each of three the column, its value, what is
         usual and the direction, all in words, the repair, and the number of the incident.
         """
-        columns: dict[str, Any] = {"rank": pa.array(range(1, len(self.rows) + 1), pa.int64())}
+        columns: dict[str, Any] = {"rank": _numbers(range(1, len(self.rows) + 1), np.int64)}
         if any(row.file for row in self.rows):
-            columns["file"] = pa.array([row.file for row in self.rows], pa.string())
-        columns["row"] = pa.array([row.row for row in self.rows], pa.int64())
+            columns["file"] = texts_column([row.file for row in self.rows])
+        columns["row"] = _numbers([row.row for row in self.rows], np.int64)
         for k, name in enumerate(self.keep):
             columns[name] = _joined([row.detail.kept[k] for row in self.rows])
-        columns["severity"] = pa.array(self.severities, pa.float64())
-        columns["score"] = pa.array([row.score for row in self.rows], pa.float64())
-        columns["error"] = pa.array([row.detail.error for row in self.rows], pa.float64())
-        columns["outside"] = pa.array([outside(row) for row in self.rows], pa.string())
+        columns["severity"] = _numbers(self.severities, np.float64)
+        columns["score"] = _numbers([row.score for row in self.rows], np.float64)
+        columns["error"] = _numbers([row.detail.error for row in self.rows], np.float64)
+        columns["outside"] = texts_column([outside(row) for row in self.rows])
         if self.explained:
             columns |= self._reason_columns()
         return pa.table(columns).replace_schema_metadata({AMONG: self.among.encode()})
@@ -234,13 +235,20 @@ class Outliers:
             found = [reason_facts(self.reasons(row), k) for row in self.rows]
             names = (f"reason_{k + 1}", f"value_{k + 1}", f"usual_{k + 1}", f"direction_{k + 1}")
             for name, values in zip(names, zip(*found, strict=True), strict=True):
-                columns[name] = pa.array(values, pa.string())
-        columns["words"] = pa.array([self.sentence(row) for row in self.rows], pa.string())
-        columns["repair"] = pa.array([self.repair(row) or None for row in self.rows], pa.string())
+                columns[name] = texts_column(values)
+        columns["words"] = texts_column([self.sentence(row) for row in self.rows])
+        columns["repair"] = texts_column([self.repair(row) or None for row in self.rows])
         number = {k: n for n, one in enumerate(self.incidents, 1) for k in one.rows}
         numbers = [number.get(k) for k in range(len(self.rows))]
-        columns["incident"] = pa.array(numbers, pa.int64())
+        columns["incident"] = _numbers(numbers, np.int64)
         return columns
+
+
+def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
+    """Return numbers of a kind as a column, null for None."""
+    found = list(values)
+    there = np.array([one is not None for one in found], np.bool_)
+    return as_column(np.array([one or 0 for one in found], kind), there)
 
 
 def repair_words(why: RowReasons | None, usual: Usual | None) -> str:

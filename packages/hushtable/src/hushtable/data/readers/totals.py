@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
 
 #: Words for the sum of the rows above, in small letters, as a cell alone.
@@ -58,18 +59,33 @@ def _begins(words: Sequence[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
+class WordPattern:
+    """A pattern of words, made when it is first needed: that takes a sixth of NumPy's import."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Match the beginning of a text: none without a letter or an asterisk."""
+        return self._made.match(text) if _LETTER.search(text) else None
+
+    @cached_property
+    def _made(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, re.IGNORECASE)
+
+
+_LETTER = re.compile(r"[^\W\d_]|\*")
 #: First words of a line that adds up the rows above it.
-TOTAL = re.compile(rf"\W*(?:{_begins(TOTAL_WORDS)}|{_N_ROWS})(?!\w)|\*+\s*$", re.IGNORECASE)
-_OTHER = re.compile(rf"\W*(?:{_OTHER_WORDS})(?!\w)", re.IGNORECASE)
+TOTAL = WordPattern(rf"\W*(?:{_begins(TOTAL_WORDS)}|{_N_ROWS})(?!\w)|\*+\s*$")
+_OTHER = WordPattern(rf"\W*(?:{_OTHER_WORDS})(?!\w)")
 #: First words of a line below a table.
-_FOOTER = re.compile(
+_FOOTER = WordPattern(
     rf"\W*(?:{_N_ROWS}|(?:end|ende|fin|fine|fim|koniec|konec|einde|slut|slutt|son|vége|τέλος|конец|"
     r"printed|exported|generated|created|source|notes?|page|report|gedruckt|erstellt|quelle|"
     r"hinweis|seite|impreso|generado|fuente|nota|página|impresso|gerado|fonte|imprimé|généré|"
     r"stampato|generato|pagina|wydrukowano|wygenerowano|źródło|strona|afgedrukt|bron|utskriven|"
     r"vytištěno|zdroj|nyomtatva|forrás|yazd\u0131rma|kaynak|rapor|πηγή|распечатано|источник|отчет|"
     r"query|abfrage)(?!\w)|完|以上|終わり|结束|끝|نهاية)",
-    re.IGNORECASE,
 )
 #: Numbers, dates and times of any country, roughly: names of columns are none of these.
 _NUMBER = re.compile(
@@ -293,7 +309,7 @@ def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.f
     """
     from hushtable.data.texts import numbers  # it needs the readers
 
-    one = pa.array([text], pa.string())
+    one = texts_column([text])
     plain = None if numbers.plain(one) is None else numbers.plain(column)
     for decimal in numbers.DECIMALS if plain is None else numbers.DECIMALS[:1]:
         values = numbers.values(column, decimal) if plain is None else plain

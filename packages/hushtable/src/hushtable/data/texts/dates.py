@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hushtable.data.columns import scalar
 from hushtable.data.texts.shapes import Shaped, Span, by_shape
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import words
@@ -291,7 +292,7 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     except pa.ArrowInvalid:
         return None
     numbers = pc.cast(stamps.cast(pa.int64()), pa.float64(), safe=False)
-    values = np.from_dlpack(pc.coalesce(numbers, pa.scalar(float("nan"))))
+    values = np.from_dlpack(pc.coalesce(numbers, scalar(float("nan"))))
     return np.asarray(values, np.float64) / 1e6
 
 

@@ -1,13 +1,14 @@
 """Single texts, whatever stands beside them: understood once for all rows of a column."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, filled
+from hushtable.data.columns import as_column, filled, texts_column
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.reading import SERIAL, plain_texts, without_blanks
 from hushtable.data.texts.shapes import FIRST
@@ -39,27 +40,56 @@ def taken(texts: pa.Array, places: NDArray[np.int64]) -> pa.Array:
     return texts.take(as_column(places.astype(np.int64)))
 
 
-def different_texts(column: Any) -> tuple[pa.Array, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the different texts (k,), folded, in the order in which they come first.
+class Different(NamedTuple):
+    """The different texts (k,) of a column, folded, in the order in which they come first.
 
     With the rows (k,) that hold each, and the first of them. Null and blank ones are left out.
     """
+
+    texts: pa.Array
+    rows: NDArray[np.int64]
+    first: NDArray[np.int64]
+    #: The column, not folded, with its texts in a dictionary where they come again and again.
+    column: Any
+    listed: list[str]
+
+
+def different_texts(column: Any) -> Different:
+    """Find the different texts of a column."""
     coded = pa.types.is_dictionary(column.type)
-    encoded = (column.indices if coded else plain_texts(column)).dictionary_encode()
+    if not (coded or pa.types.is_large_string(column.type)):
+        column = plain_texts(column)
+    encoded = (column.indices if coded else column).dictionary_encode()
     codes, texts = filled(encoded.indices, -1), encoded.dictionary
-    if coded:
-        texts = plain_texts(column.dictionary).take(texts)
-    # Codes rise where they come first.
-    first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(texts)))
+    texts = plain_texts(column.dictionary).take(texts) if coded else plain_texts(texts)
+    if not coded and 2 * len(texts) <= len(column):
+        column = _in_few_bytes(encoded.indices, texts)
+    first = _first_rows(codes, len(texts))
     rows = np.bincount(codes[codes >= 0] if encoded.null_count else codes, minlength=len(texts))
     folded = without_blanks(texts)
-    if folded is texts and not coded:
-        return texts, rows, first
-    again = folded.dictionary_encode()
-    merged = filled(again.indices, -1)
-    some = np.flatnonzero(merged >= 0)
-    rows = np.bincount(merged[some], rows[some], len(again.dictionary)).astype(np.int64)
-    return again.dictionary, rows, first[some][np.unique(merged[some], return_index=True)[1]]
+    if folded is not texts or coded:
+        again = folded.dictionary_encode()
+        merged, texts = filled(again.indices, -1), again.dictionary
+        some = np.flatnonzero(merged >= 0)
+        rows = np.bincount(merged[some], rows[some], len(texts)).astype(np.int64)
+        first = first[some][np.unique(merged[some], return_index=True)[1]]
+    return Different(texts, rows, first, column, texts.to_pylist())
+
+
+def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """Return the first row (n,) of each code: they rise where they come first."""
+    for some in (codes[: 16 * n], codes):  # all of few texts are soon seen
+        highest = np.maximum.accumulate(some)
+        if n and highest[-1] == n - 1:
+            break
+    return np.searchsorted(highest, np.arange(n))
+
+
+def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return texts by their places, in one or two bytes a row where these suffice."""
+    if len(texts) <= 1 << 15:
+        places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
+    return pa.DictionaryArray.from_arrays(places, texts)
 
 
 class KnownTexts:
@@ -76,17 +106,14 @@ class KnownTexts:
         self._facts: Facts = np.empty(0, FACTS)
 
     def of(self, texts: pa.Array, listed: list[str]) -> Facts:
-        """Return the facts (k,) of different texts of a batch; ``listed`` has them as Python's."""
+        """Return the facts (k,) of different texts of a batch; ``listed`` has them as Python's.
+
+        Those of up to `FIRST` have been learned: see `learn`.
+        """
         if len(listed) > FIRST:
-            return self._understood(texts, whole=True)
-        new = [i for i, text in enumerate(listed) if text not in self._places]
-        if len(self._places) + len(new) > _MOST:
-            self._places, self._facts, new = {}, self._facts[:0], list(range(len(listed)))
-        if new:
-            some = texts if len(new) == len(listed) else taken(texts, np.array(new))
-            self._facts = np.concatenate([self._facts, self._understood(some, whole=False)])
-            for i in new:
-                self._places[listed[i]] = len(self._places)
+            facts = _understood(texts, whole=True, as_number=self._as_number)
+            self._note_dates(texts, facts)
+            return facts
         facts = self._facts[[self._places[text] for text in listed]]
         rest = ~facts["number"]
         # Dates that are all as in ISO 8601 are read by that, to the last way of writing it.
@@ -94,63 +121,110 @@ class KnownTexts:
             facts["orders"][rest], facts["shape"][rest] = True, "date"
         return facts
 
-    def _understood(self, texts: pa.Array, *, whole: bool) -> Facts:
-        """Return the facts (n,) of texts; what a ``whole`` batch does not ask for is left out."""
-        facts = np.zeros(len(texts), FACTS)
-        said = ascii_signs(texts)
-        with_digit = numbers.mask(pc.match_substring_regex(said, r"\d"))
-        point, comma = (_written(said, decimal, with_digit) for decimal in numbers.DECIMALS)
-        either = numbers.either(said) & point & comma
-        with_comma = numbers.mask(pc.match_substring(said, ","))
-        shapes = np.full(len(texts), "other", object)
-        shapes[point & ~comma], shapes[comma & ~point] = "point", "comma"
-        shapes[point & comma] = "whole"
-        shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
-        facts["number"], facts["comma"] = point | comma, shapes == "comma"
-        facts["beside"] = numbers.mask(pc.match_substring_regex(said, _BESIDE))
-        facts["unit"] = _units(said, facts)
-        shapes[[unit in FLAGS for unit in facts["unit"]]] = "flag"
-        shapes[numbers.mask(pc.match_substring_regex(said, _CODE))] = "code"
-        facts["compact"] = numbers.mask(pc.match_substring_regex(said, dates.COMPACT))
-        facts["serial"] = numbers.mask(pc.match_substring_regex(said, SERIAL))
-        rest = np.flatnonzero(~facts["number"])
-        if len(rest):
-            others = taken(said, rest)
-            shapes[rest], facts["orders"][rest], facts["first"][rest] = self._others(others, whole)
-            # Most columns without a number are no numbers at all: nobody asks what they would lose.
-            asked = self._as_number or not whole or len(rest) < len(texts)
-            facts["lost"][rest] = True
-            facts["iso"][rest] = False if whole else dates.as_iso(others)
-            some = rest[with_digit[rest]]
-            if asked and len(some):
-                values = numbers.values(taken(said, some), ".", lenient=True)
-                facts["lost"][some] = np.isnan(values)
-        facts["shape"] = shapes
-        return facts
+    def new(self, listed: list[str]) -> list[int]:
+        """Return the places of those texts that are not known; may forget all others."""
+        new = [i for i, text in enumerate(listed) if text not in self._places]
+        if len(self._places) + len(new) > _MOST:
+            self._places, self._facts, new = {}, self._facts[:0], list(range(len(listed)))
+        return new
 
-    def _others(
-        self, texts: pa.Array, whole: bool
-    ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
-        """Return the shapes, the orders and the first two numbers of texts that are no numbers."""
-        shapes = np.full(len(texts), "other", object)
-        shapes[numbers.limits(texts)] = "limit"
-        shapes[~np.isnan(numbers.angles(texts))] = "angle"
-        shapes[~np.isnan(dates.of_day(texts))] = "time"
-        if whole and dates.are_iso(texts):
-            orders = np.ones((len(texts), len(dates.ORDERS)), np.bool_)
-        else:
-            found = (dates.seconds_by_shape(texts, order) for order in dates.ORDERS)
-            orders = np.stack([~np.isnan(values) for values in found], axis=1)
-        a_date = orders.any(axis=1)
-        shapes[a_date] = "date"
+    def add(self, texts: pa.Array, facts: Facts) -> None:
+        """Remember the facts of texts that are new."""
+        self._note_dates(texts, facts)
+        self._facts = np.concatenate([self._facts, facts])
+        for text in texts.to_pylist():
+            self._places[text] = len(self._places)
+
+    def _note_dates(self, texts: pa.Array, facts: Facts) -> None:
+        a_date = facts["orders"].any(axis=1)
         if a_date.any():
-            some = taken(texts, np.flatnonzero(a_date))
+            some = taken(ascii_signs(texts), np.flatnonzero(a_date))
             self._months |= dates.month_words(some)
             for order, years in self._years.items():
                 years |= dates.short_years(some, order)
-        small = pc.utf8_lower(texts)
-        shapes[numbers.mask(pc.or_(pc.equal(small, "true"), pc.equal(small, "false")))] = "truth"
-        return shapes, orders, np.stack(dates.day_or_month(texts), axis=1)
+
+
+def learn(columns: Iterable[tuple[KnownTexts, pa.Array, list[str]]]) -> None:
+    """Understand what is new among the different texts of several columns, up to `FIRST` of each.
+
+    Of several columns together: for each call, Arrow builds its patterns, which takes longer than
+    hundreds of texts.
+    """
+    waiting: list[tuple[KnownTexts, pa.Array]] = []
+
+    def understand() -> None:
+        together = pa.concat_arrays([texts for _, texts in waiting])
+        facts, start = _understood(together, whole=False, as_number=True), 0
+        for known, texts in waiting:
+            known.add(texts, facts[start : start + len(texts)])
+            start += len(texts)
+        waiting.clear()
+
+    for known, texts, listed in columns:
+        new = known.new(listed) if len(listed) <= FIRST else []
+        if not new:
+            continue
+        if sum(len(some) for _, some in waiting) + len(new) > FIRST and waiting:
+            understand()
+        some = texts if len(new) == len(listed) else taken(texts, np.array(new))
+        waiting.append((known, some))
+    if waiting:
+        understand()
+
+
+def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
+    """Return the facts (n,) of texts; what a ``whole`` batch does not ask for is left out."""
+    facts = np.zeros(len(texts), FACTS)
+    said = ascii_signs(texts)
+    with_digit = numbers.mask(pc.match_substring_regex(said, r"\d"))
+    point, comma = (_written(said, decimal, with_digit) for decimal in numbers.DECIMALS)
+    either = numbers.either(said) & point & comma
+    with_comma = numbers.mask(pc.match_substring(said, ","))
+    shapes = np.full(len(texts), "other", object)
+    shapes[point & ~comma], shapes[comma & ~point] = "point", "comma"
+    shapes[point & comma] = "whole"
+    shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
+    facts["number"], facts["comma"] = point | comma, shapes == "comma"
+    facts["beside"] = numbers.mask(pc.match_substring_regex(said, _BESIDE))
+    facts["unit"] = _units(said, facts)
+    shapes[[unit in FLAGS for unit in facts["unit"]]] = "flag"
+    shapes[numbers.mask(pc.match_substring_regex(said, _CODE))] = "code"
+    facts["compact"] = numbers.mask(pc.match_substring_regex(said, dates.COMPACT))
+    facts["serial"] = numbers.mask(pc.match_substring_regex(said, SERIAL))
+    rest = np.flatnonzero(~facts["number"])
+    if len(rest):
+        others = taken(said, rest)
+        shapes[rest], facts["orders"][rest], facts["first"][rest] = _others(others, whole)
+        # Most columns without a number are no numbers at all: nobody asks what they would lose.
+        asked = as_number or not whole or len(rest) < len(texts)
+        facts["lost"][rest] = True
+        facts["iso"][rest] = False if whole else dates.as_iso(others)
+        some = rest[with_digit[rest]]
+        if asked and len(some):
+            values = numbers.values(taken(said, some), ".", lenient=True)
+            facts["lost"][some] = np.isnan(values)
+    facts["shape"] = shapes
+    return facts
+
+
+def _others(
+    texts: pa.Array, whole: bool
+) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
+    """Return the shapes, the orders and the first two numbers of texts that are no numbers."""
+    shapes = np.full(len(texts), "other", object)
+    shapes[numbers.limits(texts)] = "limit"
+    shapes[~np.isnan(numbers.angles(texts))] = "angle"
+    shapes[~np.isnan(dates.of_day(texts))] = "time"
+    if whole and dates.are_iso(texts):
+        orders = np.ones((len(texts), len(dates.ORDERS)), np.bool_)
+    else:
+        found = (dates.seconds_by_shape(texts, order) for order in dates.ORDERS)
+        orders = np.stack([~np.isnan(values) for values in found], axis=1)
+    a_date = orders.any(axis=1)
+    shapes[a_date] = "date"
+    small = pc.utf8_lower(texts)
+    shapes[numbers.mask(pc.is_in(small, value_set=texts_column(["true", "false"])))] = "truth"
+    return shapes, orders, np.stack(dates.day_or_month(texts), axis=1)
 
 
 def _written(

@@ -134,7 +134,7 @@ def units(texts: pa.Array, decimal: Decimal) -> list[str]:
 
 
 def _beside(parts: Any) -> Any:
-    return pc.binary_join_element_wise(parts.field("before"), parts.field("after"), "")
+    return pc.binary_join_element_wise(parts.field("before"), parts.field("after"), scalar(""))
 
 
 def multiple(unit: str) -> tuple[int, str]:
@@ -200,7 +200,7 @@ def _said(
         known = pc.index_in(beside, value_set=texts_column(list(powers)))
         ends = texts_column([f"e{power}" for power in powers.values()]).take(known)
         # Of the text, so that 0.123 is 12.3 per cent, and not 12.299999999999999.
-        raised = pc.binary_join_element_wise(body, ends, "")
+        raised = pc.binary_join_element_wise(body, ends, scalar(""))
         body = pc.if_else(pc.match_substring_regex(body, "[eE]"), null(pa.string()), raised)
         matched = pc.and_(matched, body.is_valid())
     elif unit is not None:
@@ -208,7 +208,7 @@ def _said(
     # Arrow's fields of a null struct hold empty texts.
     numbers = _array(pc.cast(pc.if_else(matched, body, null(pa.string())), pa.float64()))
     signs = [parts.field(name) for name in ("open", "sign", "inner", "trailing")]
-    minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, ""), r"[-(]")
+    minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, scalar("")), r"[-(]")
     return np.where(mask(pc.and_(matched, minus)), -numbers, numbers)
 
 

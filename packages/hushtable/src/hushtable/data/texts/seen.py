@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.known import FLAGS, Facts, KnownTexts, different_texts, taken
+from hushtable.data.texts.known import (
+    FLAGS,
+    Different,
+    Facts,
+    KnownTexts,
+    different_texts,
+    learn,
+    taken,
+)
 from hushtable.data.texts.reading import SERIALS, plain_texts
 from hushtable.data.texts.signs import ascii_signs
 
@@ -174,6 +182,8 @@ class TextsSeen:
     codes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        #: Of the last batch, if its texts are no plain numbers.
+        self.different: Different | None = None
         self._known = KnownTexts(self.months, self.years, as_number=self.as_number)
 
     @property
@@ -186,6 +196,13 @@ class TextsSeen:
 
         Return their values (n,) if all are numbers as computers write them, and nothing else.
         """
+        values = self.look(column, start)
+        add_different([self], start)
+        return values
+
+    def look(self, column: Any, start: int) -> NDArray[np.float64] | None:
+        """Return what `add` does; of other texts, note what differs: for `add_different`."""
+        self.different = None
         if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
             column = column.dictionary_decode()
         n = len(column) - column.null_count
@@ -195,7 +212,7 @@ class TextsSeen:
             return None
         # Of each text that is no number, Arrow words an error: where none were, a few come first.
         likely = self.n_plain or numbers.plain(plain_texts(column.slice(0, FEW))) is not None
-        texts = plain_texts(column) if likely or not pa.types.is_dictionary(column.type) else column
+        texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
         if values is not None and self.n_dotted == self.n - n:  # all so far
             dotted = pc.match_substring_regex(texts, dates.DOTTED)
@@ -207,7 +224,9 @@ class TextsSeen:
             self._add_plain(found, n, start)
             return values
         else:
-            self._add_different(texts, start)
+            self.different = different_texts(texts)
+            empty = n - int(self.different.rows.sum())
+            self.n, self.n_missing = self.n - empty, self.n_missing + empty
         return None
 
     def _add_plain(self, found: PlainNumbers, n: int, start: int) -> None:
@@ -238,14 +257,9 @@ class TextsSeen:
             return False
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
-    def _add_different(self, column: Any, start: int) -> None:
+    def _add_different(self, found: Different, start: int) -> None:
         """Look at the different texts of a batch, each with the number of its rows."""
-        trimmed, rows, first_row = different_texts(column)
-        empty = len(column) - column.null_count - int(rows.sum())
-        self.n, self.n_missing = self.n - empty, self.n_missing + empty
-        if not len(trimmed):
-            return
-        listed = trimmed.to_pylist()
+        trimmed, rows, first_row, _, listed = found
         if not self.crowded:
             some = listed[: MAX_CATEGORIES + 1]
             self.texts.update(dict(zip(some, rows.tolist(), strict=False)))
@@ -362,6 +376,15 @@ class TextsSeen:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
+
+
+def add_different(columns: Iterable[TextsSeen], start: int) -> None:
+    """Look at what differs among the texts of columns in a batch, which were looked at."""
+    found = [(one, one.different) for one in columns if one.different and one.different.listed]
+    learn((one._known, different.texts, different.listed) for one, different in found)
+    for one, different in found:
+        one._add_different(different, start)
+        one.different = None
 
 
 def n_different(values: NDArray[Any]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.columns import texts_column
+from hushtable.data.columns import null, texts_column
 
 #: What stands for a minus, an apostrophe, a sign of Arabic numbers, or a prime of angles.
 _OTHERS = {
@@ -60,7 +60,7 @@ def ascii_signs(texts: Any) -> Any:
     if len(changed) != len(values):  # one of them holds the sign between
         changed = [(value or "").translate(_table()) for value in values]
     column = texts_column(changed)
-    return pc.if_else(texts.is_valid(), _with_exponents(column), pa.scalar(None, pa.string()))
+    return pc.if_else(texts.is_valid(), _with_exponents(column), null(pa.string()))
 
 
 def _with_exponents(texts: Any) -> Any:
