@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.data.readers import Batch, Reader, taken
@@ -248,13 +249,23 @@ class Sample:
         if self._found is not None and self._found[0] is scorer:
             return self._found[1]
         sampled = [self._batches[start] for start in sorted(self._batches)]
-        batches = [one.dense() if isinstance(one, StoredRows) else one for one in sampled]
+        batches = _in_one([one.dense() if isinstance(one, StoredRows) else one for one in sampled])
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
         plan = scorer.plan
         found = Usual.of(plan.schema, batches, self._times, plan.context, scores)
         self._found = scorer, found
         return found
+
+
+def _in_one(batches: list[Any]) -> list[Batch]:
+    """Return batches as one, where all have the same plain types: each costs a call a column."""
+    if isinstance(batches[0], np.ndarray):
+        return [np.concatenate(batches)]
+    kinds = {batch.schema for batch in batches}
+    if len(kinds) > 1 or any(map(pa.types.is_dictionary, batches[0].schema.types)):
+        return batches
+    return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
 
 
 class PassingSample:
