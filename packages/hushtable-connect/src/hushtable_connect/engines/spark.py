@@ -68,7 +68,7 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     Raises
     ------
     UsageError, DataError
-        If it is neither of both, or lacks a column, or has no row; or if no session is active.
+        If it is neither, lacks a column, or has no row; or if no session is active.
 
     Examples
     --------
