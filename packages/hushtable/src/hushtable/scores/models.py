@@ -31,8 +31,6 @@ class OpenedModel(NamedTuple):
 def open_model(path: str | os.PathLike[str]) -> OpenedModel:
     """Read a detector, or counts that score, and the rules of the rows' owner beside it, if any.
 
-    That is without scikit-learn, which takes a second to import.
-
     Parameters
     ----------
     path : path

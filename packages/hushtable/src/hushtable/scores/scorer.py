@@ -71,7 +71,7 @@ class Scorer:
     def load(cls, path: str | os.PathLike[str]) -> "Scorer":
         """Read a scorer from the .hush file of a fitted detector, or of counts.
 
-        Unlike `hushtable.load`, it does without scikit-learn, which takes a second to import.
+        Unlike `hushtable.load`, it takes files of counts, too, and gives a scorer alone.
 
         Parameters
         ----------
