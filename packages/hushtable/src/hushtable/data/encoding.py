@@ -21,9 +21,9 @@ from hushtable.data.columns import (
     texts_column,
 )
 from hushtable.data.few import PlacedRows
-from hushtable.data.kept import FirstReading
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.readers.stored import StoredRows
+from hushtable.data.row_cache import FirstReading
 from hushtable.data.schema import Feature, Schema
 
 #: No value is further beyond its range, in ranges: sums over the features stay finite.

@@ -19,7 +19,7 @@ from hushtable.data.labels import fold_texts
 from hushtable.data.persons import among
 from hushtable.data.readers.totals import TOTAL_WORDS
 from hushtable.data.texts import numbers
-from hushtable.data.texts.known import taken
+from hushtable.data.texts.facts import taken
 from hushtable.data.texts.reading import (
     ColumnUnderstanding,
     Reading,

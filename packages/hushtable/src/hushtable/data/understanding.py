@@ -18,7 +18,6 @@ from hushtable.data.calendar import calendar_features
 from hushtable.data.columns import as_numbers, as_texts, infinite, is_text, nan_as_null
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
-from hushtable.data.kept import FirstReading, Kept, MemoryBudget, keeping
 from hushtable.data.readers import (
     Batch,
     Reader,
@@ -27,6 +26,7 @@ from hushtable.data.readers import (
 )
 from hushtable.data.readers.stored import StoredRows
 from hushtable.data.readers.totals import TOTAL_WORDS
+from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cached_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts.decisions import Decider, NumbersSeen
@@ -213,7 +213,7 @@ def understood(
 ) -> tuple[tuple[ColumnUnderstanding, ...], Reading, "_Found"]:
     """Look at all rows once, and decide what each column is.
 
-    Where they are kept in memory, by `keeping`, numbers are parsed for the passes that follow.
+    Where they are kept in memory, by `cached_rows`, numbers are parsed for the passes that follow.
     Raises `DataError` on an infinity, a mixture of types, or no row at all; not for a doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
@@ -334,10 +334,10 @@ def schema_from_data(
     small = in_memory(reader)
     keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
     most = _SMALL * reader.n_columns if small else np.inf
-    rows = keeping(reader, memory, most) if memory and keeps and weights is None else reader
+    rows = cached_rows(reader, memory, most) if memory and keeps and weights is None else reader
     columns, reading, found = understood(rows, weights, n_jobs)
     refuse(columns, reading, reader.source)
-    reader = _kept(rows, reader, reading, found)
+    reader = _cached(rows, reader, reading, found)
     if reading.entity:
         inferred = _inferred_of_history(reader, reading, columns, weights, n_jobs)
         return replace(inferred, reading=reading, columns=columns, rows=reader)
@@ -355,13 +355,15 @@ def schema_from_data(
     return Inferred(schema, found.n_rows, reading, columns, reader)
 
 
-def _kept(rows: Reader, reader: Reader, reading: Reading, found: _Found) -> Reader:
+def _cached(rows: Reader, reader: Reader, reading: Reading, found: _Found) -> Reader:
     """Return the rows that were kept if all were, and as they are read; else those to read again.
 
     Numbers of a column whose texts are no plain numbers after all, but a date such as 20260515,
     are its texts no more.
     """
-    there = all(isinstance(one.read, Kept) and one.read.n_rows is not None for one in rows.parts)
+    there = all(
+        isinstance(one.read, RowCache) and one.read.n_rows is not None for one in rows.parts
+    )
     plain = (reading.columns.get(found.names[j]) for j in found.parsed)
     if there and all(one is not None and one.takes_plain_numbers for one in plain):
         return replace(rows, n_rows=found.n_rows)

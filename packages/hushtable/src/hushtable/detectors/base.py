@@ -17,10 +17,10 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.calendar import without_parts
-from hushtable.data.kept import MOST_BYTES, MemoryBudget, keeping
 from hushtable.data.labels import fold
 from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
+from hushtable.data.row_cache import MOST_BYTES, MemoryBudget, cached_rows
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_options
 from hushtable.data.typed import open_rows
@@ -228,7 +228,7 @@ class TableDetector(FittedTables, ABC):
         some = sample.of(some)
         pays = not some.numeric or chosen is not None or n_rows * len(schema) <= _FEW_VALUES
         if self._reads_again and weights is None and pays:
-            some = keeping(some, memory)
+            some = cached_rows(some, memory)
         drawn_by = self._drawn_by(schema, some, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sketch = (self._sketch_all if all_rows else self._sketch)(plan, some, weights)

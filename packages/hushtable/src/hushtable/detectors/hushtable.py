@@ -89,9 +89,10 @@ class HushTable(TableDetector):
         the columns is read off the rows: see `Plan.relations`.
     max_rows : int, optional
         Rows that `fit` counts at most: of more, one at random of each of so many equal parts. With
-        131,072, detection is as good as with all rows, and `fit` of 10^6 rows takes a fifth of the
-        time (see the docs). Ranges, and a threshold by ``contamination``, are those of all rows.
-        The counts are then those of a sample (``sketch_.sampled``), to which no rows are added.
+        131,072, ROC-AUC is within a point of that with all rows on the three largest sets of the
+        tests, and `fit` of 10^6 rows takes a quarter of the time. Ranges, and a threshold by
+        ``contamination``, are those of all rows. The counts are then those of a sample
+        (``sketch_.sampled``), to which no rows are added.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions, and of the choice of rows.

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.known import (
+from hushtable.data.texts.facts import (
     FLAGS,
-    Different,
+    DistinctTexts,
     Facts,
     KnownTexts,
     different_texts,
@@ -183,7 +183,7 @@ class TextsSeen:
 
     def __post_init__(self) -> None:
         #: Of the last batch, if its texts are no plain numbers.
-        self.different: Different | None = None
+        self.different: DistinctTexts | None = None
         self._known = KnownTexts(self.months, self.years, as_number=self.as_number)
 
     @property
@@ -257,7 +257,7 @@ class TextsSeen:
             return False
         return not found.whole or not (_has_leading_zeros(texts, found) or found.size >= 2**53)
 
-    def _add_different(self, found: Different, start: int) -> None:
+    def _add_different(self, found: DistinctTexts, start: int) -> None:
         """Look at the different texts of a batch, each with the number of its rows."""
         trimmed, rows, first_row, _, listed = found
         if not self.crowded:

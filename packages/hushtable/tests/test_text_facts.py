@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hushtable import HushTable
 from hushtable.data import understand
 from hushtable.data.readers import reader
-from hushtable.data.texts import known
+from hushtable.data.texts import facts
 from hushtable.data.texts.seen import TextsSeen
 
 NUMBERS = [
@@ -62,10 +62,10 @@ def findings(batches, kind, as_number, parts):
 def test_what_is_remembered_is_what_a_batch_would_say(batches, kind, as_number, parts):
     remembered = findings(batches, kind, as_number, parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known, "FIRST", 0)  # each batch is understood as a whole
+        patch.setattr(facts, "FIRST", 0)  # each batch is understood as a whole
         assert findings(batches, False, as_number, parts) == remembered
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known, "_MOST", 3)  # most is forgotten at once
+        patch.setattr(facts, "_MOST", 3)  # most is forgotten at once
         assert findings(batches, kind, as_number, parts) == remembered
 
 

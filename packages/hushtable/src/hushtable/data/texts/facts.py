@@ -40,7 +40,7 @@ def taken(texts: pa.Array, places: NDArray[np.int64]) -> pa.Array:
     return texts.take(as_column(places.astype(np.int64)))
 
 
-class Different(NamedTuple):
+class DistinctTexts(NamedTuple):
     """The different texts (k,) of a column, folded, in the order in which they come first.
 
     With the rows (k,) that hold each, and the first of them. Null and blank ones are left out.
@@ -54,7 +54,7 @@ class Different(NamedTuple):
     listed: list[str]
 
 
-def different_texts(column: Any) -> Different:
+def different_texts(column: Any) -> DistinctTexts:
     """Find the different texts of a column."""
     coded = pa.types.is_dictionary(column.type)
     if not (coded or pa.types.is_large_string(column.type)):
@@ -73,7 +73,7 @@ def different_texts(column: Any) -> Different:
         some = np.flatnonzero(merged >= 0)
         rows = np.bincount(merged[some], rows[some], len(texts)).astype(np.int64)
         first = first[some][np.unique(merged[some], return_index=True)[1]]
-    return Different(texts, rows, first, column, texts.to_pylist())
+    return DistinctTexts(texts, rows, first, column, texts.to_pylist())
 
 
 def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:

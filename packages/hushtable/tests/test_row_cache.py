@@ -8,14 +8,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from hushtable import HushTable, LSHiTables, load
-from hushtable.data import kept
+from hushtable.data import row_cache
 from hushtable.data.readers import as_reader, csv, memory, reader
 from hushtable.errors import DataError, HushTableError, PlanError, PrivacyError, UsageError
 
 #: Bytes: none of the rows, some of them, all values and no code, and all.
-MEMORIES = [1, 40_000, 90_000, kept.MOST_BYTES]
+MEMORIES = [1, 40_000, 90_000, row_cache.MOST_BYTES]
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +140,7 @@ def test_texts_that_change_after_the_first_block(tmp_path, bounded, text, plain)
     path = tmp_path / "rows.csv"
     path.write_text("value;other\n" + "".join(lines))
     found = []
-    for n_bytes, threads in ((1, 1), (40_000, 2), (kept.MOST_BYTES, 2)):
+    for n_bytes, threads in ((1, 1), (40_000, 2), (row_cache.MOST_BYTES, 2)):
         bounded(n_bytes)
         make = partial(HushTable, n_tables=5, random_state=0, n_jobs=threads)
         found.append(outcome(make, path))
@@ -183,7 +184,7 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
 
 
 def test_a_pass_that_was_broken_off_keeps_nothing():
-    rows = kept.keeping(as_reader(table().select(["dose"])), kept.MemoryBudget(10**6))
+    rows = row_cache.cached_rows(as_reader(table().select(["dose"])), row_cache.MemoryBudget(10**6))
     first = rows.read()
     batch = next(first)
     batch.keep(0, batch.rows)
@@ -194,8 +195,8 @@ def test_a_pass_that_was_broken_off_keeps_nothing():
 
 
 def test_memory_is_given_back_when_it_does_not_suffice():
-    memory = kept.MemoryBudget(20_000)
-    rows = kept.keeping(as_reader(table()), memory)
+    memory = row_cache.MemoryBudget(20_000)
+    rows = row_cache.cached_rows(as_reader(table()), memory)
     for number, batch in enumerate(rows.read()):
         batch.keep(number, batch.rows)
     assert rows.read.n_rows is None
@@ -237,6 +238,21 @@ def test_a_sample_of_a_file_is_that_of_an_array(X, tmp_path):
     by_file = HushTable(random_state=0, max_rows=700).fit(path)
     by_frame = HushTable(random_state=0, max_rows=700).fit(pyarrow.csv.read_csv(path))
     assert by_file.sketch_ == by_frame.sketch_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["10_cover", "11_donors", "33_skin"])
+def test_a_sample_detects_as_all_rows_do(data_dir, name):
+    """By the same hash functions; means of three seeds."""
+    content = np.load(data_dir / f"{name}.npz")
+    X, y = content["X"].astype(np.float32), content["y"].ravel()
+    detectors = [[HushTable(random_state=s, max_rows=n) for s in range(3)] for n in (None, 1 << 17)]
+    every, some = (
+        np.mean([roc_auc_score(y, -one.fit(X).score_samples(X)) for one in each])
+        for each in detectors
+    )
+    print(f"{name}: ROC-AUC {every:.4f} by all rows, {some:.4f} by 131,072")
+    assert abs(some - every) < 0.01
 
 
 def test_few_rows_are_all_counted(X):

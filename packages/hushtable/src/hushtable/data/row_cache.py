@@ -45,7 +45,7 @@ class FirstReading:
         return taken(self.rows, rows)
 
 
-class Kept:
+class RowCache:
     """Starts passes over rows; from the second on, over what the first made of their batches.
 
     Nothing is kept if it takes more memory than there is, or more than ``most`` bytes a row, or if
@@ -96,11 +96,11 @@ class Kept:
                 self._batches = {}
 
 
-def keeping(reader: Reader, memory: MemoryBudget, most: float = np.inf) -> Reader:
+def cached_rows(reader: Reader, memory: MemoryBudget, most: float = np.inf) -> Reader:
     """Return a reader of the same rows, whose first pass yields each batch as a `FirstReading`.
 
     No more than ``most`` bytes a row are kept.
     """
     if reader.n_rows is None or not reader.files:
-        return replace(reader, read=Kept(reader.read, memory, most), files=(), project=None)
-    return reader.with_parts([keeping(part, memory, most) for part in reader.files])
+        return replace(reader, read=RowCache(reader.read, memory, most), files=(), project=None)
+    return reader.with_parts([cached_rows(part, memory, most) for part in reader.files])
