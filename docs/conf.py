@@ -1,5 +1,6 @@
 """Sphinx settings. The docs build without a network, so nothing links to other projects' docs."""
 
+import csv
 import importlib.metadata
 import re
 import sys
@@ -28,7 +29,11 @@ extensions = [
 ]
 exclude_patterns = ["_build", "examples"]
 templates_path = ["_templates"]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
+myst_substitutions = {
+    path.stem: {next(iter(row.values())): row for row in csv.DictReader(path.open(newline=""))}
+    for path in (Path(__file__).parent / "benchmarks" / "results").glob("*.csv")
+}  # a page writes {{ adbench["HushTable"]["ROC-AUC"] }}
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
@@ -76,12 +81,12 @@ nitpick_ignore_regex = [
     ("py:.*", r"(numpy|pandas|pathlib|polars|pyarrow|pyod|sklearn)\..*"),
 ]
 
-api_page = Path(__file__).with_name("api.md").read_text(encoding="utf-8")
+api_page = (Path(__file__).parent / "reference" / "api.md").read_text(encoding="utf-8")
 listed = set(re.findall(r"^   (\w+)$", api_page, re.MULTILINE))
 packages = set(re.findall(r"currentmodule:: (\S+)$", api_page, re.MULTILINE))
 public = {name for package in packages for name in getattr(import_module(package), "__all__", ())}
 if listed != public:
-    raise ConfigError(f"docs/api.md and the public names differ in {sorted(listed ^ public)}")
+    raise ConfigError(f"reference/api.md and the public names differ in {sorted(listed ^ public)}")
 
 
 def skip_foreign(

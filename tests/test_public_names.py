@@ -27,7 +27,7 @@ def test_public_names_keep_working():
 def on_the_api_page():
     """Yield (module, name) of each entry of the page."""
     module, listing = "", False
-    for line in (ROOT / "docs/api.md").read_text().splitlines():
+    for line in (ROOT / "docs/reference/api.md").read_text().splitlines():
         if line.startswith(".. currentmodule:: "):
             module = line.split()[-1]
         listing = line.startswith(".. autosummary::") or (listing and not line.startswith("```"))

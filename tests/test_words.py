@@ -17,11 +17,11 @@ def pages(tmp_path):
     def build(**changed):
         texts = {
             "README.md": "Count the rows.\n",
-            "docs/concepts/plan.md": "A plan is fixed.\n",
+            "docs/explanation/plan.md": "A plan is fixed.\n",
             "docs/index.md": "```{toctree}\n:caption: Benchmarks\n\nspeed\nPaper <paper>\n```\n",
-            "docs/speed.md": "Fast. " * 1501,
-            "docs/paper.md": "Long. " * 1501,
-            "docs/tables.md": "Rows. " * 1500,
+            "docs/benchmarks/speed.md": "Fast. " * 1501,
+            "docs/benchmarks/paper.md": "Long. " * 1501,
+            "docs/how-to/messy-tables.md": "Rows. " * 1500,
         }
         for name, text in {**texts, **changed}.items():
             path = tmp_path / name
@@ -77,7 +77,7 @@ LONG = " ".join(["row"] * 36) + "."
 HARD = "Differential privacy guarantees anonymity universally."
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/concepts/plan.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/explanation/plan.md"])
 @pytest.mark.parametrize(
     ("text", "said"),
     [(LONG, "a sentence of 36 words; needs 35 at most: row row"), (HARD, "reading ease -")],
@@ -88,11 +88,11 @@ def test_a_first_page_that_is_hard_is_refused(words, pages, capsys, name, text, 
 
 
 def test_other_pages_may_be_hard(words, pages, capsys):
-    assert words.main(pages(**{"docs/maths.md": LONG + HARD}), []) == 0
+    assert words.main(pages(**{"docs/explanation/maths.md": LONG + HARD}), []) == 0
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/concepts/plan.md", "docs/tables.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/explanation/plan.md", "docs/how-to/messy-tables.md"])
 def test_a_page_of_over_1500_words_is_refused(words, pages, capsys, name):
     assert words.main(pages(**{name: "Rows. " * 1501}), []) == 1
     assert capsys.readouterr().err == (

@@ -6,7 +6,7 @@ You learn what a score is, where its threshold lies, and how much each column lo
 sparse region get a low score, outside of a cluster or between two clusters.
 
 - *Data*: made up here, so that the answer is known.
-- *How to*: :doc:`/concepts/score`, :doc:`/concepts/reasons`.
+- *How to*: :doc:`/explanation/score`, :doc:`/explanation/score`.
 - *API*: :class:`hushtable.HushTable`, :class:`hushtable.plots.ScoreDisplay`,
   :class:`hushtable.plots.RankedOutliersDisplay`.
 """

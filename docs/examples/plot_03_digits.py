@@ -7,7 +7,7 @@ handwritten digits of 13 people, 8 by 8 pixels each.
 
 - *Data*: ``load_digits`` of scikit-learn; E. Alpaydin and C. Kaynak, Optical Recognition of
   Handwritten Digits, UCI Machine Learning Repository, CC BY 4.0.
-- *How to*: :doc:`/sklearn`.
+- *How to*: :doc:`/how-to/python`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

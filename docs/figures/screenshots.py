@@ -2,7 +2,7 @@
 
     python docs/figures/screenshots.py        writes docs/figures/*.png and docs/_static/card.png
 
-Needs Chromium. The reports are those of the demo, and of the orders that docs/analyst.md makes up.
+Needs Chromium. The reports are those of the demo, and of the orders that docs/tutorials/one-table.md makes up.
 """
 
 import io
@@ -40,7 +40,7 @@ p {{ color: #a9b4bf; font-size: 40px; line-height: 1.35; margin: 0; }}
 
 def reports(folder: Path) -> tuple[Path, Path, Path]:
     """Write the demo's report, that of the orders with ids and values, and the README's list."""
-    page = (ROOT / "docs" / "analyst.md").read_text("utf-8")
+    page = (ROOT / "docs/tutorials/one-table.md").read_text("utf-8")
     orders = next(b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "orders.csv" in b)
     for rows in (orders, PATIENTS):
         subprocess.run([sys.executable, "-c", rows], cwd=folder, check=True)

@@ -244,7 +244,7 @@ def orders():
     """Make up the orders of the analyst's tutorial."""
     made = next(
         b
-        for b in blocks(ROOT / "docs" / "analyst.md")
+        for b in blocks(ROOT / "docs/tutorials/one-table.md")
         if "orders.csv" in b.text and b.language == "python"
     )
     exec(made.text, {})
@@ -318,12 +318,12 @@ PAGES = {
             **others_visit("round", "--key north.key", *THREE[1:]),
         },
     ),
-    "docs/accuracy.md": Page(),
-    "docs/analyst.md": Page(needs=("pandas", *LOOKS), slow=True),
-    "docs/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
-    "docs/benchmarks.md": Page(),
-    "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
-    "docs/cohorts.md": Page(
+    "docs/benchmarks/accuracy.md": Page(),
+    "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
+    "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
+    "docs/benchmarks/all.md": Page(),
+    "docs/how-to/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
+    "docs/how-to/cohorts.md": Page(
         slow=True,
         needs=ROUNDS,
         before={
@@ -332,7 +332,7 @@ PAGES = {
             "hushtable round sync rounds --key lead.key": the_year_at_south,
         },
     ),
-    "docs/compare.md": Page(
+    "docs/how-to/compare.md": Page(
         slow=True,
         needs=ROUNDS,
         before={
@@ -340,18 +340,18 @@ PAGES = {
             **others_visit("round", "--key north.key", *THREE[1:], rows="{}.csv"),
         },
     ),
-    "docs/concepts/budget.md": Page(needs=("opendp",)),
-    "docs/concepts/plan.md": Page(),
-    "docs/concepts/reasons.md": Page(needs=("pandas",)),
-    "docs/concepts/release.md": Page(needs=("opendp",)),
-    "docs/concepts/round.md": Page(needs=ROUNDS),
-    "docs/concepts/schema.md": Page(),
-    "docs/concepts/score.md": Page(),
-    "docs/concepts/sketch.md": Page(),
-    "docs/consortium.md": Page(needs=ROUNDS, slow=True),
-    "docs/context.md": Page(needs=("opendp",)),
-    "docs/databases.md": Page(needs=("duckdb",)),
-    "docs/explanations.md": Page(
+    "docs/explanation/budget.md": Page(needs=("opendp",)),
+    "docs/explanation/plan.md": Page(),
+    "docs/explanation/reasons.md": Page(needs=("pandas",)),
+    "docs/explanation/release.md": Page(needs=("opendp",)),
+    "docs/explanation/round.md": Page(needs=ROUNDS),
+    "docs/explanation/concepts.md": Page(),
+    "docs/explanation/what-a-score-is.md": Page(),
+    "docs/explanation/sketch.md": Page(),
+    "docs/tutorials/consortium.md": Page(needs=ROUNDS, slow=True),
+    "docs/tutorials/context.md": Page(needs=("opendp",)),
+    "docs/how-to/databases.md": Page(needs=("duckdb",)),
+    "docs/explanation/explanations.md": Page(
         slow=True,
         needs=("opendp",),
         before={
@@ -361,9 +361,9 @@ PAGES = {
             ),
         },
     ),
-    "docs/epsilon.md": Page(),
-    "docs/export.md": Page(),
-    "docs/flower.md": Page(
+    "docs/explanation/epsilon.md": Page(),
+    "docs/how-to/export.md": Page(),
+    "docs/how-to/flower.md": Page(
         needs=ROUNDS,
         before={
             "hushtable round open": partial(
@@ -372,16 +372,16 @@ PAGES = {
             )
         },
     ),
-    "docs/frames.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
+    "docs/how-to/python.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
     "docs/index.md": Page(names=orders),
-    "docs/history.md": Page(needs=("pandas",)),
-    "docs/relations.md": Page(needs=("pandas",)),
-    "docs/home.md": Page(needs=("pandas",)),
-    "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
+    "docs/how-to/linked-tables.md": Page(needs=("pandas",)),
+    "docs/how-to/relations.md": Page(needs=("pandas",)),
+    "docs/how-to/use-a-result.md": Page(needs=("pandas",)),
+    "docs/how-to/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
-    "docs/kit.md": Page(needs=ROUNDS),
-    "docs/maths.md": Page(needs=("opendp",)),
-    "docs/folder.md": Page(
+    "docs/how-to/federation.md": Page(needs=ROUNDS),
+    "docs/explanation/maths.md": Page(needs=("opendp",)),
+    "docs/tutorials/folder.md": Page(
         slow=True,
         needs=ROUNDS,
         folders=("north", "south", "west", "lead", "server"),
@@ -390,7 +390,7 @@ PAGES = {
             for name in ("lead", *THREE)
         },
     ),
-    "docs/keys.md": Page(
+    "docs/how-to/keys.md": Page(
         needs=(*ROUNDS, "sqlcipher3"),
         before={
             "hushtable round protect": partial(
@@ -398,8 +398,8 @@ PAGES = {
             )
         },
     ),
-    "docs/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),
-    "docs/meet.md": Page(
+    "docs/how-to/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),
+    "docs/how-to/meet.md": Page(
         needs=ROUNDS,
         folders=("north", "south", "lead", "server"),
         before={
@@ -408,9 +408,9 @@ PAGES = {
             "hushtable round open": a_plan,
         },
     ),
-    "docs/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
-    "docs/paper.md": Page(),
-    "docs/periods.md": Page(
+    "docs/how-to/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
+    "docs/benchmarks/paper.md": Page(),
+    "docs/how-to/repeated-rounds.md": Page(
         slow=True,
         needs=ROUNDS,
         before={
@@ -422,7 +422,7 @@ PAGES = {
             **others_visit("rounds", "--key north.key", "south"),
         },
     ),
-    "docs/privacy-officer.md": Page(
+    "docs/how-to/privacy-officer.md": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
         before={
@@ -431,7 +431,7 @@ PAGES = {
             )
         },
     ),
-    "docs/ranges.md": Page(
+    "docs/how-to/ranges.md": Page(
         slow=True,
         needs=(*ROUNDS, *LOOKS, "duckdb"),
         before={
@@ -440,8 +440,8 @@ PAGES = {
             "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
         },
     ),
-    "docs/registry.md": Page(needs=("opendp",), names=a_release),
-    "docs/releases.md": Page(
+    "docs/project/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/how-to/releases.md": Page(
         slow=True,
         needs=("opendp",),
         before={
@@ -468,7 +468,7 @@ PAGES = {
             ),
         },
     ),
-    "docs/report.md": Page(
+    "docs/how-to/report.md": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
         before={
@@ -477,18 +477,18 @@ PAGES = {
         },
         names=a_release,
     ),
-    "docs/scale.md": Page(names=a_lake_and_its_hours),
-    "docs/serving.md": Page(needs=("pandas", "mlflow")),
-    "docs/sklearn.md": Page(needs=("pandas",), slow=True),
-    "docs/several-tables.md": Page(needs=("duckdb",)),
-    "docs/speed.md": Page(),
-    "docs/sql.md": Page(needs=("duckdb",)),
-    "docs/story.md": Page(needs=ROUNDS),
-    "docs/tables.md": Page(),
+    "docs/how-to/large-data.md": Page(names=a_lake_and_its_hours),
+    "docs/how-to/serving.md": Page(needs=("pandas", "mlflow")),
+    "docs/how-to/sklearn.md": Page(needs=("pandas",), slow=True),
+    "docs/how-to/several-tables.md": Page(needs=("duckdb",)),
+    "docs/benchmarks/speed.md": Page(),
+    "docs/how-to/sql.md": Page(needs=("duckdb",)),
+    "docs/benchmarks/story.md": Page(needs=ROUNDS),
+    "docs/how-to/messy-tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
-    "docs/rules.md": Page(needs=("pandas",)),
-    "docs/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
-    "docs/watch.md": Page(),
+    "docs/tutorials/rules.md": Page(needs=("pandas",)),
+    "docs/tutorials/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
+    "docs/how-to/watch.md": Page(),
 }  # fmt: skip
 
 NETWORK = "needs the network"
@@ -504,22 +504,22 @@ NOT_RUN = {
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("README.md", "hushtable round model *.result.hush --site north.toml"
         " -o north.home.hush"): HOME,
-    ("docs/home.md", "hushtable round model result.hush --site north.toml"
+    ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/databases.md", "python -m hushtable_bench databases"):
+    ("docs/how-to/databases.md", "python -m hushtable_bench databases"):
         "needs a PostgreSQL server, a minute",
-    ("docs/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
-    ("docs/flower.md", "pip install ./packages/hushtable"
+    ("docs/how-to/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
+    ("docs/how-to/flower.md", "pip install ./packages/hushtable"
         " './packages/hushtable-federation[flower]'"): FLOWER,
-    ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
-    ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
-    ("docs/flower.md", "python -m hushtable_federation.flower"
+    ("docs/how-to/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
+    ("docs/how-to/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
+    ("docs/how-to/flower.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
-    ("docs/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
+    ("docs/how-to/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
         " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
-    ("docs/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
-    ("docs/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
+    ("docs/how-to/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
+    ("docs/how-to/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
         " -k messy"): DESK,
     ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
     ("docs/vantage6.md", "import base64"): VANTAGE6,

@@ -107,7 +107,7 @@ def test_rows_with_both_verdicts_are_told(fitted):
 
 
 def naive_values(before, P, Q, share, offsets):
-    """The scores of docs/scores.md, table by table and cell by cell."""
+    """The scores of docs/explanation/score.md, table by table and cell by cell."""
     tables = [range(*ends) for ends in itertools.pairwise(offsets)]
     n_outliers, n_fine = (sum(int(counts[c]) for c in tables[0]) for counts in (P, Q))
 

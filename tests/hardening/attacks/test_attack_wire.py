@@ -294,7 +294,7 @@ def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
 
 
 def test_the_page_of_rounds_has_each_word_and_their_version():
-    page = (DOCS / "threats.md").read_text(encoding="utf-8")
+    page = (DOCS / "explanation/threats.md").read_text(encoding="utf-8")
     assert f"This is version {VERSION} of the list" in page
     section = page[page.index("## Refusals") : page.index("### What a refusal tells")]
     listed = re.findall(r"`([a-z]+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M)))

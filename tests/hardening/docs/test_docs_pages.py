@@ -16,14 +16,14 @@ ALL = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     *sorted(
-        f"docs/{folder}{page.name}"
-        for folder in ("", "concepts/")
-        for page in (ROOT / "docs" / folder).glob("*.md")
+        str(page.relative_to(ROOT))
+        for page in (ROOT / "docs").rglob("*.md")
+        if not {"_build", "generated", "gallery"} & {*page.parts}
     ),
 ]
 #: The tutorial has a test file of its own, which looks at what came out; the page on OMOP is
 #: followed where a PostgreSQL server is, in tests/databases; that on NVFlare where it is installed.
-FOLLOWED = {*PAGES, "docs/tutorial.md", "docs/omop.md", "docs/nvflare.md"}
+FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md", "docs/how-to/nvflare.md"}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_no_page_installs_from_an_index_that_does_not_have_it():
         found = [
             line
             for line in re.findall(r"^.*\binstall '?hushtable\b.*$", text, re.MULTILINE)
-            if "--find-links" not in line and name != "docs/releasing.md"
+            if "--find-links" not in line and name != "docs/project/releasing.md"
         ]
         assert not found, "nothing is on the index: say pip install ./packages/..."
 
@@ -91,7 +91,7 @@ def test_prose_repeats_the_figures_of_tested_blocks(name):
 
 
 def test_the_page_on_folders_needs_as_many_sites_as_its_command_says():
-    text = (ROOT / "docs/folder.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/tutorials/folder.md").read_text(encoding="utf-8")
     asked = re.findall(r"--least (\d+)", text)
     assert asked == ["3", "3"]  # the sentence, and the command
     assert "All three hospitals are needed (`--least 3`)" in text

@@ -15,7 +15,7 @@ def reader(tmp_path_factory):
     here = tmp_path_factory.mktemp("tutorial")
     for name in ("north", "south", "west", "lead", "server"):
         (here / name).mkdir()
-    return Reader(ROOT / "docs" / "tutorial.md", here).follow()
+    return Reader(ROOT / "docs/tutorials/several-hospitals.md", here).follow()
 
 
 def test_the_five_who_are_not_well_are_found(reader):

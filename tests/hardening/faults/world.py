@@ -26,7 +26,7 @@ name = "ward"
 kind = "categorical"
 categories = ["north", "south"]
 """
-#: What a command that was killed may leave beside its output; see docs/file-format.md.
+#: What a command that was killed may leave beside its output; see docs/reference/file-format.md.
 LITTER = re.compile(r"\.[^/]+\.[0-9a-f]{8}\.part(-journal)?|[^/]+\.book-journal")
 
 

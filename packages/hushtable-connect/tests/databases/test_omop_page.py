@@ -8,7 +8,7 @@ from cdm import Cdm
 from docs_reader import ROOT, Reader
 from hushtable_connect.omop import ConceptSet
 
-PAGE, TABLE = (ROOT / "docs" / name for name in ("omop.md", "omop-concepts.md"))
+PAGE, TABLE = (ROOT / "docs" / name for name in ("how-to/omop.md", "how-to/omop-concepts.md"))
 SOURCES = {"MIMIC-Extract, variable_ranges.csv": "M", "OHDSI DataQualityDashboard 1.4.1": "D"}
 
 

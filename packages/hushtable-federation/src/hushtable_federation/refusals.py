@@ -2,7 +2,7 @@
 
 A reason in free words can hold a row, a path or a number of rows. What travels is one of the
 words below; what went wrong is written to a log beside the site's book. The list has a version,
-`VERSION`, and is explained in ``docs/threats.md``.
+`VERSION`, and is explained in ``docs/explanation/threats.md``.
 """
 
 import contextlib

@@ -44,5 +44,5 @@ def test_the_page_can_be_followed(tmp_path):
     (tmp_path / "schema.toml").write_text(SCHEMA)
     (tmp_path / "rounds").mkdir()
     before = {"hushtable plan draw": people_agree}
-    done = Reader(ROOT / "docs/nvflare.md", tmp_path, before).follow()
+    done = Reader(ROOT / "docs/how-to/nvflare.md", tmp_path, before).follow()
     assert len(done.did) == 4

@@ -208,7 +208,7 @@ def digest(manifest: dict[str, Any]) -> str:
 #: Version of the file format. To bump it: raise the number; keep a reader for every older one
 #: (a function from an old `Content` to a new one, applied in `read`); save the files of the old
 #: version that the tests read as ``tests/golden/protocol-N/``; describe the change in
-#: ``docs/file-format.md``; publish the new JSON Schema beside the old.
+#: ``docs/reference/file-format.md``; publish the new JSON Schema beside the old.
 PROTOCOL = 1
 
 Arrays = dict[str, NDArray[Any]]

@@ -25,7 +25,7 @@ from hushtable.cli.watch_state import WatchPlace
 from hushtable.errors import FileError
 from places import DOCS
 
-PAGE = DOCS / "watch.md"
+PAGE = DOCS / "how-to/watch.md"
 
 
 @pytest.fixture

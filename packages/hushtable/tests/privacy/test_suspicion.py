@@ -57,7 +57,7 @@ def stated(probability):
 
 def test_the_page_on_epsilon_states_these_figures():
     rows = re.findall(
-        r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \| ([\d.]+)% \|$", text("epsilon"), re.M
+        r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \| ([\d.]+)% \|$", text("explanation/epsilon"), re.M
     )
     assert [float(row[0]) for row in rows] == list(EPSILONS)
     for row in rows:
@@ -71,7 +71,7 @@ def test_the_officers_page_states_these_figures():
     said = re.search(
         r"at epsilon 1, the suspicion is at most ([\d.]+)%; at 0.1 it is at most ([\d.]+)%, "
         r"and at 3 at most ([\d.]+)%",
-        " ".join(text("privacy-officer").split()),
+        " ".join(text("how-to/privacy-officer").split()),
     )
     after = [stated(suspicion(0.5, epsilon, DELTA)) for epsilon in (1.0, 0.1, 3.0)]
     assert [float(x) for x in said.groups()] == after

@@ -360,13 +360,13 @@ def _refined(
 
 
 #: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.
-#: Measured: see docs/context.md.
+#: Measured: see docs/tutorials/context.md.
 CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
 #: Tables that share a drawn context, where differences from what it predicts are features.
-#: Measured: see docs/context.md.
+#: Measured: see docs/tutorials/context.md.
 SHARED = 4
 #: Tables for counts of pairs that will have noise, and contexts of each. Measured: see
-#: docs/context.md.
+#: docs/tutorials/context.md.
 PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
 
 
@@ -595,7 +595,7 @@ __all__ = [
 #: docs.
 NOVELTY = ScoreRule("pseudocount_log2", 0.05)
 #: How counts of pairs become scores: 1% of a context's rows are far from none. Measured: see
-#: docs/context.md.
+#: docs/tutorials/context.md.
 IN_CONTEXT = ScoreRule("context_log2", 0.01)
 _LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 

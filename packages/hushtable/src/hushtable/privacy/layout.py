@@ -3,7 +3,7 @@
 With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), whatever the
 number of tables. What decides is therefore T = n sqrt(2 rho), the rows in units of that noise:
 few cells a table where T is small, deep tables where it is large. The steps were measured on
-labelled data (`docs/epsilon.md`).
+labelled data (`docs/explanation/epsilon.md`).
 
 The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (of the
 numbers of columns and rows, neither tells more). They were fitted by ``benchmarks/expectations.py``
@@ -182,7 +182,7 @@ PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in a round before it, that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
 #: The share of a round after the marginals, that finds relations between columns. Measured: see
-#: docs/context.md.
+#: docs/tutorials/context.md.
 RELATION_SHARE = 0.30
 #: With two passes, shares of what those rounds leave: the first pass, and the gate between them.
 FIRST_PASS_SHARE, GATE_SHARE = 0.50, 0.05

@@ -27,7 +27,7 @@ from hushtable.plans.families.random_feature import MAX_DEPTH, RandomFeature, su
 from hushtable.plans.score_rule import ScoreRule
 
 #: Rows by which the shares within a context are drawn towards those of all rows. Measured: see
-#: docs/context.md.
+#: docs/tutorials/context.md.
 WEIGHT = 8.0
 
 
