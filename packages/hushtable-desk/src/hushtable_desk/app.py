@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hushtable.errors import HushTableError
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
-from hushtable_desk.language import N_
+from hushtable.language import N_
 from hushtable_desk.security import Access, Guard
 
 _log = logging.getLogger("hushtable_desk")

@@ -25,7 +25,7 @@ from hushtable.scores.review import MOST, Answer, Review
 from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
-from hushtable_desk.language import N_
+from hushtable.language import N_
 from hushtable_desk.listing import Listing
 
 #: Verdicts and directions of values, which pages show as they are named in the log and in reasons.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hushtable.scores.outliers import LowRow, Outliers
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import Answer
-from hushtable_desk.language import N_
+from hushtable.language import N_
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {

@@ -15,11 +15,11 @@ from starlette.routing import BaseRoute, Route
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.files import replacing
+from hushtable.language import LANGUAGES, speaking
 from hushtable.report.lists import LISTS
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES
 from hushtable_desk.judging import JudgedRows, RowView
-from hushtable_desk.language import LANGUAGES
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choices
@@ -305,7 +305,8 @@ def export(request: Request) -> Response:
     else:
         file = io.BytesIO()
         unit = judging.model.scorer.plan.score.unit
-        LISTS[f".{ending}"](file, found, table.model, table.name, unit)
+        with speaking(desk_of(request).language_of(request)):
+            LISTS[f".{ending}"](file, found, table.model, table.name, unit)
         body = file.getvalue()
     name = f"{table.path.stem} unusual.{ending}"
     ascii_name = name.encode("ascii", "replace").decode().replace('"', "'").replace("\\", "_")

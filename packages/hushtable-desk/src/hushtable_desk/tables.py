@@ -17,7 +17,7 @@ from hushtable.data.understanding import understood
 from hushtable.errors import DataError, HushTableError, UsageError, explain
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
-from hushtable_desk.language import N_
+from hushtable.language import N_
 
 #: Kinds that a person may say a column is; what stands for values that are missing is said apart.
 KINDS = ("number", "date", "category", "label", "id")

@@ -11,6 +11,7 @@ from hushtable.describe import describe_ledger
 from hushtable.describe.plan import n_tables
 from hushtable.describe.views import release_view
 from hushtable.display import View
+from hushtable.language import N_, numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
@@ -18,6 +19,7 @@ from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
 from hushtable_federation.folder.progress import MISSING, Progress
 from hushtable_federation.folder.round_folder import ASK, RoundFolder
+from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
@@ -30,34 +32,52 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
 
     The plan that would be counted by is None where its hash functions are hidden and not given.
     """
-    layout, terms, k = round_.layout, round_.terms, len(round_.sites)
-    what = "the columns of a plan that is hidden here"
+    k = len(round_.sites)
+    what = _("the columns of a plan that is hidden here")
     if plan is not None:
         names = plan.schema.names
-        what = _listed(names, " column" if len(names) == 1 else " columns")
-    noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
-    if terms.masked:
-        least = "all" if round_.needed == k else f"at least {terms.least} of"
-        noise += f", and a mask that only the sum of {least} {k} sites is free of"
+        what = ngettext("%(n)s column", "%(n)s columns", len(names)) + f" ({_first(names)})"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
-    rows, mixed, nothing = "rows", "", "No row leaves, no number of rows and no score."
-    if terms.max_rows is not None:
-        nothing = (
-            "No row and no score leaves; about how many rows a site has can be read (the totals of "
-            "its tables, with its noise)."
-        )
-    if round_.place is not None:
-        rows, mixed = "rows of this period", "; they mix those of its periods so far"
+    asked = {"until": shown_time(round_.deadline), "lead": round_.coordinator.name, "k": k}
+    if round_.place is None:
+        asks = _("Until %(until)s, %(lead)s asks %(k)s sites to count their rows by %(what)s.",
+                 what=what, **asked)  # fmt: skip
+    else:
+        asks = _("Until %(until)s, %(lead)s asks %(k)s sites to count their rows of this period by "
+                 "%(what)s.", what=what, **asked)  # fmt: skip
     return [
         *(f"{line}." for line in [period_words(round_)] if line),
-        f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
-        f"their {rows} by {what}.",
-        f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
-        f"({layout.detector}){mixed}; {noise}. {nothing}",
+        asks,
+        _leaves(round_, k),
         *describe_ledger(ledger)[:2],
         *_gains(plan, k),
         *range_words(round_, plan),
     ]
+
+
+def _leaves(round_: Round, k: int) -> str:
+    """Return what leaves each site, and what does not."""
+    layout, terms = round_.layout, round_.terms
+    noise = _("noise of %(sd)s (standard deviation) is added to each",
+              sd=numerals(f"{round_.site_scale:,.1f}"))  # fmt: skip
+    if terms.masked and round_.needed == k:
+        noise += _(", and a mask that only the sum of all %(k)s sites is free of", k=k)
+    elif terms.masked:
+        noise += _(", and a mask that only the sum of at least %(least)s of %(k)s sites is free of",
+                   least=terms.least, k=k)  # fmt: skip
+    nothing = _("No row leaves, no number of rows and no score.")
+    if terms.max_rows is not None:
+        nothing = _(
+            "No row and no score leaves; about how many rows a site has can be read (the totals of "
+            "its tables, with its noise)."
+        )
+    mixed = "" if round_.place is None else _("; they mix those of its periods so far")
+    leave = _(
+        "From each site, %(n)s counts leave, in %(tables)s (%(detector)s)%(mixed)s; %(noise)s.",
+        n=numerals(f"{layout.n_cells:,}"), tables=n_tables(len(layout.cells)),
+        detector=layout.detector, mixed=mixed, noise=noise,
+    )  # fmt: skip
+    return f"{leave} {nothing}"
 
 
 def _gains(plan: Plan | None, sites: int) -> list[str]:
@@ -73,29 +93,41 @@ def period_words(round_: Round) -> str:
     if place is None or horizon is None:
         return ""
     one = terms.rows_per_person == 1 and horizon.participations == 1
-    return (
-        f"P{place.words(horizon)[1:]}; until {place.end(horizon)}, a total of "
-        f"{rounded_up(terms.epsilon, 6):g} for one {'row' if one else 'person'}"
-    )
+    period = place.words(horizon)
+    values = {
+        "period": f"{period[0].upper()}{period[1:]}", "end": place.end(horizon),
+        "epsilon": numerals(f"{rounded_up(terms.epsilon, 6):g}"),
+    }  # fmt: skip
+    if one:
+        return _("%(period)s; until %(end)s, a total of %(epsilon)s for one row", **values)
+    return _("%(period)s; until %(end)s, a total of %(epsilon)s for one person", **values)
 
 
 def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     """Return the terms of a round, and how many sites are in, where that is known."""
     terms = round_.terms
-    hidden = ", hash functions hidden from the coordinator" if round_.plan is None else ""
-    over = " (over)" if now() > round_.deadline else ""
-    period = period_words(round_).removeprefix("Period ")
+    hidden = _(", hash functions hidden from the coordinator") if round_.plan is None else ""
+    over = _(" (over)") if now() > round_.deadline else ""
+    period = period_words(round_).removeprefix(_("Period "))
+    opened = _("%(first)s to %(last)s", first=shown_time(round_.opened),
+               last=shown_time(round_.deadline))  # fmt: skip
+    noise = numerals(f"{round_.site_scale:,.4g}")
+    noise = _("%(sd)s a site on mixed counts", sd=noise) if period else _("%(sd)s a site", sd=noise)
+    masks = _("the whole, no masks")
+    if terms.masked:
+        masks = _("under masks, k_min %(n)s", n=terms.k_min)
+    needs = _("%(n)s of %(k)s sites", n=round_.needed, k=len(round_.sites))
+    if n_accepted is not None:
+        needs = _("%(needs)s; %(n)s are in", needs=needs, n=n_accepted)
     return {
-        "Round": f"{round_.round_id[:12]} {round_.title}".rstrip(),
-        **({"Period": period} if period else {}),
-        "Coordinator": f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
-        "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
-        "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
-        "Cost": terms.words(),
-        "Noise": f"{round_.site_scale:,.4g} a site{' on mixed counts' if period else ''}, "
-        + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
-        "Needs": f"{round_.needed} of {len(round_.sites)} sites"
-        + ("" if n_accepted is None else f"; {n_accepted} are in"),
+        _("Round"): f"{round_.round_id[:12]} {round_.title}".rstrip(),
+        **({_("Period"): period} if period else {}),
+        _("Coordinator"): f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
+        _("Open"): f"{opened}{over}",
+        _("Plan"): f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
+        _("Cost"): terms.words(),
+        _("Noise"): f"{noise}, {masks}",
+        _("Needs"): needs,
     }
 
 
@@ -117,44 +149,52 @@ def result_view(result: Result) -> View:
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
-def _listed(names: Sequence[str], noun: str = "") -> str:
-    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
-    return f"{len(names):,}{noun} ({', '.join(names[:8])}{more})"
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names):,} ({_first(names)})"
+
+
+def _first(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names, and how many more there are."""
+    some = ", ".join(names[:most])
+    if len(names) <= most:
+        return some
+    return _("%(names)s and %(n)s more", names=some, n=numerals(f"{len(names) - most:,}"))
 
 
 #: Stands for the file of a result in commands, where it is not known which one.
 RESULT = "RESULT"
 #: What a person calls the states of a site.
 STATES = {
-    "awaited": "awaited",
-    "ready": "rows are counted; counts are not sent yet",
-    "refused": "refused",
-    "twice": "signed two different answers: neither counts",
-    "in": "counts are in",
-    "asked": "counts are in; asked to call once more",
-    "helped": "counts are in; has done what was asked",
-    "summed": "in the result",
-    "dropped": "left out by the coordinator",
-    "out": "not in the sum",
+    "awaited": N_("awaited"),
+    "ready": N_("rows are counted; counts are not sent yet"),
+    "refused": N_("refused"),
+    "twice": N_("signed two different answers: neither counts"),
+    "in": N_("counts are in"),
+    "asked": N_("counts are in; asked to call once more"),
+    "helped": N_("counts are in; has done what was asked"),
+    "summed": N_("in the result"),
+    "dropped": N_("left out by the coordinator"),
+    "out": N_("not in the sum"),
 }
 #: By step, what sites have done that answered it.
+ANSWERED = N_("answered")
 HELPED: dict[str, str] = {
-    "survivors": "signed the list of who is in it",
-    "unmask": "helped to take the masks off",
-    "without": "helped to leave out who was found out",
+    "survivors": N_("signed the list of who is in it"),
+    "unmask": N_("helped to take the masks off"),
+    "without": N_("helped to leave out who was found out"),
 }
 _REFUSALS = {
-    Refusal.REQUEST: "what it was asked is not in order",
-    Refusal.ROUND: "the round is not for it: other keys, or another plan",
-    Refusal.TIME: "by its clock, the round is not open",
-    Refusal.POLICY: "its policy does not allow it, or its officer has not signed",
-    Refusal.UNKNOWN: "it does not know the coordinator, or too many of the sites",
-    Refusal.BUDGET: "its budget does not suffice",
-    Refusal.ANSWERED: "it answered before, to another request",
-    Refusal.ORDER: "a step is missing before this one",
-    Refusal.SITES: "the list of sites is not the one that it knows, or too short",
-    Refusal.SHARES: "what another site is said to have sent does not check out",
-    Refusal.UNAVAILABLE: "something failed there; its log says what",
+    Refusal.REQUEST: N_("what it was asked is not in order"),
+    Refusal.ROUND: N_("the round is not for it: other keys, or another plan"),
+    Refusal.TIME: N_("by its clock, the round is not open"),
+    Refusal.POLICY: N_("its policy does not allow it, or its officer has not signed"),
+    Refusal.UNKNOWN: N_("it does not know the coordinator, or too many of the sites"),
+    Refusal.BUDGET: N_("its budget does not suffice"),
+    Refusal.ANSWERED: N_("it answered before, to another request"),
+    Refusal.ORDER: N_("a step is missing before this one"),
+    Refusal.SITES: N_("the list of sites is not the one that it knows, or too short"),
+    Refusal.SHARES: N_("what another site is said to have sent does not check out"),
+    Refusal.UNAVAILABLE: N_("something failed there; its log says what"),
 }
 
 
@@ -174,73 +214,83 @@ class Todo(NamedTuple):
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Return names for a sentence, safe to print; the first few of many."""
     shown = [name if name.isprintable() else repr(name) for name in names]
-    more = len(shown) - most
-    if more > 0:
-        return f"{', '.join(shown[:most])} and {more:,} more"
-    *first, last = shown or ["nobody"]
-    return f"{', '.join(first)} and {last}" if first else last
+    if len(shown) > most:
+        return _first(shown, most)
+    *first, last = shown or [_("nobody")]
+    return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
 def standing(progress: Progress) -> str:
     """Return where the round stands, in a sentence or two."""
-    round_, n = progress.round, len(progress.round.names)
-    until = shown_time(round_.deadline)
+    round_, k = progress.round, len(progress.round.names)
     n_in = len(progress.those("in", "asked", "helped"))
+    values = {
+        "n": n_in, "k": k, "needed": round_.needed, "until": shown_time(round_.deadline),
+        "lead": round_.coordinator.name,
+    }  # fmt: skip
     if progress.phase == "stopped":
-        return f"Stopped: {progress.stopped}."
+        return _("Stopped: %(why)s.", why=progress.stopped)
     if progress.phase == "short" and progress.left < round_.needed:
-        return (
-            f"It cannot end: {progress.left} of {n} sites are left, and {round_.needed} are needed."
-        )
+        return _("It cannot end: %(left)s of %(k)s sites are left, and %(needed)s are needed.",
+                 left=progress.left, **values)  # fmt: skip
     if progress.phase == "counting":
-        names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
-        awaited = f"{listed(names)} {'is' if len(names) == 1 else 'are'} awaited"
-        if not progress.settled and not progress.late:
-            return (
-                f"{len(progress.those('ready'))} of {n} sites have counted their rows. "
-                f"{_keys_words(round_, awaited)}"
-            )
-        return f"{n_in} of {n} sites are in. {_until(round_, awaited, progress.late)}"
+        return _counting_words(progress, n_in)
     if progress.phase == "short":
-        return (
-            f"The time was over on {until}: {n_in} of {n} sites are in, and {round_.needed} are "
-            "needed. Nothing can be read of what they sent."
-        )
+        return _("The time was over on %(until)s: %(n)s of %(k)s sites are in, and %(needed)s are "
+                 "needed. Nothing can be read of what they sent.", **values)  # fmt: skip
     if progress.phase == "closing":
-        return f"{n_in} of {n} sites are in, which is enough: {round_.coordinator.name} can go on."
+        return _("%(n)s of %(k)s sites are in, which is enough: %(lead)s can go on.", **values)
     if progress.phase == "unmasking":
-        return (
-            f"{n_in} of {n} sites are in the sum. {len(progress.those('helped'))} of at least "
-            f"{round_.needed} have {HELPED.get(progress.asked, 'answered')}."
-        )
-    return f"Done: the result of {len(progress.those('summed'))} of {n} sites is there."
+        helped = _(HELPED.get(progress.asked, ANSWERED))
+        return _("%(n)s of %(k)s sites are in the sum. %(helped)s of at least %(needed)s have "
+                 "%(what)s.", helped=len(progress.those("helped")), what=helped,
+                 **values)  # fmt: skip
+    values["n"] = len(progress.those("summed"))
+    return _("Done: the result of %(n)s of %(k)s sites is there.", **values)
+
+
+def _counting_words(progress: Progress, n_in: int) -> str:
+    """Return where a round stands while sites count."""
+    round_, k = progress.round, len(progress.round.names)
+    names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
+    awaited = ngettext("%(names)s is awaited", "%(names)s are awaited", len(names),
+                       names=listed(names))  # fmt: skip
+    if not progress.settled and not progress.late:
+        ready = _("%(n)s of %(k)s sites have counted their rows.", n=len(progress.those("ready")),
+                  k=k)  # fmt: skip
+        return f"{ready} {_keys_words(round_, awaited)}"
+    there = _("%(n)s of %(k)s sites are in.", n=n_in, k=k)
+    return f"{there} {_until(round_, awaited, progress.late)}"
 
 
 def _keys_words(round_: Round, awaited: str) -> str:
     """Return until when the first visits of sites are awaited."""
     half = shown_time(keys_until(round_.opened, round_.deadline))
-    return (
-        f"{awaited}. Nothing of the counts is sent before. From {half} on, the next "
-        f"call of {round_.coordinator.name} decides to go on without sites that have not called."
-    )
+    return _(
+        "%(awaited)s. Nothing of the counts is sent before. From %(half)s on, the next call of "
+        "%(lead)s decides to go on without sites that have not called.",
+        awaited=awaited, half=half, lead=round_.coordinator.name,
+    )  # fmt: skip
 
 
 def _until(round_: Round, awaited: str, late: bool) -> str:
     """Return until when somebody is awaited, and when the round goes on without them."""
     until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
-    first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
-    return (
-        f"{first} Without who is missing, the round goes on at "
-        f"{shown_time(goes_on(round_.deadline))}: {minutes} minutes are allowed for clocks that "
-        "differ."
-    )
+    first = _("%(awaited)s until %(until)s.", awaited=awaited, until=until)
+    if late:
+        first = _("The time to answer ended on %(until)s.", until=until)
+    return _(
+        "%(first)s Without who is missing, the round goes on at %(at)s: %(minutes)s minutes are "
+        "allowed for clocks that differ.",
+        first=first, at=shown_time(goes_on(round_.deadline)), minutes=minutes,
+    )  # fmt: skip
 
 
 def site_words(progress: Progress, name: str) -> str:
     """Return where a site stands."""
-    words = STATES[progress.states[name]]
+    words = _(STATES[progress.states[name]])
     refused = progress.refused.get(name)
-    return words if refused is None else f"{words}: {_REFUSALS.get(refused, str(refused))}"
+    return words if refused is None else f"{words}: {_(_REFUSALS.get(refused, str(refused)))}"
 
 
 def amendment_words(progress: Progress) -> str:
@@ -248,8 +298,10 @@ def amendment_words(progress: Progress) -> str:
     made = progress.amendment
     if not made.number:
         return ""
-    without = f", without {listed(made.dropped)}" if made.dropped else ""
-    return f"until {shown_time(made.deadline)}{without}" + (f": {made.why}" if made.why else "")
+    words = _("until %(until)s", until=shown_time(made.deadline))
+    if made.dropped:
+        words = _("%(until)s, without %(names)s", until=words, names=listed(made.dropped))
+    return words + (f": {made.why}" if made.why else "")
 
 
 def aside_lines(odd: Mapping[str, str], most: int = 5) -> list[str]:
@@ -285,8 +337,8 @@ def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[
 def _stopped(progress: Progress, _sync: str, _amend: str) -> list[Todo]:
     lead, names = progress.round.coordinator.name, progress.round.names
     return [
-        Todo([lead], "Open another round, and tell the sites which one.", needs_person=True),
-        Todo([name for name in names if name != lead], f"Nothing: {lead} opens another round."),
+        Todo([lead], _("Open another round, and tell the sites which one."), needs_person=True),
+        Todo([name for name in names if name != lead], _("Nothing: %(lead)s opens another round.", lead=lead)),
     ]
 
 
@@ -300,24 +352,26 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         return [*_waiting_for_clocks(progress, sync, amend), *_twice(progress, amend)]
     settles = [lead] if progress.lead_settles else []
     again = (
-        "Call again, without rows: the site can send its counts."
+        _("Call again, without rows: the site can send its counts.")
         if progress.settled
-        else f"Nothing until the other sites, or {lead}, have called; then call again."
+        else _("Nothing until the other sites, or %(lead)s, have called; then call again.", lead=lead)
     )
-    steps = [f"Remind {listed(awaited)}."] if awaited else []
-    steps += [f"Ask {listed(refused)}: the log beside each book says why."] if refused else []
+    steps = [_("Remind %(names)s.", names=listed(awaited))] if awaited else []
+    steps += [_("Ask %(names)s: the log beside each book says why.", names=listed(refused))] if refused else []
+    in_ = _("Nothing. The result comes after %(after)s.", after=after)
+    if progress.round.terms.masked:
+        in_ = _("Nothing. Call again once the others are in or after %(after)s, without rows: the "
+                "site is needed once more to take the masks off.", after=after)  # fmt: skip
     return [
-        Todo(awaited, f"Answer with the site's rows, until {until}.", answer, True),
-        Todo(refused, f"Settle why the site refused, and answer until {until}.", answer, True),
-        Todo(settles, "Call: who is in is decided by that.", sync),
+        Todo(awaited, _("Answer with the site's rows, until %(until)s.", until=until), answer, True),
+        Todo(refused, _("Settle why the site refused, and answer until %(until)s.", until=until), answer, True),
+        Todo(settles, _("Call: who is in is decided by that."), sync),
         Todo(ready, again, sync),
-        Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
+        Todo([lead], " ".join([*steps, _("For more time, or to go on without a site (--drop SITE):")]),
              f"{amend} --days 3", bool(refused)),
         *_twice(progress, amend),
-        Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {after}, "
-             "without rows: the site is needed once more to take the masks off."
-             if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("in"), in_, sync),
+        Todo(progress.those("dropped", "out"), _("Nothing: %(lead)s goes on without the site.", lead=lead)),
     ]  # fmt: skip
 
 
@@ -328,16 +382,16 @@ def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]
     there = progress.those("in")
     drop = "".join(f" --drop {quote(name)}" for name in missing)
     if len(there) >= round_.needed:
-        words = f"Nothing until {after}; then call. To go on without {listed(missing)} at once:"
+        words = _("Nothing until %(after)s; then call. To go on without %(names)s at once:", after=after, names=listed(missing))
         todo = Todo([lead], words, amend + drop)
     else:
-        words = f"Extend the round: {len(there)} sites are in, and {round_.needed} are needed."
+        words = _("Extend the round: %(n)s sites are in, and %(needed)s are needed.", n=len(there), needed=round_.needed)
         todo = Todo([lead], words, f"{amend} --days 3", needs_person=True)
     return [
         todo,
-        Todo(missing, f"The time to answer is over: ask {lead} for more.", needs_person=True),
-        Todo(there, f"Nothing until {after}; then call again, once {lead} has called.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(missing, _("The time to answer is over: ask %(lead)s for more.", lead=lead), needs_person=True),
+        Todo(there, _("Nothing until %(after)s; then call again, once %(lead)s has called.", after=after, lead=lead), sync),
+        Todo(progress.those("dropped", "out"), _("Nothing: %(lead)s goes on without the site.", lead=lead)),
     ]
 
 
@@ -345,11 +399,11 @@ def _twice(progress: Progress, amend: str) -> list[Todo]:
     """Return what to do about sites that signed two answers, as with two copies of a book."""
     lead, names = progress.round.coordinator.name, progress.those("twice")
     drop = "".join(f" --drop {quote(name)}" for name in names)
-    words = f"Go on without {listed(names)}, of whom neither answer counts:"
+    words = _("Go on without %(names)s, of whom neither answer counts:", names=listed(names))
     return [
         Todo([lead] if names else [], words, amend + drop, True),
-        Todo(names, "Find out which book is the newest, and call with that one alone: two "
-             f"different answers are there. {lead} goes on without the site.", "", True),
+        Todo(names, _("Find out which book is the newest, and call with that one alone: two different "
+                      "answers are there. %(lead)s goes on without the site.", lead=lead), "", True),
     ]  # fmt: skip
 
 
@@ -359,45 +413,45 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
         return _stopped(progress, sync, amend)
     missing = progress.those(*MISSING)
     return [
-        Todo([lead], f"Extend the round, and ask {listed(missing)} to answer; or open another.",
+        Todo([lead], _("Extend the round, and ask %(names)s to answer; or open another.", names=listed(missing)),
              f"{amend} --days 3", True),
-        Todo(missing, f"Ask {lead} for more time; then answer.",
+        Todo(missing, _("Ask %(lead)s for more time; then answer.", lead=lead),
              sync.replace(" --key", " DATA --key"), True),
-        Todo(progress.those("in", "dropped", "out"), f"Nothing until {lead} extends the round."),
+        Todo(progress.those("in", "dropped", "out"), _("Nothing until %(lead)s extends the round.", lead=lead)),
     ]  # fmt: skip
 
 
-def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
+def _closing(progress: Progress, sync: str, _amend: str) -> list[Todo]:
     lead = progress.round.coordinator.name
     follows = (
-        "Ask the sites to take the masks off." if progress.round.terms.masked else "Add it up."
+        _("Ask the sites to take the masks off.") if progress.round.terms.masked else _("Add it up.")
     )
     late = progress.those(*MISSING)
     return [
         Todo([lead], follows, sync),
-        Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),
-        Todo(late, f"Nothing, unless {lead} extends the round: the time is over."),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("in"), _("Nothing until %(lead)s has called.", lead=lead), sync),
+        Todo(late, _("Nothing, unless %(lead)s extends the round: the time is over.", lead=lead)),
+        Todo(progress.those("dropped", "out"), _("Nothing: %(lead)s goes on without the site.", lead=lead)),
     ]
 
 
-def _unmasking(progress: Progress, sync: str, _: str) -> list[Todo]:
+def _unmasking(progress: Progress, sync: str, _amend: str) -> list[Todo]:
     lead, asked = progress.round.coordinator.name, progress.those("asked")
     goes_on = lead in progress.waits_for
     return [
-        Todo(asked, "Call once more, without rows: the sum needs this site. It costs nothing.",
+        Todo(asked, _("Call once more, without rows: the sum needs this site. It costs nothing."),
              sync),
-        Todo([lead], "Call: the sites have answered." if goes_on else
-             f"Remind {listed(asked)}, and call again.", sync),
-        Todo(progress.those("in", "helped"), f"Nothing until {lead} has called.", sync),
+        Todo([lead], _("Call: the sites have answered.") if goes_on else
+             _("Remind %(names)s, and call again.", names=listed(asked)), sync),
+        Todo(progress.those("in", "helped"), _("Nothing until %(lead)s has called.", lead=lead), sync),
         Todo(progress.those("out", "dropped"),
-             "Nothing: the site is not in the sum. The result will be there for it as well."),
+             _("Nothing: the site is not in the sum. The result will be there for it as well.")),
     ]  # fmt: skip
 
 
 def _fetch(progress: Progress, sync: str) -> Todo:
     lead, names = progress.round.coordinator.name, progress.round.names
-    return Todo(list(dict.fromkeys([lead, *names])), "Fetch the result, checked.", sync)
+    return Todo(list(dict.fromkeys([lead, *names])), _("Fetch the result, checked."), sync)
 
 
 # --- what was done --------------------------------------------------------------------------------
@@ -468,7 +522,7 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
 def who_words(progress: Progress, who: Sequence[str]) -> str:
     """Return for whom a thing to do is."""
     everybody = {progress.round.coordinator.name, *progress.round.names}
-    return "Everybody" if everybody <= set(who) else listed(who)
+    return _("Everybody") if everybody <= set(who) else listed(who)
 
 
 # --- after the result -----------------------------------------------------------------------------
@@ -479,38 +533,38 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
     if asked.period is not None:
         before = "" if asked.period == 1 else "EARLIER... "
         return [
-            "Decode it with those of the periods before: the sum of all is a model.",
+            _("Decode it with those of the periods before: the sum of all is a model."),
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if asked.plan is None and asked.layout.purpose.refines:
         given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
         return [
-            "Each draws the plan of the next round from it, and one sends you the layout:",
+            _("Each draws the plan of the next round from it, and one sends you the layout:"),
             f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
         ]
     if asked.plan is None:
         return [
-            "Each opens it with the plan that they share:",
+            _("Each opens it with the plan that they share:"),
             f"  hushtable round model {result} --plan plan.hush -o model.hush",
         ]
     if is_for_ranges(asked):
-        return ["For whom it is:", f"  hushtable round ranges {result} -o ranges.html"]
+        return [_("For whom it is:"), f"  hushtable round ranges {result} -o ranges.html"]
     if asked.layout.purpose.refines:
-        return ["Go on with: hushtable round next"]
+        return [_("Go on with: hushtable round next")]
     if asked.layout.purpose is Purpose.GATE:
         return [
-            "Go on with the merged counts of the first pass:",
+            _("Go on with the merged counts of the first pass:"),
             f"  hushtable plan second FIRST --gate {result} -o second.plan.hush",
         ]
     if not asked.layout.purpose.scores_rows:
         return [
-            "At each site, with the model that they rank by:",
+            _("At each site, with the model that they rank by:"),
             f"  hushtable score DATA --model MODEL --ranks {result} -o scores.parquet",
         ]
-    lines = ["At each site:", f"  hushtable score DATA --model {result} -o scores.parquet"]
+    lines = [_("At each site:"), f"  hushtable score DATA --model {result} -o scores.parquet"]
     if asked.plan.share_of_budget is not None:
         lines += [
-            "Or go on with the second pass, for which there is budget left:",
+            _("Or go on with the second pass, for which there is budget left:"),
             f"  hushtable plan gate {result} -o gate.plan.hush",
         ]
     return lines

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli.errors import NEEDS_PERSON
-from hushtable.cli.options import option
+from hushtable.cli.options import Language, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.errors import UsageError
+from hushtable.language import ENGLISH, speaking
 from hushtable.report.page import check_extra
 from hushtable_federation.cli._common import FolderArgument, check_folder, period_facts
 from hushtable_federation.clock import now, stamp
@@ -55,6 +56,7 @@ def status(
     key: _Key = None,
     which: _Which = None,
     html: _Html = None,
+    language: Language = ENGLISH,
 ) -> CommandResult:
     """Show where a round stands: who is in, and who has to do what.
 
@@ -80,7 +82,7 @@ def status(
     target = None
     if html is not None:
         target = Target(html)
-        with target.writing():
+        with target.writing(), speaking(language):
             files.write_bytes(html, page(found, store.where).encode(), private=True)
     facts = {
         "command": "round status",

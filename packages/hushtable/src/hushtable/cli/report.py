@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
 from hushtable.cli.home import is_home, report_home
-from hushtable.cli.options import Threads, argument, check_contamination, flag, option
+from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult
@@ -19,6 +19,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
+from hushtable.language import ENGLISH, speaking
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_report_extra, page
 from hushtable.report.rows import RowsToShow, Scores, score_rows
@@ -71,6 +72,7 @@ def report(
     round_: _Round = None,
     contamination: _Contamination = None,
     values: _Values = False,
+    language: Language = ENGLISH,
     threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
@@ -93,23 +95,25 @@ def report(
         raise UsageError("--round needs what the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names), id_)
     if data is not None and is_home(model, ranks or parts or contamination):
-        return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
+        with speaking(language):
+            return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, opened = _open(model)
-    sites = None if parts is None else _sites(subject, sent, round_)
-    scores = None
-    if data is not None:
-        if opened is None:
-            raise UsageError(f"{model} scores no rows: leave them out")
-        ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
-        given = Rows(data, reads, opened.reading, threads)
-        scores = _scores(opened, given, contamination, shown, ranked)
-    offset = None if opened is None else opened.threshold
-    made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
-    target = write_page(made, output)
-    facts = {"command": "report", "report": str(output), **_facts(made, scores)}
-    return CommandResult(facts, _blocks(made, target, subject.name))
+    about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
+    with speaking(language):
+        about["sites"] = None if parts is None else _sites(subject, sent, round_)
+        if data is not None:
+            if opened is None:
+                raise UsageError(f"{model} scores no rows: leave them out")
+            ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
+            given = Rows(data, reads, opened.reading, threads)
+            about["scores"] = _scores(opened, given, contamination, shown, ranked)
+        made = gather(subject, values=values, **about)
+        target = write_page(made, output)
+    printed = made if language == ENGLISH else gather(subject, values=values, **about)
+    facts = {"command": "report", "report": str(output), **_facts(printed)}
+    return CommandResult(facts, _blocks(printed, target, subject.name))
 
 
 def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
@@ -129,8 +133,8 @@ def _check_kept(names: list[str], n_shown: int) -> None:
         raise UsageError("--id and --keep name a column twice: name each once")
 
 
-def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
-    drift = None if scores is None else scores.drift
+def _facts(made: Report) -> dict[str, Any]:
+    drift = None if made.scores is None else made.scores.drift
     return {
         "sections": made.sections,
         "left_out": made.left_out,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import entries
 from hushtable.errors import PlanError
+from hushtable.language import _
 
 _UNIT = 2.0**20
 #: Every rule by its name, and whether it has smoothing.
@@ -70,16 +71,20 @@ class ScoreRule:
     def words(self, two_passes: bool) -> str:
         """Say in a sentence what a difference between two scores stands for."""
         if self.name == "context_log2":
-            return (
+            return _(
                 "Low is unusual for its context. If half as many rows of the context were like a "
                 "row, its score would be lower by at most one bit."
             )
         if self.unit == "rows":
-            return "Low is unusual: it is the mean number of rows in the cells of the row."
-        most = "two bits: the model counts rows in two passes" if two_passes else "one bit"
-        return (
+            return _("Low is unusual: it is the mean number of rows in the cells of the row.")
+        if two_passes:
+            return _(
+                "Low is unusual. If half as many rows were like a row, its score would be lower by "
+                "at most two bits: the model counts rows in two passes."
+            )
+        return _(
             "Low is unusual. If half as many rows were like a row, its score would be lower by at "
-            f"most {most}."
+            "most one bit."
         )
 
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError, UsageError
+from hushtable.language import _, numerals
 from hushtable.scores.explain import Explained
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
@@ -74,8 +75,10 @@ class Detail:
         """Verdicts that moved the score by much, in words; empty if none did."""
         if not self.moved:
             return ""
-        verdict = "confirmed as outliers" if self.moved > 0.0 else "found fine"
-        return f"like rows that were {verdict} ({abs(self.moved):.1f} bits)"
+        bits = numerals(f"{abs(self.moved):.1f}")
+        if self.moved > 0.0:
+            return _("like rows that were confirmed as outliers (%(bits)s bits)", bits=bits)
+        return _("like rows that were found fine (%(bits)s bits)", bits=bits)
 
     @property
     def rank_words(self) -> list[str]:
@@ -83,7 +86,8 @@ class Detail:
         if self.ranks is None:
             return []
         rank, low, high = self.ranks
-        return [f"{rank:.2%}", f"{low:.2%} and {high:.2%}"]
+        ends = _("%(low)s and %(high)s", low=f"{low:.2%}", high=f"{high:.2%}")
+        return [numerals(f"{rank:.2%}"), numerals(ends)]
 
     def facts(self) -> dict[str, Any]:
         """Return ranks, reasons and columns outside, for machines."""

@@ -23,6 +23,7 @@ from hushtable.data.columns import filled, texts_column
 from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
+from hushtable.language import _
 from hushtable.files import Content
 from hushtable.scores.typical import (
     QUANTILES,
@@ -111,7 +112,7 @@ class Cells:
         names = [self.names[k] for k in most if rows[k] and self.names[k] != key][:_NAMED]
         if feature.kind == "numeric":
             names = [number_text(float(name), feature, kind) for name in names]
-        return " or ".join(names) or "another"
+        return _(" or ").join(names) or _("another")
 
     def to_dict(self) -> dict[str, Any]:
         """Return them as a file carries them."""

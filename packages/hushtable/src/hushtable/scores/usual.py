@@ -18,6 +18,7 @@ from hushtable.data.readers.stored import OfSparse, StoredRows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
+from hushtable.language import N_
 from hushtable.files import Content
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
@@ -30,8 +31,8 @@ FEW, ONE_IN, MOST = 2_048, 16, 8_192
 #: Values that it has at most.
 MOST_VALUES = 1 << 22
 #: The rows that values and severities are compared with.
-COUNTED, SCORED = "the rows that the model counted", "the rows that were scored here"
-MERGED, ELSEWHERE = "the rows of all sites", "the rows of the other sites"
+COUNTED, SCORED = N_("the rows that the model counted"), N_("the rows that were scored here")
+MERGED, ELSEWHERE = N_("the rows of all sites"), N_("the rows of the other sites")
 #: A value counts as no further outside everything than so many times the limit.
 FARTHEST = 1e6
 #: The rarest rows are one in so many of those counted.
