@@ -89,6 +89,11 @@ def numerals(text: str, language: str | None = None) -> str:
     return text.translate(str.maketrans(",.", ".,")) if german else text
 
 
+def percents(text: str) -> str:
+    """Return a number of percent, which Python has formatted, as people write it."""
+    return _("%(n)s%%", n=numerals(text))
+
+
 def numeral(language: str, value: float, digits: int = 0) -> str:
     """Return a number with so many decimals as people write it in a language."""
     return numerals(f"{value:,.{digits}f}", language)

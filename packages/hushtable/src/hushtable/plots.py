@@ -16,7 +16,7 @@ from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import checked
 from hushtable.errors import MissingExtraError, UsageError
-from hushtable.language import _, numerals
+from hushtable.language import _, numerals, percents
 from hushtable.scores.details import lowest_rows
 from hushtable.scores.scorer import WITHIN
 
@@ -536,7 +536,7 @@ class HomeDisplay(Display):
                 ax.plot(x, y, mark, ms=4, mfc="none", label=label, alpha=0.7)
         ax.set_xscale("log")
         ax.invert_xaxis()
-        ax.xaxis.set_major_formatter(lambda share, at: numerals(f"{100.0 * share:g}%"))
+        ax.xaxis.set_major_formatter(lambda share, at: percents(f"{100.0 * share:g}"))
         ax.set_xlabel(_("share of the rows here that are as rare"))
         ax.set_ylabel(_("rare elsewhere"))
         legend(ax, columns=2)

@@ -38,7 +38,7 @@ from hushtable.charts.drawing import (
 )
 from hushtable.charts.pairs import PairChart
 from hushtable.errors import UsageError
-from hushtable.language import _, numerals
+from hushtable.language import _, numerals, percents
 
 __all__ = ["PairChart", "SharesChart", "ValueChart"]
 
@@ -275,11 +275,11 @@ class SharesChart:
 def percent(share: float) -> str:
     """Write a share: rare ones with their first digit, and less than all never as all."""
     if share <= 0.0:
-        return "0%"
+        return percents("0")
     if share < 1e-5:
-        return numerals("<0.001%")
+        return percents("<0.001")
     if share < 0.00095:
-        return numerals(f"{100.0 * share:.1g}%")
+        return percents(f"{100.0 * share:.1g}")
     if 0.995 <= share < 1.0:
-        return numerals(f"{math.floor(1000.0 * share) / 10.0:.1f}%")
-    return numerals(f"{share:.1%}" if share < 0.0995 else f"{share:.0%}")
+        return percents(f"{math.floor(1000.0 * share) / 10.0:.1f}")
+    return percents(f"{100.0 * share:.1f}" if share < 0.0995 else f"{100.0 * share:.0f}")

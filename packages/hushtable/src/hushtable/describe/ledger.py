@@ -178,7 +178,7 @@ def _pooled(ledger: Ledger, merged: int) -> str:
             "the noise of %(n)s others.",
             colluders,
         )
-    return f"{words} {_('The bound holds against everybody, each of these sites included.')}"
+    return words + " " + _("The bound holds against everybody, each of these sites included.")
 
 
 def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:

@@ -15,7 +15,7 @@ from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
-from hushtable.language import WORDS, _, ngettext, numerals, spoken
+from hushtable.language import WORDS, _, numerals, percents, spoken
 from hushtable.plots import HomeDisplay
 from hushtable.report.content import Report
 from hushtable.report.features import RangeFigure
@@ -75,7 +75,7 @@ def template(name: str) -> Any:
     words.install_gettext_translations(WORDS.translations(spoken()), newstyle=True)
     environment.globals["language"] = spoken()
     environment.filters["count"] = lambda n: numerals(f"{n:,}")
-    environment.filters["percent"] = lambda share: numerals(f"{round(100.0 * share, 9):g}%")
+    environment.filters["percent"] = lambda share: percents(f"{round(100.0 * share, 9):g}")
     environment.filters["number"] = lambda x, form: numerals(form % x)
     return environment.get_template(name)
 

@@ -194,7 +194,7 @@ class LowestRows:
                 *(self.kept[name][k] for name in self._others),
                 numerals(f"{row.score:.4f}"),
                 *([] if self.display.errors is None else [numerals(f"{row.detail.error:.4f}")]),
-                *map(numerals, row.detail.rank_words),
+                *row.detail.rank_words,
             ]
             for k, row in enumerate(self.found)
         ]

@@ -16,7 +16,7 @@ from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError, UsageError
-from hushtable.language import _, numerals
+from hushtable.language import _, numerals, percents
 from hushtable.scores.explain import Explained
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
@@ -85,9 +85,8 @@ class Detail:
         """The rank, and the two that it lies between, for a table; empty where none is known."""
         if self.ranks is None:
             return []
-        rank, low, high = self.ranks
-        ends = _("%(low)s and %(high)s", low=f"{low:.2%}", high=f"{high:.2%}")
-        return [numerals(f"{rank:.2%}"), numerals(ends)]
+        own, low, high = (percents(f"{100.0 * one:.2f}") for one in self.ranks)
+        return [own, _("%(low)s and %(high)s", low=low, high=high)]
 
     def facts(self) -> dict[str, Any]:
         """Return ranks, reasons and columns outside, for machines."""

@@ -187,10 +187,11 @@ class Outliers:
         rows = _("%(k)s of %(n)s rows, the lowest scores first.", k=k, n=n)
         rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
+        rows += " " + _("Rows are numbered from 0.")
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
             _("Made"): _("%(when)s by hushtable, with the model %(model)s.", when=when, model=model),
-            _("Rows"): f"{rows} {_('Rows are numbered from 0.')}",
+            _("Rows"): rows,
             "severity": _(
                 "From 0 to 100: 100 times one minus the share of rows that are as rare, or rarer, "
                 "among %(rows)s.",

@@ -112,8 +112,9 @@ class ContextRows:
         counted = float(self._sum(codes)[0]) / self._n_tables
         if counted >= FEW_OF_CONTEXT:
             return ""
+        missing = _("missing")
         names = [
-            f"{feature.name} {describe_cell(feature, cell(rows, j, i), None).text or _('missing')}"
+            f"{feature.name} {describe_cell(feature, cell(rows, j, i), None).text or missing}"
             for j, feature in self._columns
         ]
         context = ", ".join(names)

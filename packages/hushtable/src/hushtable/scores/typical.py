@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.readers import Batch
-from hushtable.data.schema import DATE, SINCE, Feature, number_words, value_words
+from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
 from hushtable.language import _, N_, numerals
 
@@ -309,7 +309,7 @@ class ValuePhrase:
     def named(self, feature: Feature) -> str:
         """Return the value with the name of its feature, and the unit."""
         if self.value is None or isinstance(self.value, str):
-            return f"{feature.name} {self.text or _('missing')}"
+            return f"{feature.name} {self.text or _(MISSING)}"
         return with_name(feature, self.text)
 
     @property
@@ -347,7 +347,7 @@ def and_words(names: Sequence[str]) -> str:
 
 def percent(share: float) -> str:
     """Return a share for people."""
-    return f"{number_words(100.0 * share, _PERCENT_DIGITS)}%"
+    return _("%(n)s%%", n=number_words(100.0 * share, _PERCENT_DIGITS))
 
 
 def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
@@ -486,7 +486,8 @@ def _number_phrase(
         often = _("in few rows")
         if share is not None:
             often = _("as in %(share)s of rows", share=percent(share))
-        words = f"{what}, {often}: {_('rare')}" if side else f"{what}, {often}"
+        words = f"{what}, {often}"
+        words = f"{words}: {_(side)}" if side else words
     elif usual.is_far(x) and side == "high":
         words = _("%(what)s, usually %(usual)s: far above", **said)
     elif usual.is_far(x):
@@ -548,7 +549,8 @@ def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> 
         often = _("in few rows")
         if text in usual.shares:
             often = _("in %(share)s of rows", share=percent(share))
-        words = f"{words}, {often}: {_('rare')}" if side else f"{words}, {often}"
+        words = f"{words}, {often}"
+        words = f"{words}: {_(side)}" if side else words
     known = usual is not None
     return ValuePhrase(text, text, _usual_categories(usual), side, words, known, share)
 
