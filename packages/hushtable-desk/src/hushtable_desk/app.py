@@ -13,9 +13,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
+from hushtable.language import N_
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
-from hushtable.language import N_
 from hushtable_desk.security import Access, Guard
 
 _log = logging.getLogger("hushtable_desk")

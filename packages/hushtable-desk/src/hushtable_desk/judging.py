@@ -17,6 +17,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
+from hushtable.language import N_
 from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.models import OpenedModel, open_model
@@ -25,7 +26,6 @@ from hushtable.scores.review import MOST, Answer, Review
 from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
-from hushtable.language import N_
 from hushtable_desk.listing import Listing
 
 #: Verdicts and directions of values, which pages show as they are named in the log and in reasons.

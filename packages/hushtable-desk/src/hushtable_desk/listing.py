@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from hushtable.language import N_
 from hushtable.scores.outliers import LowRow, Outliers
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import Answer
-from hushtable.language import N_
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {

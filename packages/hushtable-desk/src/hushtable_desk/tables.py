@@ -15,9 +15,9 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.data.understanding import understood
 from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable.language import N_
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
-from hushtable.language import N_
 
 #: Kinds that a person may say a column is; what stands for values that are missing is said apart.
 KINDS = ("number", "date", "category", "label", "id")

@@ -24,12 +24,11 @@ from hushtable_federation.describe import (
     round_lines,
     site_words,
     standing,
-    todos,
-    who_words,
 )
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.language import _, ngettext
 from hushtable_federation.result import Collection
+from hushtable_federation.todo import todos, who_words
 
 __all__ = ["check_extra", "page"]
 

@@ -537,8 +537,7 @@ class HomeDisplay(Display):
         ax.set_xscale("log")
         ax.invert_xaxis()
         ax.xaxis.set_major_formatter(lambda share, at: percents(f"{100.0 * share:g}"))
-        ax.set_xlabel(_("share of the rows here that are as rare"))
-        ax.set_ylabel(_("rare elsewhere"))
+        ax.set(xlabel=_("share of the rows here that are as rare"), ylabel=_("rare elsewhere"))
         legend(ax, columns=2)
 
 
@@ -597,9 +596,8 @@ class NoiseDisplay(Display):
         ax.axhspan(-noise, noise, color="C1", alpha=0.25, lw=0, label=_("noise, 2 sd"))
         ax.set_yscale("symlog", linthresh=max(noise, 1.0))
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_xlim(0.0, 100.0)
-        ax.set_xlabel(_("cells from the largest count, %"))
-        ax.set_ylabel(_("rows in the cell, with noise"))
+        x, y = _("cells from the largest count, %"), _("rows in the cell, with noise")
+        ax.set(xlim=(0.0, 100.0), xlabel=x, ylabel=y)
         legend(ax)
 
 
@@ -746,8 +744,8 @@ class ScoreDisplay(OfScores):
     def _draw(self, ax: Any) -> None:
         left, widths = self.edges[:-1], np.diff(self.edges)
         outlier = left < self.threshold
-        kinds = (~outlier, "C0", _("other rows")), (outlier, "C1", _("outliers"))
-        for these, colour, label in kinds:
+        others, found = (~outlier, "C0", _("other rows")), (outlier, "C1", _("outliers"))
+        for these, colour, label in (others, found):
             if these.any():
                 where = left[these], self.counts[these], widths[these]
                 ax.bar(*where, align="edge", color=colour, label=label)

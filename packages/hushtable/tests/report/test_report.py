@@ -59,7 +59,9 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     assert scores.drift.overall == drift(sketch, sketch).overall < 0.0
     # Some of the rows tell how far chance goes.
     assert 0.0 < scores.drift.level < drift(sketch, sketch).level
-    assert scores.drift_words.startswith("All features together, these rows drifted no more than chance")
+    assert scores.drift_words.startswith(
+        "All features together, these rows drifted no more than chance"
+    )
     counted = [int(row[2]) for row in scores.bin_rows]
     assert sum(counted) == 600
     flagged = [int(row[3]) for row in scores.bin_rows]
@@ -260,7 +262,10 @@ def test_columns_of_zeros_are_left_out(sketch, X):
     report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.zeros == ["missing in these rows", "outside in these rows"]
     text = " ".join(Parsed(page(report)).text.split())
-    assert "All zero, and therefore not in the table: missing in these rows, outside in these rows." in text
+    assert (
+        "All zero, and therefore not in the table: missing in these rows, outside in these rows."
+        in text
+    )
 
 
 def test_features_in_another_unit_are_named(schema, sketch, X):

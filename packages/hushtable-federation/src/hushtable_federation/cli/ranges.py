@@ -121,7 +121,8 @@ class _RangesRead:
     def _of_page(self) -> dict[str, Any]:
         return {
             **self.facts, "tolerated": self.tolerated, "dry_run": _dry_run(self),
-            "fails": _("fails"), "failing": self.failing(), "failing_others": self.failing("others"),
+            "failing": self.failing(), "failing_others": self.failing("others"),
+            "fails": _("fails"),
             "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
         }  # fmt: skip
 

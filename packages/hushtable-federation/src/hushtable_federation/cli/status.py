@@ -19,7 +19,6 @@ from hushtable_federation.coordinator import no_round
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import (
     RESULT,
-    Todo,
     amendment_words,
     aside_lines,
     damaged_words,
@@ -27,8 +26,6 @@ from hushtable_federation.describe import (
     round_lines,
     site_words,
     standing,
-    todos,
-    who_words,
 )
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
@@ -37,6 +34,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.pages import page
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
+from hushtable_federation.todo import Todo, todos, who_words
 
 _Key = Annotated[
     Path | None, option("FILE", "Your keys: your rounds alone, and what you have to do.", "--key")
@@ -71,10 +69,7 @@ def status(
     settings = _reader(site, key)
     check_folder(folder, settings)
     store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
-    if html is not None:
-        if html.suffix != ".html":
-            raise UsageError(f"--html {html}: a page needs a name that ends in .html")
-        check_extra()
+    _check_page(html)
     me = None if settings is None else Keys.load(settings.key).card
     found = [Progress.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
     typed = quote(store.where), "KEY" if settings is None else quote(str(settings.key))
@@ -101,6 +96,14 @@ def status(
 
     needed = any(_needs_person(progress, todo, me) for progress, todo in each)
     return CommandResult(facts, blocks(), NEEDS_PERSON if needed else 0)
+
+
+def _check_page(html: Path | None) -> None:
+    """Refuse a page that could not be written, before anything is read."""
+    if html is not None:
+        if html.suffix != ".html":
+            raise UsageError(f"--html {html}: a page needs a name that ends in .html")
+        check_extra()
 
 
 def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:

@@ -254,7 +254,13 @@ class SharesChart:
         kept, others = sorted(order[:n_kept]), order[n_kept:]
         bars = [(self.names[k], shares[k], FLAG if k == self.odd else ROWS) for k in kept]
         if others:
-            bars.append((_("%(n)s others", n=numerals(f"{len(others):,}")), math.fsum(shares[k] for k in others), WHOLE))
+            bars.append(
+                (
+                    _("%(n)s others", n=numerals(f"{len(others):,}")),
+                    math.fsum(shares[k] for k in others),
+                    WHOLE,
+                )
+            )
         return bars
 
     def _parts(self) -> Iterator[str]:

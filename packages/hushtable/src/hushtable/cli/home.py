@@ -18,7 +18,7 @@ from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
-from hushtable.language import _, N_, numerals
+from hushtable.language import N_, _, numerals
 from hushtable.scores.typical import percent
 
 if TYPE_CHECKING:

@@ -99,16 +99,13 @@ def report(
             return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
-    subject, opened = _open(model)
+    subject, opened = _open(model, data is not None)
     about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
     with speaking(language):
         about["sites"] = None if parts is None else _sites(subject, sent, round_)
-        if data is not None:
-            if opened is None:
-                raise UsageError(f"{model} scores no rows: leave them out")
-            ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
+        if data is not None and opened is not None:
             given = Rows(data, reads, opened.reading, threads)
-            about["scores"] = _scores(opened, given, contamination, shown, ranked)
+            about["scores"] = _scores(opened, given, contamination, shown, ranks)
         made = gather(subject, values=values, **about)
         target = write_page(made, output)
     printed = made if language == ENGLISH else gather(subject, values=values, **about)
@@ -154,9 +151,10 @@ def _scores(
     rows: Rows,
     contamination: float | None,
     shown: RowsToShow,
-    ranks: Ranks | None,
+    ranks: Path | None,
 ) -> Scores:
     scorer = opened.scorer
+    ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
     with watched(reader) as watch:
         return score_rows(
@@ -165,7 +163,7 @@ def _scores(
             watch.reader,
             contamination=contamination,
             shown=shown,
-            ranks=ranks,
+            ranks=ranked,
             usual=opened.usual,
             n_jobs=rows.threads,
         )
@@ -198,12 +196,14 @@ def write_page(made: Report, output: Path) -> Target:
     return target
 
 
-def _open(path: Path) -> tuple[Subject, OpenedModel | None]:
-    """Read a file of counts; also how it scores, if it does."""
+def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
+    """Read a file of counts; also how it scores, as it has to if there are rows."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     counts: Counts = content.build(counts_from_file)
     subject = Subject(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
+        if has_rows:
+            raise UsageError(f"{path} scores no rows: leave them out")
         return subject, None
     return subject, scoring(content, counts)
 

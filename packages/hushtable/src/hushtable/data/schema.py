@@ -17,7 +17,7 @@ from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.relations import Relations
 from hushtable.display import Displayed
 from hushtable.errors import PlanError
-from hushtable.language import _, N_, numerals
+from hushtable.language import N_, _, numerals
 from hushtable.privacy.budget import Spent
 
 #: Categories that one feature may have. More is, in practice, an identifier.

@@ -6,8 +6,8 @@ from typing import Any
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import first_names
-from hushtable.streams import Drift, drift
 from hushtable.language import N_
+from hushtable.streams import Drift, drift
 
 
 def why_no_drift(counted: Counts) -> str:

@@ -3,7 +3,7 @@
 import math
 
 from hushtable.describe.plan import n_tables
-from hushtable.language import _, N_, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.privacy.accounting import Horizon, rounded_up
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.mechanisms import Cost, Sensitivity
@@ -237,7 +237,12 @@ def horizon_words(horizon: Horizon) -> str:
 def ledger_rows(ledger: Ledger) -> list[list[str]]:
     """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
     rows = [
-        [spent.release[:12], _("%(what)s, behind the plan", what=_(spent.what)), "", _rho(spent.cost)]
+        [
+            spent.release[:12],
+            _("%(what)s, behind the plan", what=_(spent.what)),
+            "",
+            _rho(spent.cost),
+        ]
         for spent in ledger.behind_plan
     ]
     for share in ledger.shares:

@@ -30,7 +30,7 @@ from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.display import Displayed
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.language import _, N_
+from hushtable.language import N_, _
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS

@@ -20,7 +20,7 @@ from hushtable.describe.plan import (
     verdicts,
 )
 from hushtable.errors import RoundError, UsageError
-from hushtable.language import _, N_, ngettext, numerals
+from hushtable.language import N_, _, numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import NoiseDisplay
@@ -101,6 +101,8 @@ class Sites:
         return table
 
 
+#: Kinds of files that a report is about.
+KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector"), N_("sealed")
 #: Where what a site sent is.
 STANDINGS = N_("in"), N_("missing"), N_("two different submissions")
 
@@ -305,9 +307,9 @@ def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
 
 def _about(model: Subject, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
-    lines = {_("File"): f"{model.name} ({model.size})"} if model.size else {}
+    lines = {_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
     lines |= {
-        _("Kind"): model.kind,
+        _("Kind"): _(model.kind),
         _("Rows counted"): _rows_counted(model),
         _("Detector"): counts.detector,
         _("Plan"): counts.plan_id,
@@ -494,9 +496,7 @@ def _left_out(
             )
         )
     if sites is None:
-        left_out.append(
-            _("Sites: no parts were given (--parts; after a round, --round as well).")
-        )
+        left_out.append(_("Sites: no parts were given (--parts; after a round, --round as well)."))
     return left_out
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
 from hushtable.describe.plan import values
-from hushtable.language import _, N_, numerals
+from hushtable.language import N_, _, numerals
 from hushtable.report.rows import Scores
 from hushtable.scores.plausible import PlausibleRange, ValueHistogram
 
@@ -189,7 +189,9 @@ class RangeFigure:
         feature = self.range.feature
         values = {"name": feature.name, "low": low, "high": high, "unit": feature.unit}
         if self.own is None:
-            return _("Histogram of %(name)s, with limits at %(low)s and %(high)s %(unit)s.", **values)
+            return _(
+                "Histogram of %(name)s, with limits at %(low)s and %(high)s %(unit)s.", **values
+            )
         return _(
             "Histogram of %(name)s, with the values of this site as a line, and limits at %(low)s "
             "and %(high)s %(unit)s.",

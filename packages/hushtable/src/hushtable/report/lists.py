@@ -19,7 +19,7 @@ _FIRST_DAY = datetime(1900, 3, 1)
 _FORMATS = {"severity": "0.00", "score": "0.0000", "error": "0.0000"}
 
 
-def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_: str) -> None:
+def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_about: str) -> None:
     """Write the rows as a workbook; texts stay texts, whatever they begin with."""
     import xlsxwriter  # type: ignore[import-untyped] # takes a quarter of a second
 
@@ -105,13 +105,13 @@ def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: 
     file.write(top_page(found, model, source, unit).encode())
 
 
-def _write_csv(file: BinaryIO, found: Outliers, *_: str) -> None:
+def _write_csv(file: BinaryIO, found: Outliers, *_about: str) -> None:
     from pyarrow import csv
 
     csv.write_csv(harmless_table(found.table()), file)
 
 
-def _write_parquet(file: BinaryIO, found: Outliers, *_: str) -> None:
+def _write_parquet(file: BinaryIO, found: Outliers, *_about: str) -> None:
     from pyarrow import parquet  # which most commands do without
 
     parquet.write_table(found.table(), file)

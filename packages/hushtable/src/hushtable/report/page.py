@@ -15,7 +15,7 @@ from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
-from hushtable.language import WORDS, _, numerals, percents, spoken
+from hushtable.language import N_, WORDS, _, numerals, percents, spoken
 from hushtable.plots import HomeDisplay
 from hushtable.report.content import Report
 from hushtable.report.features import RangeFigure
@@ -36,6 +36,13 @@ _COLOURS = {
 _ROWS, _FLAG, _INK, _SOFT = _COLOURS
 #: Inches. On a phone the letters are a little smaller than the page's, on a desk as large.
 _WIDTH, _HEIGHT = 4.2, 2.5
+
+
+#: Columns of a list, whose files have them in English.
+COLUMNS = (
+    N_("severity"), N_("score"), N_("error"), N_("outside"), N_("reason"), N_("usual"),
+    N_("direction"), N_("repair"), N_("incident"),
+)  # fmt: skip
 
 
 class _Drawn(Protocol):
@@ -89,9 +96,7 @@ def page(report: Report) -> str:
     """
     check_report_extra()
     headers = [_(header) for header in LEDGER_HEADERS]
-    made: str = template("page.html").render(
-        report=report, figure=_figure, ledger_headers=headers
-    )
+    made: str = template("page.html").render(report=report, figure=_figure, ledger_headers=headers)
     return made
 
 
@@ -144,8 +149,8 @@ def _localise(formatter: Any) -> None:
 
     # Others have names.
     if isinstance(formatter, LogFormatter | ScalarFormatter | StrMethodFormatter):
-        ticks = formatter.format_ticks
-        formatter.format_ticks = lambda values: [numerals(one) for one in ticks(values)]
+        ticks, own = formatter.format_ticks, vars(formatter)
+        own["format_ticks"] = lambda values: [numerals(one) for one in ticks(values)]
 
 
 def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
@@ -167,7 +172,7 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         keep=found.keep,
         several=any(row.file for row in found.rows),
         explained=found.explained,
-        about=found.notes(model),
+        about={_(name): text for name, text in found.notes(model).items()},
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         source=source,
         n_rows=found.n_rows,

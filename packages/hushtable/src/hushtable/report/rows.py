@@ -14,7 +14,7 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, value_words
 from hushtable.describe.drift import of_all_rows, why_no_drift
 from hushtable.errors import DataError, UsageError
-from hushtable.language import _, N_, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.scores.details import RowDetails
 from hushtable.scores.explain import Explainer

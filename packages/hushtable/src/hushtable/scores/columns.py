@@ -29,8 +29,8 @@ from hushtable.counts.base import Counts
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Reader
 from hushtable.data.schema import value_words
-from hushtable.language import _, ngettext
 from hushtable.errors import UsageError
+from hushtable.language import _, ngettext
 from hushtable.plans.families import RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.scores.typical import percent

@@ -16,7 +16,7 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
-from hushtable.language import _, N_, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.scores.details import (
     FAR_FIRST,
     IMPOSSIBLE_FIRST,
@@ -190,7 +190,9 @@ class Outliers:
         rows += " " + _("Rows are numbered from 0.")
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
-            _("Made"): _("%(when)s by hushtable, with the model %(model)s.", when=when, model=model),
+            _("Made"): _(
+                "%(when)s by hushtable, with the model %(model)s.", when=when, model=model
+            ),
             _("Rows"): rows,
             "severity": _(
                 "From 0 to 100: 100 times one minus the share of rows that are as rare, or rarer, "

@@ -23,8 +23,8 @@ from hushtable.data.columns import filled, texts_column
 from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
-from hushtable.language import _
 from hushtable.files import Content
+from hushtable.language import _
 from hushtable.scores.typical import (
     QUANTILES,
     UsualValues,

@@ -13,7 +13,7 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.relations import Relations, numbers_of
 from hushtable.data.schema import Feature, number_words
-from hushtable.language import _, N_, ngettext, numerals
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
@@ -171,7 +171,9 @@ class Reason:
             return ""
         numbers = phrase.direction in ("high", "low", "missing", "beyond")
         words = f"{self.feature} {_(phrase.direction) if numbers else phrase.text}"
-        return _("%(what)s for %(context)s", what=words, context=self.within) if self.within else words
+        return (
+            _("%(what)s for %(context)s", what=words, context=self.within) if self.within else words
+        )
 
     @property
     def words(self) -> str:
@@ -467,7 +469,7 @@ class Reasons:
         """Return the features with the largest shares (n, d) of each row."""
         left, top = shares.copy(), []
         every = np.arange(len(left))
-        for _ in range(self.n_top):
+        for _rank in range(self.n_top):
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
             left[every, best] = -np.inf

@@ -24,8 +24,8 @@ from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.errors import DataError, UsageError
-from hushtable.language import _
 from hushtable.files import replacing
+from hushtable.language import _
 from hushtable.scores.rule_file import (
     BOUNDS,
     HEADER,

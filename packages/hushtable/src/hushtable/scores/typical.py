@@ -20,7 +20,7 @@ from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
-from hushtable.language import _, N_, numerals
+from hushtable.language import N_, _, numerals
 
 #: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
@@ -475,23 +475,21 @@ def _number_phrase(
     ends = range_text(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
     said = {"what": what, "usual": common, "range": ends, "direction": _(side)}
-    if side == BEYOND and usual and usual.middle:
-        words = _("%(what)s, usually %(usual)s: beyond the range of %(range)s", **said)
-    elif side == BEYOND:
-        words = _("%(what)s: beyond the range of %(range)s", **said)
+    if side == BEYOND:
+        known = N_("%(what)s, usually %(usual)s: beyond the range of %(range)s")
+        alone = N_("%(what)s: beyond the range of %(range)s")
+        words = _(known if usual and usual.middle else alone, **said)
     elif usual is None or usual.middle is None:
         words = _("%(what)s, in a range of %(range)s", **said)
     elif usual.shares:
         share = usual.shares.get(repr(x + 0.0))
-        often = _("in few rows")
-        if share is not None:
-            often = _("as in %(share)s of rows", share=percent(share))
-        words = f"{what}, {often}"
-        words = f"{words}: {_(side)}" if side else words
-    elif usual.is_far(x) and side == "high":
-        words = _("%(what)s, usually %(usual)s: far above", **said)
+        few = _("in few rows")
+        often = few if share is None else _("as in %(share)s of rows", share=percent(share))
+        words = f"{what}, {often}: {said['direction']}" if side else f"{what}, {often}"
     elif usual.is_far(x):
-        words = _("%(what)s, usually %(usual)s: far below", **said)
+        above = N_("%(what)s, usually %(usual)s: far above")
+        below = N_("%(what)s, usually %(usual)s: far below")
+        words = _(above if side == "high" else below, **said)
     elif side:
         words = _("%(what)s, usually %(usual)s: %(direction)s", **said)
     else:
@@ -524,7 +522,11 @@ def range_text(
     """Return two numbers from a column of type ``kind`` as people write a range."""
     ends = [number_text(x, feature, kind, digits) for x in (low, high)]
     low_text, high_text = ends
-    return low_text if low_text == high_text else _("%(low)s to %(high)s", low=low_text, high=high_text)
+    return (
+        low_text
+        if low_text == high_text
+        else _("%(low)s to %(high)s", low=low_text, high=high_text)
+    )
 
 
 def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
@@ -546,11 +548,9 @@ def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> 
         words = _("%(what)s: none of the %(n)s known", what=words, n=n)
     elif usual is not None:
         share = usual.share(feature, text)
-        often = _("in few rows")
-        if text in usual.shares:
-            often = _("in %(share)s of rows", share=percent(share))
-        words = f"{words}, {often}"
-        words = f"{words}: {_(side)}" if side else words
+        few = _("in few rows")
+        often = _("in %(share)s of rows", share=percent(share)) if text in usual.shares else few
+        words = f"{words}, {often}: {_(side)}" if side else f"{words}, {often}"
     known = usual is not None
     return ValuePhrase(text, text, _usual_categories(usual), side, words, known, share)
 

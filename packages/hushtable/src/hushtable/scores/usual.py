@@ -18,8 +18,8 @@ from hushtable.data.readers.stored import OfSparse, StoredRows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
-from hushtable.language import N_
 from hushtable.files import Content
+from hushtable.language import N_
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, numbers_of, texts_of
