@@ -231,7 +231,7 @@ def test_a_row_has_values_reasons_pictures_and_those_alike(client, at):
     assert '<h1 data-number="0">P000' in page
     assert "<svg" in page
     assert "Only low pulse matters" in page
-    assert "Most alike" in page
+    assert "Most similar" in page
     part = client.get(f"{at}/rows/0", headers={"X-Part": "row"}).text
     assert "<html" not in part
     assert client.get(f"{at}/rows/99999").status_code == 400

@@ -233,7 +233,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
     for name, browser in browsers.items():
         listed = browser.get("/rounds").text
         assert "Vital signs" in listed
-        assert "This site is asked to answer." in listed
+        assert "The round waits for this site&#39;s answer." in listed
         page = browser.get(browser.address).text
         assert "lead asks 3 sites to count their rows by 2 columns (a, b)." in page
         assert those.keys["lead"].card.fingerprint in page
@@ -271,7 +271,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
     those.lead.sync(tmp_path / "lead" / "round")
     those.carry()
     for browser in browsers.values():
-        assert "Help to take the masks off" in browser.get(browser.address).text
+        assert "Help remove the masks" in browser.get(browser.address).text
         done(browser.write(f"{browser.address}/answer"))
     those.carry()
     ((_, visit),) = those.lead.sync(tmp_path / "lead" / "round")

@@ -60,12 +60,12 @@ def odd(n):
 def test_the_first_visit_begins_to_remember(browser):
     page = browser.get(f"{PAGE}/watch")
     no_style_or_script(page)
-    assert "No visit is remembered yet" in words(page)
-    assert "I have seen these" in page
+    assert "No visit is recorded yet" in words(page)
+    assert "Mark these as seen" in page
     browser.post(f"{PAGE}/seen", {"rows": 3_000})
     text = words(browser.get(f"{PAGE}/watch"))
     assert "No row was added since the last visit" in text
-    assert "I have seen these" not in text
+    assert "Mark these as seen" not in text
 
 
 def test_rows_since_the_last_visit_come_first(browser, tmp_path):

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
-from hushtable.language import N_
+from hushtable.language import ENGLISH, N_, speaking
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
 from hushtable_desk.security import Access, Guard
@@ -72,7 +72,12 @@ def _known(request: Request, error: Exception) -> Response:
 
 def _no_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(request, error.status_code, N_("There is no such page"), str(error.detail))
+    return _answer(request, error.status_code, N_("Page not found"), str(error.detail))
+
+
+def _language(scope: Scope) -> str:
+    desk: Desk | None = getattr(scope["app"].state, "desk", None) if "app" in scope else None
+    return ENGLISH if desk is None else desk.language_of(Request(scope))
 
 
 class _Contained:
@@ -82,14 +87,15 @@ class _Contained:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request, in the language of its page."""
         try:
-            await self._app(scope, receive, send)
+            with speaking(_language(scope)):
+                await self._app(scope, receive, send)
         except Exception as error:
             if os.environ.get("HUSHTABLE_DEBUG"):
                 raise
             kind = type(error).__name__
             _log.error("unexpected %s, which is a bug in hushtable-desk", kind)
-            words = f"unexpected {kind}, which is a bug in hushtable-desk: please report it"
+            words = f"unexpected {kind}, which is a bug in hushtable-desk: report it"
             response = _answer(Request(scope), 500, N_("Unexpected error"), words)
             await response(scope, receive, send)

@@ -53,7 +53,7 @@ class Desk:
     who : str
         Name of the person who judges now; in the log of verdicts.
     language : str
-        Code of the language of the pages; empty before somebody chose one.
+        Code of the language of the pages; empty until someone chooses one.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
-from hushtable.language import N_
+from hushtable.language import N_, spoken
 from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.models import OpenedModel, open_model
@@ -106,7 +106,9 @@ class JudgedRows:
         self._n = LISTED
         #: The row that was looked at last, as it was seen.
         self._shown: ReviewRow | None = None
+        #: In the language that it was made in.
         self._listing: Listing | None = None
+        self._language = ""
 
     @classmethod
     def of(
@@ -153,7 +155,8 @@ class JudgedRows:
     def listing(self) -> Listing:
         """The most unusual rows, in the order that they were last put in."""
         with self.lock:
-            if self._listing is None:
+            if self._listing is None or self._language != spoken():
+                self._language = spoken()
                 found = self.review.lowest(self._n)
                 context = self.model.scorer.plan.context
                 self._listing = Listing(found, self.review.last, self.logged.id_, context)

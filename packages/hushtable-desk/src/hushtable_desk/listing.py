@@ -27,7 +27,7 @@ KINDS = {
 #: What a list can be cut down by, each with its name in English.
 FACETS = {
     "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
-    "incident": N_("Alike"), "verdict": N_("Verdict"),
+    "incident": N_("Similar"), "verdict": N_("Verdict"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English.
 ORDERS = {

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.files import replacing
-from hushtable.language import LANGUAGES, speaking
+from hushtable.language import LANGUAGES
 from hushtable.report.lists import LISTS
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES
@@ -305,8 +305,7 @@ def export(request: Request) -> Response:
     else:
         file = io.BytesIO()
         unit = judging.model.scorer.plan.score.unit
-        with speaking(desk_of(request).language_of(request)):
-            LISTS[f".{ending}"](file, found, table.model, table.name, unit)
+        LISTS[f".{ending}"](file, found, table.model, table.name, unit)
         body = file.getvalue()
     name = f"{table.path.stem} unusual.{ending}"
     ascii_name = name.encode("ascii", "replace").decode().replace('"', "'").replace("\\", "_")

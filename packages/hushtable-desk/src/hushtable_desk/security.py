@@ -1,4 +1,4 @@
-"""Who may use a desk: one browser of one account of this machine, and nobody else."""
+"""Who may use a desk: one browser of one account of this machine, and no one else."""
 
 import hmac
 import os
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: The only address that a desk listens on.
 LOOPBACK = "127.0.0.1"
-#: On every answer. Nothing is loaded from elsewhere, no script or style stands in a page, no other
+#: On every answer. Nothing is loaded from elsewhere, no page contains a script or style, no other
 #: page may frame it, and the browser keeps no copy.
 HEADERS = {
     "Content-Security-Policy": (
@@ -175,7 +175,7 @@ _CONNECTIONS = Path("/proc/net/tcp")
 
 
 def _other_account(request: Request) -> bool:
-    """Return whether another account's process asks, as far as the system says so: Linux does."""
+    """Return whether another account's process asks, as far as the system reports it: Linux does."""
     if sys.platform != "linux" or request.client is None:
         return False
     uid = account_of(request.client, _connections())

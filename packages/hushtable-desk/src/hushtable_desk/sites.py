@@ -1,4 +1,4 @@
-"""Sites of rounds whose files lie in a desk's folder, and the rounds that they are asked for.
+"""Sites of rounds whose files lie in a desk's folder, and the rounds that they are requested.
 
 Loaded only where the package of rounds is installed. All that is allowed or refused, the site
 itself decides, as it does for a command.
@@ -237,12 +237,12 @@ class AskedRound:
 
     @property
     def state(self) -> str:
-        """Where the site stands in it; empty of one that only coordinates."""
+        """The status of the site in it; empty of one that only coordinates."""
         return self.progress.states.get(self.me, "")
 
     @property
     def is_open(self) -> bool:
-        """Whether the site is asked for its rows now."""
+        """Whether the round requests the rows of the site now."""
         in_time = self.progress.phase == "counting" and not self.progress.late
         return in_time and self.state in ("awaited", "refused")
 
@@ -272,7 +272,7 @@ class AskedRound:
 
     @property
     def approved(self) -> bool:
-        """Whether the officer has signed, or nobody has to."""
+        """Whether the officer has signed, or no one has to."""
         with _reading("the approval"):
             approval = self._site.approvals().get(self.round.round_id)
         try:
@@ -342,13 +342,13 @@ class AskedRound:
         """Sign the round with the officer's keys, the text of their file, and keep the signature.
 
         The keys are not kept. Raises `HushTableError` if the policy forbids the round or names
-        another officer, or nobody.
+        another officer, or no one.
         """
         self._check_open()
         if self.standing.forbidden:
             raise RoundError(" ".join(self.standing.words))
         if not self.standing.officer:
-            raise UsageError("the policy names no officer: nobody has to sign the round")
+            raise UsageError("the policy names no officer: no one has to sign the round")
         approval = Approval.sign(self.round, Keys.from_bytes(key.encode(), "the file of keys"))
         check_officer(self.standing.officer, approval, self.round)
         with _reading(self._approval.name):

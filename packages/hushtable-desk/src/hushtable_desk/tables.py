@@ -19,9 +19,9 @@ from hushtable.language import N_
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
 
-#: Kinds that a person may say a column is; what stands for values that are missing is said apart.
+#: Kinds that a person may say a column is; codes of missing values are set separately.
 KINDS = ("number", "date", "category", "label", "id")
-#: Kinds that are left out of a model unless somebody says otherwise.
+#: Kinds that are left out of a model unless someone decides otherwise.
 _LEFT_OUT = ("id", "text", "empty")
 #: Settings that are one text.
 _TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
@@ -73,7 +73,7 @@ class TableSettings:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was said, as JSON carries it."""
+        """Return the decisions, as JSON carries them."""
         return {name: value for name, value in asdict(self).items() if value or value == 0}
 
     @classmethod
@@ -147,7 +147,7 @@ class Job:
         except OSError as error:
             self.error = f"cannot read or write: {explain(error)}"
         except Exception as error:
-            self.error = f"unexpected {type(error).__name__}, which is a bug: please report it"
+            self.error = f"unexpected {type(error).__name__}, which is a bug: report it"
         self.done = True
 
     def wait(self, seconds: float | None = None) -> None:
@@ -270,7 +270,7 @@ class Table:
         )
 
     def say(self, **changes: Any) -> None:
-        """Change what was said, and read the table again."""
+        """Change decisions, and read the table again."""
         with self.lock:
             before = self.said
             self.said = replace(self.said, **changes)

@@ -56,7 +56,7 @@ _LOG, _LOG_BYTES, _RUNS = "watch.jsonl", 1 << 20, 5
 
 @dataclass(frozen=True)
 class SinceVisit:
-    """Rows that are new in a table since somebody last said that they had seen its rows.
+    """Rows that are new in a table since someone last marked its rows as seen.
 
     Attributes
     ----------
@@ -463,7 +463,7 @@ def watch_page(request: Request) -> Response:
 
 
 async def seen(request: Request) -> Response:
-    """Remember how many rows somebody has seen."""
+    """Remember how many rows someone has seen."""
     table = desk_of(request).table(request.path_params["key"])
     try:
         rows = (await request.json())["rows"]

@@ -58,7 +58,7 @@ class Sites:
     terms: Mapping[str, str]  # of the round, if there was one
     asked: Sequence[str] = ()  # what the round asks of a site, in sentences that an officer signs
     refused: Sequence[tuple[str, str]] = ()  # files that do not count, and why
-    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and of which site
+    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and whose they are
 
     @property
     def n_in(self) -> int:
@@ -211,7 +211,7 @@ class Report:
     scores: Scores | None
     features: Features | None
     histograms: list[Histogram]  # of the first features, from marginals
-    shown: bool  # whether ranges and categories are shown
+    shown: bool  # whether it shows ranges and categories
     privacy: Privacy | None
     sites: Sites | None
     left_out: list[str]  # what the report has no section about, and why
