@@ -175,7 +175,7 @@ _CONNECTIONS = Path("/proc/net/tcp")
 
 
 def _other_account(request: Request) -> bool:
-    """Return whether another account's process asks, as far as the system reports it: Linux does."""
+    """Return whether another account's process asks, if the system reports it, as Linux does."""
     if sys.platform != "linux" or request.client is None:
         return False
     uid = account_of(request.client, _connections())

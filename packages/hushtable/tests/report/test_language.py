@@ -7,7 +7,6 @@ from operator import add
 
 import pyarrow as pa
 import pytest
-from conftest import scored
 
 import hushtable.language
 from hushtable.data.readers import as_reader
@@ -37,10 +36,10 @@ def english_in(html):
 
 
 @pytest.fixture(scope="module")
-def german(sketch, releases, X):
+def german(sketch, releases, X, score_them):
     """Pages of a sketch with rows and values, and of a release with its sites, in German."""
     with speaking("de"):
-        offset, scores = scored(sketch, X, 5, values=True)
+        offset, scores = score_them(sketch, X, 5, values=True)
         model = Subject("a.hush", "sketch", sketch, "1.5 MB")
         of_rows = page(gather(model, threshold=offset, scores=scores, values=True))
         total = reduce(add, releases.values())
@@ -71,10 +70,10 @@ def test_reasons_and_numbers_are_german(german):
     assert not re.search(r"\d\.\d{1,2}\b", text.replace("1.0.0rc1", ""))
 
 
-def test_a_page_is_english_unless_chosen(sketch, X, monkeypatch):
+def test_a_page_is_english_unless_chosen(sketch, X, score_them, monkeypatch):
     monkeypatch.setenv("LANGUAGE", "de")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
-    offset, scores = scored(sketch, X, 5, values=True)
+    offset, scores = score_them(sketch, X, 5, values=True)
     html = page(gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores))
     assert '<html lang="en">' in html
     assert "Rows with the lowest scores" in html

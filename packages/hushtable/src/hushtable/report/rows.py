@@ -52,7 +52,7 @@ class NamedFeature:
 
 @dataclass(frozen=True)
 class ReasonedRow:
-    """Reasons of a low score: features and their shares, and their values where the report has them."""
+    """Reasons of a low score: features, their shares, and the values if the report has them."""
 
     row: str  # its number
     shortfall: float  # bits that its score falls short of a typical one
