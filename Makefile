@@ -140,7 +140,7 @@ format: .venv/.group-dev
 
 # From scratch each time: Sphinx repeats no warning for a page that it has already read.
 docs: .venv/.group-dev
-	@rm -rf docs/_build docs/generated docs/gallery
+	@rm -rf docs/_build docs/generated docs/reference/generated docs/gallery
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python .ci/check_links.py docs/_build/html
 	@$(BIN)/python .ci/check_words.py
@@ -201,7 +201,7 @@ sbom: .venv-supply/.created
 	@rm -rf .venv-sbom
 
 clean: # keeps the environments
-	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/gallery
+	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/reference/generated docs/gallery
 	find packages tests docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/.created: $(SUPPLY)

@@ -4,14 +4,19 @@ import csv
 import importlib.metadata
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.writers.html5 import HTML5Translator
+from typer import Context
+
+from hushtable.cli.app import app
 
 sys.path.insert(0, str(Path(__file__).parent))  # for gallery_style
 
@@ -27,7 +32,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "examples", "generated/commands.md"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
 myst_substitutions = {
@@ -87,6 +92,23 @@ packages = set(re.findall(r"currentmodule:: (\S+)$", api_page, re.MULTILINE))
 public = {name for package in packages for name in getattr(import_module(package), "__all__", ())}
 if listed != public:
     raise ConfigError(f"reference/api.md and the public names differ in {sorted(listed ^ public)}")
+
+
+def command_help(group: Any, parent: Context) -> Iterator[str]:
+    """Yield a heading and the help of each command of a group, for the page on commands."""
+    for name in group.list_commands(parent):
+        command = group.get_command(parent, name)
+        command = command.load() if hasattr(command, "load") else command
+        context = Context(command, info_name=name, parent=parent, max_content_width=88)
+        yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+        if hasattr(command, "list_commands"):
+            yield from command_help(command, context)
+
+
+commands = Path(__file__).parent / "generated" / "commands.md"
+commands.parent.mkdir(exist_ok=True)
+root = app()
+commands.write_text("\n".join(command_help(root, Context(root, info_name="hushtable"))), "utf-8")
 
 
 def skip_foreign(
