@@ -46,7 +46,7 @@ VERSIONS := $(addprefix packages/hushtable/tests/,test_same_bits.py test_files.p
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: nightly demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
-.PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel lock audit sbom coverage clean
+.PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel rehearse lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -160,6 +160,10 @@ wheel: .venv/.group-dev .venv-supply/.created
 	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(BUILD) packages/hushtable)
 	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable*)
 	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice)
+
+# The wheels in dist go to an index on this machine; the README is followed with what that index gives.
+rehearse: .venv/.group-dev .venv-supply/.created
+	@$(BIN)/python .ci/rehearse.py dist
 
 # Each extra alone, in an empty environment; of the wheel that make wheel built.
 check-extras: .venv/.created .venv-supply/.created

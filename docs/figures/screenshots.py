@@ -16,7 +16,7 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "report"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from chromium import Chromium, found  # noqa: E402 (its folder is on the path only now)
 
