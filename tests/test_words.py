@@ -92,7 +92,9 @@ def test_other_pages_may_be_hard(words, pages, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/explanation/plan.md", "docs/how-to/messy-tables.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/explanation/plan.md", "docs/how-to/messy-tables.md"]
+)
 def test_a_page_of_over_1500_words_is_refused(words, pages, capsys, name):
     assert words.main(pages(**{name: "Rows. " * 1501}), []) == 1
     assert capsys.readouterr().err == (

@@ -66,7 +66,7 @@ class Reader:
     here : Path
         Folder to do it in.
     before : dict of str to callable
-        What somebody else does before a command that begins like this.
+        What someone else does before a command that begins like this.
     names : callable
         Called in the folder; returns what Python on the page takes for granted.
     but_not : set of str
@@ -156,7 +156,7 @@ class Reader:
             else:
                 assert (ROOT / arguments[0]).is_file(), f"{block}: no such script: {line}"
         else:
-            raise AssertionError(f"{block}: nobody here knows how to run {line}")
+            raise AssertionError(f"{block}: no one here knows how to run {line}")
 
 
 def install(arguments):

@@ -256,7 +256,7 @@ def test_rows_keep_their_order_in_several_batches_and_files(tmp_path):
     found = joined(str(tmp_path / "rows-*.csv"), visits, on="id", features=["count"], name="v")
     assert len(found.files) == 3
     assert len(list(found.read())) > 3
-    for _ in range(2):  # each pass begins anew
+    for _ in range(2):  # each pass begins again
         batches = list(found.read())
         ids = np.concatenate([np.asarray(b.column("id")).astype(int) for b in batches])
         counts = np.concatenate([np.asarray(b.column("v.count")) for b in batches])

@@ -142,7 +142,7 @@ def done(response):
 
 
 class Person:
-    """Somebody who looks at a desk in Chromium, and clicks."""
+    """Someone who looks at a desk in Chromium, and clicks."""
 
     def __init__(self, browser, opening):
         self.browser, self.address = browser, opening.partition("/open/")[0]

@@ -128,7 +128,7 @@ def test_few_distinct_rows_are_the_same_only_if_all_are():
     assert digests(X).n_distinct == 9
     assert digests(X).same_people(digests(X[::-1]))
     assert not digests(X).same_people(digests(X[1:]))
-    # Distinct rows enough, but each there three times: people are told apart no better.
+    # Distinct rows enough, but each there three times: people are distinguished no better.
     often = np.repeat(rng.normal(size=(1_000, 2)), 3, axis=0)
     assert not digests(often).varied
     assert digests(often).same_people(digests(often))

@@ -158,7 +158,7 @@ def test_killed_at_any_write(parties, monkeypatch, moment, before):
     assert len({one.state.code for one in meet(parties).values()}) == 1
 
 
-# --- somebody in between --------------------------------------------------------------------
+# --- someone in between --------------------------------------------------------------------
 
 
 class Between:
@@ -255,7 +255,7 @@ def test_a_number_that_was_not_committed_to(parties):
 
 
 def test_who_saw_other_cards_is_named(tmp_path):
-    """Somebody swaps south's card for north alone, and passes on everything else."""
+    """Someone swaps south's card for north alone, and passes on everything else."""
     folders = {name: tmp_path / f"of {name}" for name in NAMES}
     for folder in folders.values():
         folder.mkdir()
@@ -285,7 +285,7 @@ def test_files_of_an_earlier_meeting(parties, tmp_path):
     put(new, "south", "hello", file(old, "south", "hello").read_bytes())
     for name in ("lead", "north"):
         parties[name].visit(again=True)
-    # Somebody keeps south in the earlier meeting: it shows, and its number is not said again.
+    # Someone keeps south in the earlier meeting: it shows, and its number is not said again.
     with pytest.raises(RoundError, match="of 'lead' has changed since"):
         parties["south"].visit(again=True)
     assert file(new, "south", "reveal") is None
@@ -471,7 +471,7 @@ def test_another_code_trusts_nobody(parties, book):
     visited, notes = meet(parties)["north"], parties["north"].notes
     other = f"{(int(visited.state.code) + 1) % 10**9:09d}"
     for code in (other, "", visited.state.code[:8], "yes"):
-        with pytest.raises(RoundError, match="Trust nobody"):
+        with pytest.raises(RoundError, match="Trust no one"):
             confirm(visited, notes, code, book)
     assert book.known() == {}
     assert parties["north"].visit().step == "code"

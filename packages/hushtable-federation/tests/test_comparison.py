@@ -35,7 +35,7 @@ def result_of(those, **terms):
 
 
 def poison(those, copies):
-    """Let one site send copies of ten rows that hardly anybody has, in the place of its own."""
+    """Let one site send copies of ten rows that hardly anyone has, in the place of its own."""
     odd = np.random.default_rng(0).uniform(3.0, 4.5, (10, 3))
     those.sites["s03"].X = np.repeat(odd, copies, axis=0)
 
@@ -174,7 +174,7 @@ def test_the_command_says_and_alerts(those, tmp_path, capsys):
     assert main(call) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "It does not fit: the others' counts hold about" in said
-    assert "do not send it to anybody" in said
+    assert "do not send it to anyone" in said
     assert main([*call, "--alert", "--json"]) == 3
     facts = json.loads(capsys.readouterr().out)
     assert facts["fits"] is False

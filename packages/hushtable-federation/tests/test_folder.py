@@ -381,7 +381,7 @@ def test_the_journal_is_lost_at_any_time(folder, clock, gone):
 
 
 def test_another_form_of_the_same_message_changes_nothing(folder, clock):
-    """What is not signed, such as who wrote a file, can be changed by anybody."""
+    """What is not signed, such as who wrote a file, can be changed by anyone."""
     here = folder(4, least=3)
     here.counted("s03")
     clock.at = LATE

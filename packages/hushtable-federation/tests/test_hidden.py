@@ -87,10 +87,10 @@ def test_a_sender_whom_the_site_does_not_know_is_refused(sealed):
 
 def test_a_secret_that_the_coordinator_made_or_can_read_is_refused():
     made = seal_secret(SECRET, LEAD, [NORTH.card, SOUTH.card])
-    with pytest.raises(RoundError, match=r"was sealed by 'lead'.*hidden from nobody"):
+    with pytest.raises(RoundError, match=r"was sealed by 'lead'.*hidden from no one"):
         opened_secret(made, SOUTH, ALL)
     shared = seal_secret(SECRET, NORTH, [LEAD.card, SOUTH.card])
-    with pytest.raises(RoundError, match=r"can be read by 'lead'.*hidden from nobody") as refused:
+    with pytest.raises(RoundError, match=r"can be read by 'lead'.*hidden from no one") as refused:
         opened_secret(shared, SOUTH, ALL)
     assert refused.value.word is Refusal.UNKNOWN
     # Of a coordinator that is a site, too, people said that it may be both.
@@ -130,7 +130,7 @@ def test_whoever_signs_what_another_sealed_is_refused(sealed):
 
 
 def test_the_list_of_readers_is_part_of_every_key(sealed):
-    """A list that hides a reader opens for nobody, no matter who signs it."""
+    """A list that hides a reader opens for no one, no matter who signs it."""
 
     def without_west(said):
         said["readers"], said["copies"] = said["readers"][:2], said["copies"][:2]
@@ -163,7 +163,7 @@ def test_what_is_no_sealed_secret_is_refused(sealed, change, words):
 
 
 def test_a_key_by_which_nothing_can_be_agreed_on(sealed):
-    """Zeros are a point that gives everybody the same key."""
+    """Zeros are a point that gives everyone the same key."""
     with pytest.raises(RoundError, match="can be agreed on"):
         opened_secret(edited(sealed, lambda said: said.update(key="00" * 32)), SOUTH, ALL)
 

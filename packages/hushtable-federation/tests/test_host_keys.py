@@ -127,7 +127,7 @@ def new_key():
 
 @pytest.fixture
 def known(tmp_path, monkeypatch):
-    """The file of known servers of somebody who has none yet."""
+    """The file of known servers of someone who has none yet."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(far, "_OF_ALL_USERS", str(tmp_path / "of_all"))
     path = tmp_path / "home" / ".ssh" / "known_hosts"

@@ -1,4 +1,4 @@
-"""A coordinator that dies at any write goes on from its journal: same sum, nobody charged twice."""
+"""A coordinator that dies at any write goes on from its journal: same sum, no one charged twice."""
 
 import contextlib
 import threading
@@ -20,7 +20,7 @@ NAMES = ("east", "north", "south")
 
 
 class Died(BaseException):
-    """Nobody catches it, as nobody catches a SIGKILL."""
+    """No one catches it, as no one catches a SIGKILL."""
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_too_few_sites_now_are_enough_later(here, tmp_path):
     away = Recorded(here, {"shares": {"east", "north"}})
     with pytest.raises(RoundError, match="1 sites are left in step 'shares'"):
         SecureSum(here.round, here.lead, away, journal=path).run()
-    assert here.books["south"].answers() == []  # nobody spent
+    assert here.books["south"].answers() == []  # no one spent
     later = Recorded(here, {"shares": {"south"}})
     check(here, later, SecureSum(here.round, here.lead, later, journal=path).run(), NAMES)
 

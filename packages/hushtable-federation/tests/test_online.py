@@ -49,7 +49,7 @@ def test_the_sum_is_that_of_those_who_stayed(shared, quick_noise, k, lost, step)
     inside = [name for name in those.sites if name not in gone or step not in BEFORE]
     np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
     assert len(result.ledger.shares) == len(inside)
-    # Where all are there, nobody is asked to sign who is in.
+    # Where all are there, no one is asked to sign who is in.
     asked = {one for one, *_ in online.log}
     everybody = step not in BEFORE or not lost
     steps = {"keys", "shares", "masked", "unmask", "end"}
@@ -88,7 +88,7 @@ def test_dropouts_in_every_step(shared, quick_noise):
 def test_too_many_dropouts_end_the_round_without_a_sum(shared, quick_noise, step):
     those = shared(5)
     round_ = those.open(least=4)
-    # Somebody is missing from the first, or nobody would be asked to sign.
+    # Someone is missing from the first, or no one would be asked to sign.
     online = Online(those, round_, {"masked": ["s00"]} | {step: ["s00", "s01"]})
     with pytest.raises(RoundError, match=r"3 sites are left in step .*, and 4 are needed"):
         online.run()

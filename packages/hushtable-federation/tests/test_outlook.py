@@ -85,7 +85,7 @@ def test_new_people_pay_for_themselves_alone(those):
     found = named(forecast(site.book))
     assert found["people"].epsilon == pytest.approx(1.0, rel=1e-3)
     Reply(round_, site.keys, site.book, at=T0)  # which is answered already
-    assert site.book.total("nobody yet") == 0.0
+    assert site.book.total("no one yet") == 0.0
 
 
 @pytest.mark.parametrize("masked", [True, False])

@@ -280,7 +280,7 @@ def test_cards_swapped_after_pinning(consortium):
     lead = those.open(keys=Keys.generate("lead"))
     for policy in (pinned, Policy()):
         assert refused(lead, site, policy) is Refusal.UNKNOWN
-    # A table that names somebody alone decides: what the book knows does not count beside it.
+    # A table that names someone alone decides: what the book knows does not count beside it.
     narrow = Policy(sites={"s01": those.sites["s01"].keys.card.fingerprint})
     assert refused(those.open(), site, narrow) is Refusal.UNKNOWN
 
@@ -299,7 +299,7 @@ def test_one_known_site_too_few(consortium):
     round_ = those.open(cards=[*those.cards, *fakes], colluders=3)
     assert refused(round_, site, Policy(known_sites=3)) is None
     assert refused(round_, site, Policy(known_sites=4)) is Refusal.UNKNOWN
-    # Without masks each site adds the whole noise, and needs nobody's.
+    # Without masks each site adds the whole noise, and needs no one's.
     plain = those.open(cards=[*those.cards, *fakes], masked=False)
     assert refused(plain, site, Policy(known_sites=4, masks=False)) is None
 

@@ -204,7 +204,7 @@ def test_a_history_of_two_rounds_contains_what_a_site_sent_to_one():
 def test_of_merged_rounds_the_dearer_way_of_adding_counts():
     cost = Cost(0.01)
     together, one = Charge(cost, "q r"), Charge(cost, "r")
-    # Nobody says in which of the two a site was: it may have been the one of the other site.
+    # No one says in which of the two a site was: it may have been the one of the other site.
     assert at_sites([[together], [one]], 2).rho == pytest.approx(0.04)
     assert at_sites([[one], [Charge(cost, "q")]], 2).rho == pytest.approx(0.02)
 

@@ -26,7 +26,7 @@ def progress(play):
 
 @pytest.fixture
 def play(tmp_path):
-    """A round of five in its folder, which nobody has answered."""
+    """A round of five in its folder, which no one has answered."""
     play = Play(tmp_path, Scenario(5, tables=5, seed=1))
     post_round(Store.open(tmp_path / "round"), play.round)
     yield play

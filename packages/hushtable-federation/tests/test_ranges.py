@@ -190,7 +190,7 @@ def test_a_page_has_own_values_only_where_they_were_given(small, capsys):
     assert (small / "own.html").stat().st_mode & 0o077 == 0
     assert own.count("<svg") == everybody.count("<svg") >= 3
     shown = " ".join(capsys.readouterr().out.split())
-    assert "do not send it to anybody" in shown
+    assert "do not send it to anyone" in shown
 
 
 def test_a_site_without_a_concept_is_no_hindrance(small, capsys):

@@ -73,7 +73,7 @@ def test_what_was_changed_in_memory_is_not_saved_as_signed(signed, tmp_path):
         changed.save(tmp_path / "changed.hush")
     assert not (tmp_path / "changed.hush").exists()
     replace(changed, seal=None).save(tmp_path / "changed.hush")
-    with pytest.raises(RoundError, match="is not signed: anybody may have made"):
+    with pytest.raises(RoundError, match="is not signed: anyone may have made"):
         Result.load(tmp_path / "changed.hush")
 
 

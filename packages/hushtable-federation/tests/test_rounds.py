@@ -176,7 +176,7 @@ def test_a_second_round_costs_the_total_of_its_plan(consortium, masked, hidden):
     result = round_of(second)
     assert [spent.what for spent in result.ledger.behind_plan] == ["hushtable", "gate"]
     assert 2.99 < result.ledger.epsilon <= 3.0
-    for site in those.sites.values():  # nobody pays twice
+    for site in those.sites.values():  # no one pays twice
         assert site.book.total("all rows") == pytest.approx(3.0, rel=1e-2)
     assert np.isfinite(Scorer(result).score(those.sites["s00"].X)).all()
 
@@ -227,7 +227,7 @@ def test_the_local_model_is_the_others_noised_and_ones_own_exact(consortium, mas
         with pytest.raises(PrivacyError, match="exact counts of its site"):
             leak()
     with pytest.raises(PlanError, match="no share"):
-        LocalModel(local.plan, local.counts, local.ledger, "somebody else's")
+        LocalModel(local.plan, local.counts, local.ledger, "someone else's")
 
 
 # --- hidden hash functions --------------------------------------------------------------------

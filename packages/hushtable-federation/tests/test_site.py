@@ -218,7 +218,7 @@ def test_what_was_sent_cannot_be_refused(places):
 
 
 def test_who_refuses_after_the_rows_are_counted_sends_nothing_of_them(places):
-    """Neither the next visit of a schedule, nor one with somebody there."""
+    """Neither the next visit of a schedule, nor one with someone there."""
     round_ = places.open()
     box = places.folder / "box"
     box.mkdir()
@@ -248,7 +248,7 @@ def test_no_round_for_this_site(places):
 
 
 def test_any_public_name_may_be_the_first_that_is_imported():
-    """Modules that import each other show by the first import alone: each name is imported anew."""
+    """Modules that import each other show by the first import alone: each name by itself."""
     code = """
 import sys
 import hushtable_federation

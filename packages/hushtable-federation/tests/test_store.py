@@ -123,7 +123,7 @@ def store(folder):
 
 
 def test_a_party_writes_into_its_subfolder_and_others_look_there_first(folder):
-    """What others add stands behind it, whatever its name; and nobody else is bound to it."""
+    """What others add stands behind it, whatever its name; and no one else is bound to it."""
     folder.put("St. Mary 2/.keep", b"")
     own, other = Store.open(folder.url, "St. Mary 2"), Store.open(folder.url, "lead")
     junk = [b"%d" % i for i in range(300)]
@@ -202,7 +202,7 @@ def test_a_strangers_subfolder_is_not_written_to(tmp_path, monkeypatch):
     assert store.add(NAME, CONTENT)
     assert (tmp_path / NAME).read_bytes() == CONTENT
     assert not list((tmp_path / "north").iterdir())
-    assert "is somebody else's" in store.aside
+    assert "is someone else's" in store.aside
     assert "Ask the person who set the folder up" in store.aside
 
 

@@ -103,7 +103,7 @@ def test_who_is_gone_may_have_been_made_to_look_so(rehearse):
     _, secure_sum = rehearse({"s2": 20 * MOST}, [("s2", "unmask")])
     with pytest.raises(RoundError, match=r"s2 counted about .* or one of those who answered said"):
         secure_sum.run()
-    assert secure_sum.found_out == {}  # nobody can tell
+    assert secure_sum.found_out == {}  # no one can tell
 
 
 # --- wrong totals of masks ------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def said_by(liar, lie):
 @pytest.mark.parametrize("victim", range(4))
 @pytest.mark.parametrize("lie", [5, 10**6])
 def test_one_liar_neither_stops_a_round_nor_has_others_blamed(rehearse, victim, lie):
-    """one_liar_max_rows.py: one wrong total, and nobody had a result."""
+    """one_liar_max_rows.py: one wrong total, and no one had a result."""
     wrong = np.zeros((5, 10), np.uint64)
     wrong[victim] = lie
     here, secure_sum = rehearse(change=said_by("s4", wrong))
@@ -236,7 +236,7 @@ def test_whoever_says_wrong_totals_to_hide_its_rows_is_named_or_the_group_is(ope
         assert set(found.liars) == named
         ((group, why),) = found.stops.items()
         assert group.startswith(which)
-        assert "together, as nobody can tell which of them, counted about" in f"{group} {why}"
+        assert "together, as no one can tell which of them, counted about" in f"{group} {why}"
 
 
 def test_two_who_agree_on_wrong_totals_hide_what_both_may_count_and_no_more(opening):
@@ -283,7 +283,7 @@ def test_a_round_that_does_not_pay_is_refused(rehearse):
     free = Terms.from_dict({**terms.to_dict(), "k_min": terms.k_min + terms.opened, "opened": 0})
     with pytest.raises(PlanError, match="do not pay for opening"):
         free.check_opened(here.round.layout.cells)
-    # One part, which nobody else's hides, is seen as it is in any case.
+    # One part, which no one else's hides, is seen as it is in any case.
     assert Terms.agreed(2, epsilon=1.0, max_rows=10, cells=(64,)).opened == 0
 
 

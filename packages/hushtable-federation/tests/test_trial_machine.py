@@ -245,7 +245,7 @@ def test_one_site_killed_over_sftp(terminals, machine):
         assert set(facts["submissions"]) == set(SITES)
         assert charges(name, asked) == 1
     parts = [p for p in (SERVED / "round").rglob("*") if p.is_file() and ".part" in p.name]
-    assert len(parts) <= len(killed)  # hidden, and in nobody's way
+    assert len(parts) <= len(killed)  # hidden, and in no one's way
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def sketch_file(tmp_path):
 
 
 def rewrite(path, change=lambda manifest: None, arrays=None, *, honest=True):
-    """Write a file anew with another manifest; ``honest`` gives it digests that fit."""
+    """Write a file again with another manifest; ``honest`` gives it digests that fit."""
     content = files.read(path)
     manifest = json.loads(json.dumps(content.manifest))
     change(manifest)

@@ -84,7 +84,7 @@ def test_large_files_are_read_in_batches_and_several_one_after_the_other(streame
     frame[:half].to_parquet(tmp_path / "a.parquet")
     frame[half:].to_parquet(tmp_path / "b.parquet")
     reader = open_rows(read(tmp_path, **NAMES), schema(public=False))
-    for _ in range(2):  # each pass begins anew
+    for _ in range(2):  # each pass begins again
         batches = list(reader.read())
         assert len(batches) >= 2
         assert_same(pa.Table.from_batches(batches), expected(frame))
@@ -140,7 +140,7 @@ def test_a_model_keeps_how_rows_are_read_and_no_reading(tmp_path):
     again = load(tmp_path / "model.hush")
     assert again.reading_.entity == "patient"
     np.testing.assert_array_equal(again.score_samples(frame), detector.score_samples(frame))
-    # History begins anew with each call: the first readings of each are missing.
+    # History begins again with each call: the first readings of each are missing.
     first = opened(frame.groupby("patient").head(1))
     assert np.isnan(first["since"].to_numpy()).all()
 

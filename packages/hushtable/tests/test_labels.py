@@ -1,4 +1,4 @@
-"""Texts as labels: what nobody sees is folded, and what may be one label is asked about."""
+"""Texts as labels: what no one sees is folded, and what may be one label is asked about."""
 
 import unicodedata
 
@@ -19,7 +19,7 @@ from hushtable.history import History
 
 NFC, NFD = "Z\u00fcrich", "Zu\u0308rich"
 HEART, PICTURE = "\u2764", "\u2764\ufe0f"
-#: Texts that are one with the first, and what nobody sees of each.
+#: Texts that are one with the first, and what no one sees of each.
 ONE = [
     NFC, NFD, f" {NFC}", f"{NFC}\t", f"{NFC}\u00a0", f"\u2009{NFD}\u202f", f"\ufeff{NFC}",
     f"{NFC}\u200b", f"\u200e{NFC}\u200f", f"\u3000{NFC}\u200d", f"{NFC}\ufe0f", f"Z\ufe0e{NFC[1:]}",

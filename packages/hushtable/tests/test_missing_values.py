@@ -114,7 +114,7 @@ POOL = ("999", "99.9", "9.99", "99", "9.9", "-99", "-9.9", "-0.99", "-999", "999
 
 
 def written(rng, value, sign, mark):
-    """Return a number as somebody writes it, with this decimal sign."""
+    """Return a number as someone writes it, with this decimal sign."""
     text = format(abs(value), ",f").replace(",", "g").replace(".", "d")
     if "d" in text and rng.random() < 0.3:
         text += "0" * int(rng.integers(1, 3))

@@ -173,7 +173,7 @@ def at_once(monkeypatch):
 
 
 def stream(batches):
-    """Return matrices as a stream of Arrow, whose length nobody knows."""
+    """Return matrices as a stream of Arrow, whose length no one knows."""
     names = [f"feature_{j}" for j in range(4)]
     schema = pa.schema([(name, pa.float64()) for name in names])
     some = (pa.record_batch(list(batch.T), schema=schema) for batch in batches)

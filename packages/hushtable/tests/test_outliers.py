@@ -338,7 +338,7 @@ def test_detectors_without_explanations_have_no_reasons(people):
         (True, (), "1 or more"),
         (2.5, (), "1 or more"),
         (2, "name", "needs a list of columns"),
-        (2, ["nobody"], r"has no column \['nobody'\]"),
+        (2, ["nobody"], r"has no column \['no one'\]"),
         (2, ["ward", "ward"], "names a column twice"),
     ],
 )

@@ -55,7 +55,7 @@ def review_of(detector, rows, **options):
 
 
 def judge(review, n):
-    """Look at n rows as somebody whom rows high in a concern; return them."""
+    """Look at n rows as someone whom rows high in a concern; return them."""
     seen = []
     for _ in range(n):
         row = review.next()

@@ -698,7 +698,7 @@ def test_lists_of_dicts():
 
 
 def test_half_a_character_in_a_frame_is_a_question_or_an_unlisted_category():
-    """It ended in an error of Python's own; where nobody can be asked, one row stopped a site."""
+    """It ended in an error of Python's own; where no one can be asked, one row stopped a site."""
     frame = pd.DataFrame({"a": ["x", "Z\udcfcrich", "y"]}, dtype=object)
     with pytest.raises(DataError, match="half a character"):
         list(as_reader(frame).read())

@@ -1,4 +1,4 @@
-"""Results that were forged, rolled, cut or are another round's: nobody follows them."""
+"""Results that were forged, rolled, cut or are another round's: no one follows them."""
 
 import json
 from dataclasses import replace
@@ -194,7 +194,7 @@ def test_a_signature_that_was_cut_off_is_missed(scene, refused):
 
 
 def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
-    """Finding 14: rolled counts in a file like those of `merge`. Nobody can tell; it is said."""
+    """Finding 14: rolled counts in a file like those of `merge`. No one can tell; it is said."""
 
     def both(entries, arrays):
         strip(entries, arrays)
@@ -202,12 +202,12 @@ def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
 
     written_again(scene.result, scene.changed, None, both)
     _, verify, model, score, merge, *_ = everything_that_reads(scene)
-    refused(*verify, says="is not signed: anybody may have made or changed it")
+    refused(*verify, says="is not signed: anyone may have made or changed it")
     for command in (("inspect", scene.changed), model, score, merge):
         shown = run(*command)
         assert shown.code == 0
-        words = "Signed by nobody" if command[0] == "inspect" else "is not signed"
-        assert f"{words}: anybody may have made or changed it" in " ".join(shown.out.split())
+        words = "Signed by no one" if command[0] == "inspect" else "is not signed"
+        assert f"{words}: anyone may have made or changed it" in " ".join(shown.out.split())
         assert json.loads(run(*command, "--json").out)["signed_by"] is None
 
 

@@ -23,7 +23,12 @@ ALL = [
 ]
 #: The tutorial has a test file of its own, which looks at what came out; the page on OMOP is
 #: followed where a PostgreSQL server is, in tests/databases; that on NVFlare where it is installed.
-FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md", "docs/how-to/nvflare.md"}
+FOLLOWED = {
+    *PAGES,
+    "docs/tutorials/several-hospitals.md",
+    "docs/how-to/omop.md",
+    "docs/how-to/nvflare.md",
+}
 
 
 @pytest.mark.parametrize(

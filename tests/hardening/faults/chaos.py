@@ -113,7 +113,7 @@ class Box:
         return content[:50] if self.cut.get((reader, name), 0) > self.tick else content
 
     def settle(self):
-        """Show everybody everything from now on."""
+        """Show everyone everything from now on."""
         self.calm = True
         self.late.clear(), self.cut.clear()
 
@@ -277,7 +277,7 @@ class Run:
     def _lead(self, posts):
         if self.lose_journal and not self.box.calm and self.rng.random() < 0.3:
             self.journal.unlink(missing_ok=True)
-            # Nobody moves to another machine before the folder shows what the first one wrote.
+            # No one moves to another machine before the folder shows what the first one wrote.
             for hidden in (self.box.late, self.box.cut):
                 for reader, file in list(hidden):
                     if reader == "lead" and claims_of(file).step.startswith("ask-"):

@@ -137,7 +137,7 @@ KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
 
 @dataclass(frozen=True)
 class Published:
-    """Means of one detector that somebody else measured; NaN where none was published."""
+    """Means of one detector that someone else measured; NaN where none was published."""
 
     system: str
     auc: float

@@ -80,7 +80,7 @@ def log_likelihood(unit, bins):
 def exact_neighbours(X, sample, numbers):
     """Return distances and numbers (n, k) of the k + 1 rows found, without one at distance 0.
 
-    Worked out anew, one row at a time: what the search adds up in blocks varies in the last
+    Worked out again, one row at a time: what the search adds up in blocks varies in the last
     bits with the rows around, and a row's distance to itself need not come out as 0.
     """
     n, d = X.shape

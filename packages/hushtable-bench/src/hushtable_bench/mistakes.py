@@ -83,7 +83,7 @@ def pairs_alike(counts: Ints, table: Ints) -> Ints:
 
 
 def seeded_noise(counts: Ints, table: Ints) -> Ints:
-    """Draw the right noise from a seed that everybody can guess."""
+    """Draw the right noise from a seed that everyone can guess."""
     scale = _scale(int(table.max()) + 1)
     noise = np.random.default_rng(0).normal(0.0, scale, counts.shape)
     return counts + np.rint(noise).astype(np.int64)
@@ -209,7 +209,7 @@ def nothing_before() -> AbstractContextManager[Any]:
 
 
 def all_sites_count() -> AbstractContextManager[Any]:
-    """Divide a shared noise by the root of all six sites, not of those that nobody else knows."""
+    """Divide a shared noise by the root of all six sites, not of those that no one else knows."""
     return patch("hushtable_federation.round.part_scale", lambda scale, parts: part_scale(scale, 6))
 
 

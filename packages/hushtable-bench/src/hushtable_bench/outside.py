@@ -43,11 +43,11 @@ from hushtable_federation.round import Round
 DELTA = 1e-6
 #: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
 CONFIDENCE = 0.999
-#: Tables of a plan, and rows that nobody asks about.
+#: Tables of a plan, and rows that no one asks about.
 TABLES, OTHERS = 4, 50
 #: Tables so deep that hundreds of rows share no cell.
 DEEP: dict[str, Any] = {"n_cells": 1024, "min_depth": 16, "max_depth": 16}
-#: Sites of a masked round, of them colluding, and parts of the noise that nobody else knows.
+#: Sites of a masked round, of them colluding, and parts of the noise that no one else knows.
 SITES, COLLUDERS = 6, 3
 K_MIN = SITES - 1 - COLLUDERS
 

@@ -64,7 +64,7 @@ def released(
 def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
     """Release as the paper does: samples of 1,000 rows, Laplace noise for each table by itself.
 
-    The seed draws the plan; a release needs samples that nobody can draw again.
+    The seed draws the plan; a release needs samples that no one can draw again.
 
     ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because a
     row more pushes another out of a sample of fixed size; the paper is given the benefit.)

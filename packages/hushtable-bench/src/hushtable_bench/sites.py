@@ -107,7 +107,7 @@ def _noised(
 def _papers(data: LabelledSet, seed: int) -> list[Row]:
     """Score by LSH iTables with Laplace noise of scale 1 / .01 from each site, as in its Table 4.
 
-    Where a site has more than 1,000 rows, a table samples 1,000 of them, drawn anew each time;
+    Where a site has more than 1,000 rows, a table samples 1,000 of them, drawn again each time;
     the ledger would then count twice the epsilon, and the paper is given the benefit.
     """
     order = np.random.default_rng(seed).permutation(len(data.X))

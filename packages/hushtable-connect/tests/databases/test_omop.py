@@ -513,7 +513,7 @@ def test_a_round_answers_with_visits_and_asks_about_other_units(duck, made, tmp_
 
 
 def test_one_measurement_in_another_unit_does_not_decide_whether_a_site_answers(duck, made):
-    """Somebody who is here is asked; else it is left out, as a value that is missing."""
+    """Someone who is here is asked; else it is left out, as a value that is missing."""
     units = made.measurement["unit_concept_id"].to_numpy().copy()
     units[0] = 9999
     url, schema = duck.fill(changed(made, unit_concept_id=units)), Recipe("visit").schema

@@ -128,7 +128,7 @@ def encrypt_book(path: Path, secret: str) -> None:
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as held:
-            held.execute("begin immediate")  # nobody writes to it until the new one is there
+            held.execute("begin immediate")  # no one writes to it until the new one is there
             (version,) = held.execute("pragma user_version").fetchone()
             with contextlib.closing(sqlcipher.connect(str(new), isolation_level=None)) as db:
                 db.execute(f"pragma key = {quoted(secret)}")

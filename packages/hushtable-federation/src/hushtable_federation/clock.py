@@ -38,7 +38,7 @@ def parsed(text: Any) -> datetime:
 
 
 def goes_on(deadline: datetime) -> datetime:
-    """Return from when on nobody is waited for: a site's clock may be behind."""
+    """Return from when on no one is waited for: a site's clock may be behind."""
     return deadline + CLOCKS
 
 

@@ -168,7 +168,7 @@ class Seen:
     Attributes
     ----------
     hellos : tuple of Hello
-        Of everybody, sorted by name.
+        Of everyone, sorted by name.
     coordinator : str
         Which of them opens the rounds.
     """
@@ -186,7 +186,7 @@ class Seen:
 
     @property
     def cards(self) -> dict[str, Card]:
-        """Everybody's card, by name."""
+        """Everyone's card, by name."""
         return {hello.card.name: hello.card for hello in self.hellos}
 
     @property
@@ -222,27 +222,27 @@ class Seen:
         if reveal.coordinator != self.coordinator:
             raise RoundError(
                 f"{name!r} takes {reveal.coordinator!r} for the coordinator, and here it is "
-                f"{self.coordinator!r}: agree on one, and begin anew with --again in a new folder"
+                f"{self.coordinator!r}: agree on one, and begin again with --again in a new folder"
             )
         differs = {*reveal.saw.items()} ^ {*self.saw.items()}
         if differs:
             names = ", ".join(sorted({repr(one) for one, _ in differs})[:5])
             raise RoundError(
-                f"{name!r} has seen another card or commitment of {names} than you have: somebody "
-                "may have swapped one. Trust nobody yet: compare the fingerprints of these with "
-                f"{name!r} on the phone, and begin anew with --again in a new folder"
+                f"{name!r} has seen another card or commitment of {names} than you have: someone "
+                "may have swapped one. Trust no one yet: compare the fingerprints of these with "
+                f"{name!r} on the phone, and begin again with --again in a new folder"
             )
         hello = next(hello for hello in self.hellos if hello.card.name == name)
         if _commitment(hello.card, reveal.nonce) != hello.commitment:
             raise RoundError(
-                f"{name!r} revealed another number than it had committed to: trust nobody, ask "
-                f"{name!r} on the phone, and begin anew with --again in a new folder"
+                f"{name!r} revealed another number than it had committed to: trust no one, ask "
+                f"{name!r} on the phone, and begin again with --again in a new folder"
             )
 
     def code(self, reveals: Mapping[str, Reveal]) -> str:
         """Return the code: nine decimal digits, the same for all who saw the same.
 
-        Takes everybody's reveal, by name; raises `RoundError` if one is missing, or fails `check`.
+        Takes everyone's reveal, by name; raises `RoundError` if one is missing, or fails `check`.
         """
         missing = sorted({*self.saw} - {*reveals})
         if missing:
@@ -262,7 +262,7 @@ def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
     """Return the one hello of a party, of the files that lie under its name.
 
     Raises `FileError` if none of them can be read, as it may still be on its way, and `RoundError`
-    if two of them differ, or one is of somebody else.
+    if two of them differ, or one is of someone else.
     """
     found: dict[str, Hello] = {}
     failure: Exception = FileError(f"the hello of {name!r} is not whole yet")
@@ -274,14 +274,14 @@ def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
             continue
         if hello.card.name != name:
             raise RoundError(
-                f"{path}: holds the card of {hello.card.name!r} under another name: somebody moved "
+                f"{path}: holds the card of {hello.card.name!r} under another name: someone moved "
                 "it; have it removed, and call again"
             )
         found[hello.digest] = hello
     if len(found) > 1:
         raise RoundError(
             f"the folder holds {len(found)} different hellos of {name!r}: one is of another "
-            f"meeting, or somebody else's. Ask {name!r}, and begin anew with --again in a new "
+            f"meeting, or someone else's. Ask {name!r}, and begin again with --again in a new "
             "folder"
         )
     if not found:

@@ -1,6 +1,6 @@
 """A site's own rows beside the counts of all others in a result: whether they fit together.
 
-Under masks nobody sees what a single site sent, and a site that invents rows changes the sum for
+Under masks no one sees what a single site sent, and a site that invents rows changes the sum for
 all. What a site can look at by itself is the result without its own part: the counts of the others,
 with their noise. A share of them that lies where this site has hardly a row is either a kind of
 rows that others have and this site has not, or invented. No count tells which. So the level is
@@ -64,7 +64,7 @@ class Comparison:
     level : float
         Of ``strange``, up to which it fits.
     most_rows : int or None
-        Rows that the others may have together, if somebody said so.
+        Rows that the others may have together, if someone said so.
     impossible : str or None
         Why the others' counts cannot be counts of rows at all, if they cannot.
 
@@ -111,7 +111,7 @@ class Comparison:
         Raises
         ------
         RoundError
-            If the site has no part in the result, or nobody else has.
+            If the site has no part in the result, or no one else has.
         UsageError
             If the result is about one of several periods, or does not count rows in the tables
             of a model.
@@ -168,7 +168,7 @@ class Comparison:
         if self.too_many:
             sentences.append(
                 f"The others hold about {self.other_rows:,.0f} rows, and {self.most_rows:,} were "
-                "said to be the most: somebody counted more."
+                "said to be the most: someone counted more."
             )
         if self.strange is None:
             sentences.append(
@@ -227,7 +227,7 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
     Raises
     ------
     RoundError
-        If the site has no part in the result, or nobody else has, or it has several.
+        If the site has no part in the result, or no one else has, or it has several.
     UsageError
         If the result has another purpose, or has its hash functions hidden.
     """

@@ -332,11 +332,11 @@ def visit_rounds(
 
 
 class NoRoundError(UsageError):
-    """A folder holds no round yet, which is no fault of anybody who waits for one."""
+    """A folder holds no round yet, which is no fault of anyone who waits for one."""
 
 
 def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
-    """Return the error that a folder holds no round for somebody, or none at all."""
+    """Return the error that a folder holds no round for someone, or none at all."""
     named = [
         card
         for one in rounds(store)

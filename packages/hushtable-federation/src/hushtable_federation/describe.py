@@ -177,7 +177,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     more = len(shown) - most
     if more > 0:
         return f"{', '.join(shown[:most])} and {more:,} more"
-    *first, last = shown or ["nobody"]
+    *first, last = shown or ["no one"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -226,7 +226,7 @@ def _keys_words(round_: Round, awaited: str) -> str:
 
 
 def _until(round_: Round, awaited: str, late: bool) -> str:
-    """Return until when somebody is awaited, and when the round goes on without them."""
+    """Return until when someone is awaited, and when the round goes on without them."""
     until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
     first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
     return (
@@ -467,8 +467,8 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
 
 def who_words(progress: Progress, who: Sequence[str]) -> str:
     """Return for whom a thing to do is."""
-    everybody = {progress.round.coordinator.name, *progress.round.names}
-    return "Everybody" if everybody <= set(who) else listed(who)
+    everyone = {progress.round.coordinator.name, *progress.round.names}
+    return "Everyone" if everyone <= set(who) else listed(who)
 
 
 # --- after the result -----------------------------------------------------------------------------

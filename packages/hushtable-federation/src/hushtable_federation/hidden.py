@@ -39,7 +39,7 @@ def draw_hidden(
 def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generator:
     """Return the generator of hash functions that a secret stands for.
 
-    The secret has 32 bytes or more that nobody can guess: without it, the plan's id reveals
+    The secret has 32 bytes or more that no one can guess: without it, the plan's id reveals
     nothing of the plan. The purpose sets this draw apart, such as the id of a release that it is
     refined by.
     """
@@ -59,7 +59,7 @@ def read_secret(path: str | os.PathLike[str]) -> bytes:
         secret = bytes.fromhex(Path(path).read_text().strip())
     except (ValueError, UnicodeDecodeError):
         raise FileError(f"{path}: holds no secret of hushtable round secret") from None
-    check_private(path, "make a new secret (hushtable round secret) and draw the plans anew")
+    check_private(path, "make a new secret (hushtable round secret) and draw the plans again")
     return secret
 
 
@@ -78,7 +78,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     return replace(plan, hidden=True)
 
 
-#: Bytes of a secret at least: nobody can guess as many.
+#: Bytes of a secret at least: no one can guess as many.
 LEAST = 32
 
 #: Fingerprints by name, of those whom a site knows in each role; `Policy.pins` returns them.
@@ -92,7 +92,7 @@ _HEX = frozenset("0123456789abcdef")
 def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
     """Return the file by which one site hands a secret to the others, and which it opens, too.
 
-    The secret has 32 bytes or more that nobody can guess; the cards are those of the other sites,
+    The secret has 32 bytes or more that no one can guess; the cards are those of the other sites,
     never of the coordinator. Raises `UsageError` or `RoundError` if the secret is short, there is
     no other site, or two cards share a name or keys.
     """
@@ -121,7 +121,7 @@ def check_secret(secret: bytes) -> bytes:
     """Return a secret that is long enough; raises `UsageError` otherwise."""
     if len(secret) < LEAST:
         raise UsageError(
-            f"the secret has {len(secret)} bytes: needs at least {LEAST} that nobody can guess "
+            f"the secret has {len(secret)} bytes: needs at least {LEAST} that no one can guess "
             "(hushtable round secret)"
         )
     return secret
@@ -207,8 +207,8 @@ class SealedSecret:
     def open(self, keys: Keys, known: Known) -> bytes:
         """Return the secret.
 
-        Raises `RoundError` if it was not sealed for these keys, was changed, comes from somebody
-        who is not ``known`` here as a site, or can be read by somebody who is known as a
+        Raises `RoundError` if it was not sealed for these keys, was changed, comes from someone
+        who is not ``known`` here as a site, or can be read by someone who is known as a
         coordinator alone.
         """
         me = keys.card
@@ -234,7 +234,7 @@ class SealedSecret:
                 raise Refused(
                     Refusal.UNKNOWN,
                     f"{self.path}: it {did} {card.name!r}, who is known here as a coordinator: the "
-                    "hash functions would be hidden from nobody. Have a site make another, for the "
+                    "hash functions would be hidden from no one. Have a site make another, for the "
                     "sites alone (hushtable round secret)",
                 )
         if self.sender in strangers:

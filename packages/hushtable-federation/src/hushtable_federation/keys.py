@@ -42,7 +42,7 @@ def crypto() -> Any:
 
 @dataclass(frozen=True)
 class Card:
-    """Public half of somebody's keys: name, and what checks signatures and agrees on masks.
+    """Public half of someone's keys: name, and what checks signatures and agrees on masks.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Card:
     masking : str
         X25519 public key, 64 hexadecimal digits.
     signature : str
-        Of the other three, by the signing key: nobody can pass on a card with another's
+        Of the other three, by the signing key: no one can pass on a card with another's
         masking key in it.
 
     Examples
@@ -124,7 +124,7 @@ class Card:
 
 
 class Keys:
-    """Both halves of somebody's keys. Never leaves its owner.
+    """Both halves of someone's keys. Never leaves its owner.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Keys:
     # --- files ------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the keys to a new file that nobody else can read.
+        """Write the keys to a new file that no one else can read.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class Keys:
 
     @classmethod
     def from_bytes(cls, text: bytes, path: str | os.PathLike[str]) -> "Keys":
-        """Read the keys of a file that somebody else opened; ``path`` names it in errors.
+        """Read the keys of a file that someone else opened; ``path`` names it in errors.
 
         Raises `FileError` if it holds none. Who may read the file is not looked at.
         """

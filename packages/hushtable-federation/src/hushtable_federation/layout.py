@@ -45,7 +45,7 @@ class Layout:
     behind : tuple of Spent
         What the plan was drawn from.
     share : float or None
-        Share of the budget that a release takes if nobody says otherwise.
+        Share of the budget that a release takes if no one says otherwise.
     horizon : Horizon or None
         The periods for which the plan was drawn.
     shuffled : bool
@@ -108,7 +108,7 @@ class Layout:
         if whole.shuffled and not self.shuffled:
             raise PlanError(
                 "the round wants the cells of hidden hash functions in their own order, which "
-                "shows those of some rows: have a site make the layout anew (hushtable plan hide), "
+                "shows those of some rows: a site makes the layout again (hushtable plan hide), "
                 "and the coordinator open the round with it"
             )
         if replace(whole, shuffled=self.shuffled) != self:

@@ -40,7 +40,7 @@ def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
     c = crypto()
     try:
         shared = mine.exchange(c.X25519PublicKey.from_public_bytes(bytes.fromhex(theirs)))
-    except ValueError:  # no point of the curve, or one that gives everybody the same key
+    except ValueError:  # no point of the curve, or one that gives everyone the same key
         raise RoundError(
             f"public key {theirs[:16]!r}...: no masks can be agreed on by it"
         ) from None
@@ -249,7 +249,7 @@ _WEIGHT_BYTES = 48
 
 @dataclass(frozen=True)
 class Dealing:
-    """All that everybody may know of what a site dealt.
+    """All that everyone may know of what a site dealt.
 
     Attributes
     ----------
@@ -433,7 +433,7 @@ class Unmasking:
 
         Each giver has shown that it was dealt its share. So where these are not of the secret that
         the dealer committed to, it is the dealer's doing, and of readers in league with it. What
-        was tried and did not fit reveals nobody's secret.
+        was tried and did not fit reveals no one's secret.
         """
         names = [name for name in self.shares if (dealer, other) in self.shares[name]]
         names.sort(key=lambda name: (name == dealer, name in self.liars))

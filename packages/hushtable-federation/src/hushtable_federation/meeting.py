@@ -1,4 +1,4 @@
-"""All cards compared in one call, by a code that everybody reads; and what a party notes of it."""
+"""All cards compared in one call, by a code that everyone reads; and what a party notes of it."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ class State:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "State":
         """Read the notes; raises `FileError`, or `PrivacyError` if others may read them."""
-        check_private(path, "begin anew with --again in a new folder")
+        check_private(path, "begin again with --again in a new folder")
         record = read_json(path, "meeting", "meet")
         texts = dict.fromkeys(("nonce", "coordinator", "code", "at"), str)
         needed = {**texts, "names": list[str], "confirmed": list[str], "fixed": list | None}
@@ -60,7 +60,7 @@ class State:
         except (RoundError, PlanError):
             raise FileError(
                 f"{path}: the notes of this meeting are damaged: restore the file from a backup, "
-                "or remove it and have everybody begin anew with --again in a new folder"
+                "or remove it and have everyone begin again with --again in a new folder"
             ) from None
         return cls(**record)
 
@@ -98,7 +98,7 @@ class MeetingVisit:
 
     @property
     def waits_for(self) -> str:
-        """Say whom the meeting waits for; empty if for nobody."""
+        """Say whom the meeting waits for; empty if for no one."""
         if not self.waiting:
             return ""
         *most, last = self.waiting
@@ -121,25 +121,25 @@ def confirm(
     """Note that people read the same code in a call, and trust the cards of these.
 
     A site's ``book`` notes the cards, each in its role; the coordinator gets a file of verified
-    cards next to the notes. The cards of who is ``absent`` are not trusted yet: one that somebody
+    cards next to the notes. The cards of who is ``absent`` are not trusted yet: one that someone
     swapped for all others alike shows by its owner's code alone.
 
     Raises `RoundError` if this is not the code here, or there is none yet, and `UsageError` if
-    somebody is absent who is not in the meeting, or nobody is left.
+    someone is absent who is not in the meeting, or no one is left.
     """
     state = visited.state
     if state.seen is None or not state.code:
         raise RoundError(f"there is no code yet: {visited.waits_for} Call again")
     if "".join(code.split()) != state.code:
         raise RoundError(
-            "the code that everybody read is not the one here: somebody has other cards. Trust "
-            "nobody, compare the fingerprints on the phone, and begin anew with --again in a new "
+            "the code that everyone read is not the one here: someone has other cards. Trust "
+            "no one, compare the fingerprints on the phone, and begin again with --again in a new "
             "folder"
         )
     others = {name: card for name, card in state.seen.cards.items() if card != state.card}
     strange = sorted({*absent} - {*others})
     if strange or not {*others} - {*absent}:
-        who = f"{strange[0]!a:.80} is not in this meeting" if strange else "nobody is left"
+        who = f"{strange[0]!a:.80} is not in this meeting" if strange else "no one is left"
         raise UsageError(f"--absent: {who}: name those who did not read the code")
     done = tuple(sorted({*others} - {*absent} | {*state.confirmed}))
     state = replace(state, confirmed=done, at=stamp(now()))
@@ -205,7 +205,7 @@ def visit(
     earlier meeting, unless that is the one in this folder.
 
     Raises `FileError`, `PrivacyError`, `RoundError` or `UsageError` if the notes cannot be read,
-    others expect something else, or somebody swapped something.
+    others expect something else, or someone swapped something.
     """
     with files.locked(path):
         posted = _posted(folder, "hello")
@@ -240,14 +240,14 @@ def visit(
 
 def _before(keys: Keys, path: Path, own: Mapping[str, bytes] | None) -> State | None:
     """Return the notes as they are; none if they are to be forgotten."""
-    # ``own`` are this party's hellos in the folder, given where it begins anew: if they go with the
-    # notes, it has begun anew already.
+    # ``own`` are this party's hellos in the folder, given where it begins again: if they fit the
+    # notes, it has begun again already.
     before = State.load(path) if path.exists() else None
     if before is None or (own is not None and not _goes_with(before, keys, own)):
         return None
     if before.card != keys.card:
         raise RoundError(
-            f"{path} is of a meeting of {before.card.name!r} with other keys: begin anew with "
+            f"{path} is of a meeting of {before.card.name!r} with other keys: begin again with "
             "--again in a new folder"
         )
     return before
@@ -280,7 +280,7 @@ def _state(
     if state != before and before.seen is not None:
         raise UsageError(
             f"the cards of {', '.join(before.names)} are fixed, with {before.coordinator!r} as "
-            "coordinator: leave out --expect and --coordinator, or begin anew with --again in a "
+            "coordinator: leave out --expect and --coordinator, or begin again with --again in a "
             "new folder"
         )
     return state
@@ -307,13 +307,13 @@ def _check_mine(contents: Mapping[str, bytes], mine: Hello) -> None:
     if there.card != mine.card:
         raise RoundError(
             f"the folder holds a card of {mine.card.name!r} that is not yours, "
-            f"{there.card.fingerprint} (yours is {mine.card.fingerprint}): somebody has the same "
-            "name, or poses as you. Find out who on the phone, and begin anew with --again in a "
+            f"{there.card.fingerprint} (yours is {mine.card.fingerprint}): someone has the same "
+            "name, or poses as you. Find out who on the phone, and begin again with --again in a "
             "new folder"
         )
     if there != mine:
         raise RoundError(
-            "the folder holds a hello of yours from another meeting: begin anew with --again in a "
+            "the folder holds a hello of yours from another meeting: begin again with --again in a "
             "new folder"
         )
 
@@ -355,8 +355,8 @@ def _found(
                 continue
         if name in found and fixed.get(name, found[name].digest) != found[name].digest:
             raise RoundError(
-                f"the hello of {name!r} has changed since the cards were fixed here: somebody "
-                f"replaced it. Trust nobody yet, ask {name!r} on the phone, and begin anew with "
+                f"the hello of {name!r} has changed since the cards were fixed here: someone "
+                f"replaced it. Trust no one yet, ask {name!r} on the phone, and begin again with "
                 "--again in a new folder"
             )
     return found, unread
@@ -380,10 +380,10 @@ def _reveals(
                 continue
             if reveal.name != name:
                 raise RoundError(
-                    f"{path}: holds the reveal of {reveal.name!r} under another name: somebody "
+                    f"{path}: holds the reveal of {reveal.name!r} under another name: someone "
                     "moved it; have it removed, and call again"
                 )
-            if not seen.signed(reveal):  # anybody can write to the folder
+            if not seen.signed(reveal):  # anyone can write to the folder
                 unread[name] = f"{path}: is not signed by {name!r}: have it removed"
                 continue
             seen.check(reveal)

@@ -183,7 +183,7 @@ class RoundController(Controller):
         """Prepare nothing."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """Take back what nobody answered."""
+        """Take back what no one answered."""
         self.cancel_all_tasks(fl_ctx=fl_ctx)
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:

@@ -27,7 +27,7 @@ from hushtable_federation.round import Round
 from hushtable_federation.toml_file import ANY, SWITCH, TABLE, Kind, TomlFile, is_texts
 
 Role = Literal["coordinator", "site"]
-#: The column tells persons; or a number, the most rows of anybody, that the site's people affirm.
+#: The column tells persons; or a number, the most rows of anyone, that the site's people affirm.
 Persons = int | Literal["column"]
 
 
@@ -38,7 +38,7 @@ class Policy:
     Attributes
     ----------
     coordinators, sites : mapping of str to str
-        Fingerprints of cards by name. A table that names anybody alone says who is known in that
+        Fingerprints of cards by name. A table that names anyone alone says who is known in that
         role; while it is empty, the site's book does.
     epsilon, delta : float
         What a round may state at most.
@@ -59,7 +59,7 @@ class Policy:
         Whether only masked rounds are answered. Without masks, the coordinator sees this site's
         counts, with its noise.
     max_rows : bool
-        Whether rounds are answered that bound the rows of a site. In these, everybody who takes
+        Whether rounds are answered that bound the rows of a site. In these, everyone who takes
         part in unmasking can read about how many rows this site has.
     plans : tuple of str
         Ids of plans that may be counted under, whatever their columns.
@@ -67,7 +67,7 @@ class Policy:
         Columns that may be counted: a round's ranges have to lie within these, and its categories
         among these. Without plans and features, a person looks at each round's columns.
     officer : str
-        Fingerprint of the person who has to sign each round first; empty if nobody has to.
+        Fingerprint of the person who has to sign each round first; empty if no one has to.
     digest : str
         SHA-256 of the file; empty without one.
 
@@ -132,7 +132,7 @@ class Policy:
     def pins(self, known: "Mapping[Role, Mapping[str, Card]]") -> "dict[Role, Mapping[str, str]]":
         """Return whom this site knows in each role: fingerprints by name.
 
-        ``known`` is whom the book knows, by role and name; it counts where the policy names nobody.
+        ``known`` is whom the book knows, by role and name; it counts where the policy names no one.
         """
         named: dict[Role, Mapping[str, str]] = {
             "coordinator": self.coordinators,
@@ -183,7 +183,7 @@ class Policy:
     def check_strangers(self, round_: "Round", strangers: "list[tuple[Role, Card]]") -> None:
         """Raise `Refused` if a round cannot be answered with these unknown.
 
-        Noise that sites share protects only as far as the sites are true: somebody unknown may be
+        Noise that sites share protects only as far as the sites are true: someone unknown may be
         the coordinator under another name, and knows its own part. So the unknown sites have to be
         among the ``colluders`` that the round's noise does not count on.
         """
@@ -238,7 +238,7 @@ class Policy:
             ),
             f"delta {delta:g}, and the policy allows {self.delta:g}": (terms.delta > self.delta),
             f"the coordinator {round_.coordinator.name!r} is also a site, and the policy lets "
-            "nobody be both": round_.coordinator in round_.sites
+            "no one be both": round_.coordinator in round_.sites
             and not self.coordinator_may_be_site,
             "it is without masks, and the policy wants masks (masks = true under [round])": (
                 self.masks and not terms.masked
@@ -247,7 +247,7 @@ class Policy:
             "read, and the policy does not allow that (max_rows = false under [round])": (
                 terms.max_rows is not None and not self.max_rows
             ),
-            "nobody is here to look at it, and the policy does not allow unattended answers": (
+            "no one is here to look at it, and the policy does not allow unattended answers": (
                 not attended and not self.unattended
             ),
         }
@@ -351,7 +351,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
     except FileNotFoundError:
         raise FileError(
-            f"{path}: there is no policy here, and without one a site answers nobody: write a "
+            f"{path}: there is no policy here, and without one a site answers no one: write a "
             f"strict one with hushtable round policy {path} --write --cap E, and look through it"
         ) from None
     except OSError as error:
@@ -429,7 +429,7 @@ def _fingerprint(file: TomlFile, table: str, name: str, text: Any) -> str:
 
 @dataclass(frozen=True)
 class Approval:
-    """Says that somebody has looked at a round, and that it may be answered.
+    """Says that someone has looked at a round, and that it may be answered.
 
     Attributes
     ----------

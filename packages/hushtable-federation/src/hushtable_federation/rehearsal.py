@@ -239,7 +239,7 @@ class Lying(RoundFolder):
         return super().add(step, sender, content)
 
 
-#: Days until the deadline; until a site that is late comes; until nobody plays on.
+#: Days until the deadline; until a site that is late comes; until no one plays on.
 _DEADLINE, _LATE, _END = 7, 9, 60
 #: Chance that a site comes on a day, after its first.
 _COMES = 0.6
@@ -281,7 +281,7 @@ class Play:
     found_out : dict of str to str
         By site that was found out, what it did.
     days : int
-        Until nobody who comes had anything left to do.
+        Until no one who comes had anything left to do.
     """
 
     folder: Path

@@ -227,7 +227,7 @@ class Reply:
     book : Book
         The site's.
     policy : Policy, optional
-        The site's; by default one that allows what a person confirms: nobody is known but whom
+        The site's; by default one that allows what a person confirms: no one is known but whom
         the book knows.
     data_set : str
         Which rows: rounds about the same people's rows share one budget, so that a name of its
@@ -353,7 +353,7 @@ class Reply:
         self.policy.check_strangers(self.round, self.strangers)
 
     def check_persons(self, told: bool) -> None:
-        """Raise `Refused` if nobody but the round says how many rows a person has at most.
+        """Raise `Refused` if no one but the round says how many rows a person has at most.
 
         ``told`` is whether a column tells persons, by which the rows of each are counted.
         """
@@ -393,7 +393,7 @@ class Reply:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         terms = self.round.terms
         self.check_persons(sketch.rows_per_person is not None)
-        # Of `Sketch.zero`, which counted nobody's rows, no persons can be registered.
+        # Of `Sketch.zero`, which counted no one's rows, no persons can be registered.
         nobody = sketch.rows_per_person == 0
         if self.plan.horizon is not None and self.policy.persons == "column" and not nobody:
             check_registered(sketch.persons)

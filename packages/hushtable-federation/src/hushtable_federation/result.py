@@ -64,7 +64,7 @@ class Result(Displayed):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Result":
-        """Read a result; raises `FileError` if it holds none, `RoundError` if nobody signed it."""
+        """Read a result; raises `FileError` if it holds none, `RoundError` if no one signed it."""
         return cls.of(files.read(path))
 
     @classmethod
@@ -73,7 +73,7 @@ class Result(Displayed):
         path, counts = content.path, _noised(content)
         if counts.seal is None:
             raise RoundError(
-                f"{path} is not signed: anybody may have made or changed it, and nothing of it can "
+                f"{path} is not signed: anyone may have made or changed it, and nothing of it can "
                 "be verified. Ask the coordinator for the signed result (hushtable round sync)"
             )
         signer = Card.from_dict(dict(counts.seal.coordinator))
@@ -351,7 +351,7 @@ class Collection:
         Parameters
         ----------
         keys : Keys, optional
-            The coordinator's, to sign it; without them anybody may have made it.
+            The coordinator's, to sign it; without them anyone may have made it.
 
         Raises
         ------
@@ -400,7 +400,7 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
     if reason is not None:
         blame = (
             "Some site masked other numbers than its counts, or its keys differ from its card; "
-            "under masks nobody can tell which"
+            "under masks no one can tell which"
             if round_.terms.masked
             else "Several sites together sent more than there can be"
         )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Attendant:
-    """The person at a site while it answers, or nobody: this class itself asks and shows nothing.
+    """The person at a site while it answers, or no one: this class itself asks and shows nothing.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class SiteRows:
                 "skip_lines)"
             ) from None
         finally:
-            if not attended:  # nobody reads them
+            if not attended:  # no one reads them
                 del notes[known:]
         return self._reader
 
@@ -225,7 +225,7 @@ class Site:
         which : str
             First digits of a round's id; by default all rounds that this site takes part in.
         attendant : Attendant
-            Who is asked before something is sent; by default nobody, and the policy decides.
+            Who is asked before something is sent; by default no one, and the policy decides.
 
         Returns
         -------
@@ -329,7 +329,7 @@ class Site:
         Raises
         ------
         RoundError
-            If the site has no part in a result, or nobody else has.
+            If the site has no part in a result, or no one else has.
         UsageError
             If the result is about something else, or hides its hash functions.
         """
@@ -411,7 +411,7 @@ class Site:
         }
 
     def _checked(self, round_: Round, book: Book, rows: SiteRows, attendant: Attendant) -> Reply:
-        """Refuse what can be refused before anybody is asked, then ask."""
+        """Refuse what can be refused before anyone is asked, then ask."""
         approvals = self.approvals()
         approval = approvals.get(round_.round_id, next(iter(approvals.values()), None))
         reply = self.reply(round_, book, attended=attendant.attended, approval=approval)

@@ -36,7 +36,7 @@ class Standing:
     strangers : list of Card
         Whom the site knows as soon as a person here has compared their fingerprints.
     officer : str
-        Fingerprint of the officer who has to sign; empty if nobody has to.
+        Fingerprint of the officer who has to sign; empty if no one has to.
     epsilon : float or None
         What all rounds about the rows will have cost after it; None if it is forbidden.
     """

@@ -138,7 +138,7 @@ class Submission:
     def _from_file(cls, read: files.Content, round_: Round, at: datetime) -> "Submission":
         entries = read.manifest
         site, words = entries.get("site"), read.arrays.get("words")
-        # Whom to blame comes first: without a signature that holds, nobody.
+        # Whom to blame comes first: without a signature that holds, no one.
         if not isinstance(site, str) or site not in round_.names:
             raise RoundError(
                 f"{read.path}: site {site!r} takes no part in this round: its sites are "

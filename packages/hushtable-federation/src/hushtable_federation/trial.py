@@ -7,7 +7,7 @@ fault    in a third of the rows, one column of numbers is three spreads higher, 
 
 The site's own model and its home model are fitted to the copy, since a fault is not known before;
 the result is what it is. Rows are found as far as they rank below the others, by ROC-AUC. A column
-is taken at random, and all is drawn anew in each of several trials.
+is taken at random, and all is drawn again in each of several trials.
 """
 
 from collections.abc import Sequence

@@ -228,7 +228,7 @@ def _campaign(client: Any, folder: Path, record: dict[str, Any]) -> dict[str, An
 
 
 def _check_left(asked: Round, ranks: float | None) -> None:
-    """Raise `UsageError` before anybody spends, if nothing would be left for the ranks."""
+    """Raise `UsageError` before anyone spends, if nothing would be left for the ranks."""
     if ranks is not None and ranks <= asked.terms.epsilon:
         raise UsageError(
             f"ranks = {ranks:g} is the total epsilon with the ranks, and the rounds before them "
@@ -264,7 +264,7 @@ def _result(
 def _after(
     asked: Round, result: Noised, keys: Keys, beside: Path, record: dict[str, Any]
 ) -> Round | None:
-    """Return the round that follows, as it was written down before anybody was asked."""
+    """Return the round that follows, as it was written down before anyone was asked."""
     path = beside.with_suffix(".next.hush")
     if not path.exists():
         deadline = now() + timedelta(days=record.get("days", 14.0))

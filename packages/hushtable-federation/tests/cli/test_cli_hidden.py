@@ -131,7 +131,7 @@ def test_the_sealed_secret_draws_plans(here, run, refused):
 
 
 def test_a_secret_before_any_round_needs_trust(here, run, refused):
-    """The book knows nobody yet: a person vouches for the sender's card."""
+    """The book knows no one yet: a person vouches for the sender's card."""
     do("round", "keygen", "east", "--cap", 1, "--folder", here)
     do(*secret(here, "east"), "-o", here / "new.hush")
     draw = ("plan", "draw", here / "schema.toml", "--tables", 5, "--secret", here / "new.hush",
@@ -155,7 +155,7 @@ def test_the_coordinator_gets_no_secret(here, refused):
     (here / "lead.hush").write_bytes(made)
     draw = ("plan", "draw", here / "schema.toml", "--secret", here / "lead.hush", "--key",
             here / "north.key", "-o", here / "x.hush")  # fmt: skip
-    refused(*draw, says=["was sealed by 'lead'", "hidden from nobody"])
+    refused(*draw, says=["was sealed by 'lead'", "hidden from no one"])
     refused(*draw, "--trust", here / "lead.card", code=2, says="known here as a coordinator")
     refused(*drawn(here, "x", key="lead"), says="is no site of this round")
 

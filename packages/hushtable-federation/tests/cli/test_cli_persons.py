@@ -163,7 +163,7 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     assert "Left out: all 160 rows of 40 whom this book has counted" in printed.out
     with Book.open(here / "north.book") as book:
         assert [len(book.barred(name)) for name in ("all rows", "2027", "2028")] == [10, 40, 50]
-    # All of them are known by now: nobody is counted, and nothing shows it.
+    # All of them are known by now: no one is counted, and nothing shows it.
     third = run(*another(here, "third", data_set="2028"), "--new-people", "--json").json
     assert third["rounds"][0]["counted"]["persons"] == {
         "persons": 50, "rows_per_person": 2, "rows_left_out": 200, "persons_cut": 0,

@@ -191,7 +191,7 @@ def _no(*_, abort, **__):
 
 
 def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
-    """--yes sends without a question, and trusts nobody; a person is asked for both."""
+    """--yes sends without a question, and trusts no one; a person is asked for both."""
     open_round(here)
     line = visit(here, post(here, "round.hush"), "north", rows="north.csv")
     for words in ([], trust(here, "south")):

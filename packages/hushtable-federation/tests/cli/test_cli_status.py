@@ -19,7 +19,7 @@ STEPS = re.compile(r"\b(masked:|unmask|survivors|without:|ask-\w+|shares)\b")
 
 @pytest.fixture
 def here(tmp_path, capsys, monkeypatch):
-    """Three sites and a coordinator, a round in the folder ``box``; nobody has answered."""
+    """Three sites and a coordinator, a round in the folder ``box``; no one has answered."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.toml").write_text(SCHEMA)
     do("plan", "draw", "schema.toml", "--tables", 5, "--seed", 1, "-o", "plan.hush")
@@ -129,7 +129,7 @@ def test_the_page_is_whole_and_small(run, here):
     page = (here / "s.html").read_text()
     assert len(page) < 40_000
     assert "prefers-color-scheme: dark" in page
-    assert "--key KEY" in page  # everybody's part, with the keys of nobody
+    assert "--key KEY" in page  # everyone's part, with the keys of no one
     assert "lead.key" not in page
 
 
@@ -187,7 +187,7 @@ def test_a_rehearsal_that_cannot_be_is_refused(refused, tmp_path):
 
 
 def of_stranger(here, **changes):
-    """Put a round of somebody else, with odd entries, beside ours."""
+    """Put a round of someone else, with odd entries, beside ours."""
     evil = Keys.generate("evil")
     content = files.read(here / "r.hush")
     apart = ("protocol", "kind", "arrays", "digest", "signature", "writer")

@@ -191,7 +191,7 @@ def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
 
 
 def test_a_round_of_somebody_else_hinders_no_other(here, run):
-    """A stranger's round with our cards: refused, because nobody knows its coordinator."""
+    """A stranger's round with our cards: refused, because no one knows its coordinator."""
     do("round", "keygen", "other", "--folder", here)
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "other.key", "--epsilon", 1, "--title", "other", "-o", here / "o.hush")  # fmt: skip
@@ -378,7 +378,7 @@ def test_a_flood_does_not_fill_the_screen(here, run):
 
 
 def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, visit):
-    """Anybody can write a file with such a name: it neither ends a round nor shows as its state."""
+    """Anyone can write a file with such a name: it neither ends a round nor shows as its state."""
     put(here, "result", "lead", b"nothing")
     put(here, "ask-unmask", "north", b"nothing")
     amended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)

@@ -93,7 +93,7 @@ def generator(random_state: Any) -> "np.random.Generator":
     except (TypeError, ValueError):
         raise UsageError(
             f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; "
-            "None draws anew each time"
+            "None draws again each time"
         ) from None
 
 

@@ -71,7 +71,7 @@ def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: str, most: int = MOST_LETTERS) -> str:
-    """Escape a text, which may come from anybody's file, and cut it if it is long."""
+    """Escape a text, which may come from anyone's file, and cut it if it is long."""
     from html import escape  # a thousand names of characters, which nothing else here needs
 
     cut = text if len(text) <= most else f"{text[:most]} ..."

@@ -170,7 +170,7 @@ def _check_named(hostname: str, key: Any, host_key: str) -> None:
         return
     if host_key.startswith("SHA256:"):
         raise HostKeyError(
-            f"the server's key is {shown}, and host_key names {host_key}. Somebody else may answer "
+            f"the server's key is {shown}, and host_key names {host_key}. Someone else may answer "
             "in its place, or the server has several keys: compare with its administrator, and "
             "name the key that it uses"
         )
@@ -188,7 +188,7 @@ def _changed(hostname: str, key: Any, known: Any, host_key: str) -> HostKeyError
     )
     return HostKeyError(
         f"the server's key is another one than the known one: it is {_fingerprint(key)}, known is "
-        f"{_fingerprint(known)}. Somebody else may answer in its place. Ask its "
+        f"{_fingerprint(known)}. Someone else may answer in its place. Ask its "
         f"administrator; if the key did change, {remedy}"
     )
 
@@ -234,7 +234,7 @@ def _said(error: Exception, url: str, also: str) -> str:
     kind = type(error).__name__
     try:
         secrets = {also}.union(*(_secrets(urlsplit(part)) for part in _CHAINED.split(url)))
-    except ValueError:  # no URL: nobody can tell what in it is secret
+    except ValueError:  # no URL: no one can tell what in it is secret
         return kind
     if not text or any(secret and secret in text for secret in secrets):
         return kind

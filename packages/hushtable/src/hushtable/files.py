@@ -248,12 +248,12 @@ _CARDS = frozenset({"card", "approval"})
 _CREATED = (
     os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 )
-#: Seconds after which nobody writes on to what has not changed since.
+#: Seconds after which no one writes on to what has not changed since.
 _A_DAY = 86_400.0
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return a kind of this package or of a plug-in; None if nobody knows it."""
+    """Return a kind of this package or of a plug-in; None if no one knows it."""
     if name not in KINDS and (found := plugins.find(plugins.KINDS, name)) is not None:
         KINDS[name] = found
     return KINDS.get(name)
@@ -395,7 +395,7 @@ def replacing(
     FileExistsError
         If the file is to be a ``new`` one and ``path`` exists.
     FileError
-        If somebody else removed or replaced the temporary file in the meantime.
+        If someone else removed or replaced the temporary file in the meantime.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -416,7 +416,7 @@ def replacing(
         if new:
             _check_is(path, made, path)
     except BaseException:
-        with contextlib.suppress(OSError):  # it has its name by now, or is somebody else's folder
+        with contextlib.suppress(OSError):  # it has its name by now, or is someone else's folder
             temporary.unlink()
         raise
 
@@ -427,7 +427,7 @@ def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
         if os.path.samestat(os.lstat(name), made):
             return
     raise FileError(
-        f"{path}: not written: somebody else removed or replaced its temporary file. Look who else "
+        f"{path}: not written: someone else removed or replaced its temporary file. Look who else "
         "may write to that folder, run chmod +t on it (then only the owner of a file may do that), "
         "and call again"
     )
@@ -463,7 +463,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
             raise FileError(
                 f"{path}: another process is at work on it: call again once that is done"
             ) from None
-        # Anyone who had it before may have removed it just now: then it locks nobody out.
+        # Anyone who had it before may have removed it just now: then it locks no one out.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), lock.stat()):
                 break
@@ -488,7 +488,7 @@ def _lock(descriptor: int) -> None:
 
 
 def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
-    """Remove what writers that were killed left, once nobody has written to it for a day.
+    """Remove what writers that were killed left, once no one has written to it for a day.
 
     ``name`` is that of the file, or a glob pattern of names; ``below`` looks in the folders
     within, too.

@@ -1,6 +1,6 @@
 """Progress of long calls from Python: a line on stderr, and a word when kernels are compiled.
 
-Shown where somebody waits at a prompt or a notebook; the environment's ``HUSHTABLE_PROGRESS=0``
+Shown where someone waits at a prompt or a notebook; the environment's ``HUSHTABLE_PROGRESS=0``
 shows none, and ``=1``, set before Python starts, shows it in scripts too. Commands have bars of
 their own. May import `kernels` and what lies below; tested in ``tests/test_notebook.py``.
 """
@@ -70,7 +70,7 @@ class ProgressLine:
     def _write(self, text: str) -> None:
         if text or self._width:
             back = "" if text else "\r"
-            with contextlib.suppress(OSError, ValueError):  # closed: nobody is watching
+            with contextlib.suppress(OSError, ValueError):  # closed: no one is watching
                 sys.stderr.write(f"\r{text:<{self._width}}{back}")
                 sys.stderr.flush()
             self._width = len(text)

@@ -18,7 +18,7 @@ def of_card(name: str, signing: str, masking: str) -> bytes:
 
 
 def fingerprint(signing: str, masking: str) -> str:
-    """Return 32 digits of a SHA-256 of somebody's public keys, which two people compare."""
+    """Return 32 digits of a SHA-256 of someone's public keys, which two people compare."""
     return grouped(hashlib.sha256(bytes.fromhex(signing + masking)).hexdigest()[:32])
 
 

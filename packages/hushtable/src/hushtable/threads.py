@@ -69,7 +69,7 @@ def for_each(
     others after their current item, and is raised. If that may take long, ``stop`` can end
     them: it is called once an exception has come.
     """
-    if threads == 1:  # nobody to share with: a call on a row or two should take no longer
+    if threads == 1:  # no one to share with: a call on a row or two should take no longer
         _alone(function, sources, stop)
         return
     # Reading is less than half of the work, and an open file takes memory.
@@ -160,7 +160,7 @@ class _Turns(Generic[T]):
             self._changed.notify_all()
 
     def take(self) -> T:
-        """Return the next item of a source that nobody else reads, or `_END`."""
+        """Return the next item of a source that no one else reads, or `_END`."""
         while True:
             with self._changed:
                 while self._must_wait() and not self._ended:

@@ -369,7 +369,7 @@ def test_ids_that_are_refused(refused, here, tmp_path):
              "--id", "id", "-o", tmp_path / "m.hush"]  # fmt: skip
     for ids, words in (
         (["00004"], "has 00004 in several rows"),
-        (["00009", "nobody"], "has no row whose 'id' is nobody"),
+        (["00009", "nobody"], "has no row whose 'id' is no one"),
         ([f"x{i}" for i in range(9)], "is x0, x1, x2, x3, x4 and 4 more: give"),
     ):
         (tmp_path / "v.csv").write_text("id,verdict\n" + "".join(f"{one},1\n" for one in ids))

@@ -102,12 +102,12 @@ def test_a_review_writes_rules_and_goes_on(run, here, monkeypatch):
         monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
         return run("review", "rows.csv", "--model", "m.hush", "--id", "id", "--log", "log.csv")
 
-    first = reviewed("f", "k", "i", "i nobody", "q")
+    first = reviewed("f", "k", "i", "i no one", "q")
     assert first.code == 0, first.err
     text = (here / "m.rules.toml").read_text()
     assert "[[known]]" in text
     assert "only = " in text
-    assert "nobody: needs a column whose value is high or low here" in first.out
+    assert "no one: needs a column whose value is high or low here" in first.out
     # The log of the session before the rules is that of the same rows.
     again = reviewed("q")
     assert again.code == 0, again.err

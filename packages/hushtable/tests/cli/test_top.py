@@ -235,8 +235,8 @@ def test_every_row_keeps_its_columns_too(run, here, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("--id", "nobody", "--top", 3), 1, "has no column ['nobody']"),
-        (("--keep", "nobody"), 1, "has no column ['nobody']"),
+        (("--id", "nobody", "--top", 3), 1, "has no column ['no one']"),
+        (("--keep", "nobody"), 1, "has no column ['no one']"),
         (("--id", "age", "--top", 3), 2, "takes this column for a feature"),
         (("--id", "Patient ID", "--keep", "Patient ID", "--top", 3), 2, "is named twice"),
         (("--top", 3, "--count", 3), 2, "leave --contamination, --count and"),

@@ -445,7 +445,7 @@ def test_a_query_that_fails_keeps_the_place(watch, visits, out, tmp_path):
     tell("INSERT INTO visits VALUES (NULL, 119, 150000, 'north')")
     result = watch(*query, data=url)
     assert (result.code, contents(out)) == (1, before)
-    assert "a row has no 'id'" in result.err
+    assert "a row has no 'id': --id distinguishes rows" in result.err
     tell("ALTER TABLE visits DROP COLUMN income")
     result = watch(*query, data=url)
     assert (result.code, contents(out)) == (1, before)

@@ -119,7 +119,7 @@ def units_below_the_header(table, folder):
 
 @case(labs)
 def half_numbers_half_codes(table, folder):
-    """A column that is numbers for one device and codes for another: nobody can guess."""
+    """A column that is numbers for one device and codes for another: no one can guess."""
     codes = np.array(["A17", "B20", "C03", "E11", "K35"])
     half = np.arange(0, len(table), 2)
     cells = Cells(table, SEMICOLON)

@@ -183,7 +183,7 @@ def times_of_day(table, folder):
 
 @case(sensors, "final")
 def two_columns_of_one_name(table, folder):
-    """Two sensors that were given one name: refused, or told apart."""
+    """Two sensors that were given one name: refused, or distinguished."""
     cells = Cells(table, Style())
     cells.names[cells.names.index("humidity")] = "temperature"
     names = list(table.names)

@@ -57,7 +57,9 @@ def stated(probability):
 
 def test_the_page_on_epsilon_states_these_figures():
     rows = re.findall(
-        r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \| ([\d.]+)% \|$", text("explanation/epsilon"), re.M
+        r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \| ([\d.]+)% \|$",
+        text("explanation/epsilon"),
+        re.M,
     )
     assert [float(row[0]) for row in rows] == list(EPSILONS)
     for row in rows:

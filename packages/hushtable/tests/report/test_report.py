@@ -344,8 +344,8 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     assert "no rows were given" in left_out(of_release)
     words = left_out(of_rows())
     assert "Privacy: the counts are exact" in words
-    assert "nobody asked for them" in words
-    assert "nobody said what was added up" in words
+    assert "no one asked for them" in words
+    assert "no one said what was added up" in words
     marginals = Sketch.from_data(Plan.marginals(schema), X)
     report = gather(Subject("m.hush", "sketch", marginals))
     assert "a marginals plan counts features one by one, and scores no row" in left_out(report)

@@ -53,10 +53,10 @@ class TrialSite(NamedTuple):
 
 def honest(X: Floats, rng: np.random.Generator) -> Iterator[TrialSite]:
     """Yield sites without a fault."""
-    everybody = np.arange(len(X))
+    everyone = np.arange(len(X))
     for part in (5, 5, 10, 20):
         own = rng.permutation(len(X))[: len(X) // part]
-        yield TrialSite("alike", X[own], np.setdiff1d(everybody, own))
+        yield TrialSite("alike", X[own], np.setdiff1d(everyone, own))
     Z = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
     for clusters in (2, 3, 5):
         of = KMeans(clusters, n_init=2, random_state=0).fit_predict(Z)
@@ -64,7 +64,7 @@ def honest(X: Floats, rng: np.random.Generator) -> Iterator[TrialSite]:
             mine = np.flatnonzero(of == cluster)
             own = mine[: len(mine) // 2]
             if len(own) >= 100:
-                yield TrialSite("case mix", X[own], np.setdiff1d(everybody, own))
+                yield TrialSite("case mix", X[own], np.setdiff1d(everyone, own))
 
 
 def faulty(X: Floats, rng: np.random.Generator) -> Iterator[TrialSite]:

@@ -1,7 +1,7 @@
 """Waits of people: a newcomer from a clone to a list, and five hospitals' month.
 
 `newcomer`: from a fresh clone to a ranked list by the README's commands, and with --sites on to a
-signed result of three sites, which one machine plays. Nothing is at hand: a new clone, no
+signed result of three sites, which one machine plays. Nothing is available: a new clone, no
 environment, empty caches of packages and of compiled kernels (--pip-cache keeps pip's own). Needs
 git, make, Python and an index of packages. `month`: by files that are mailed, and in a folder;
 plays both with the real commands in a temporary folder, and counts commands, files that people pass
@@ -107,26 +107,26 @@ def by_mail(sites):
     month = Month()
     begin(month, sites)
     month.files += len(sites) + len(sites) * len(sites)  # cards to lead, and to each other
-    everybody = ("lead", *sites)
-    month.calls = len(list(itertools.combinations(everybody, 2)))
+    everyone = ("lead", *sites)
+    month.calls = len(list(itertools.combinations(everyone, 2)))
     draw(month, sites)
     cards = " ".join(f"{site}.card" for site in sites)
     month.do(f"round open plan.hush {cards} --key lead.key --epsilon 1 -o round.hush")
-    for one in everybody:
+    for one in everyone:
         os.mkdir(f"box.{one}")
         os.mkdir(f"out.{one}")
 
     def call(one, more=""):
         visit = f"round sync box.{one} --key {one}.key -o out.{one} --json {more}"
         new = json.loads(month.do(visit))["new_files"]
-        for other in sorted({*everybody} - {one}):
+        for other in sorted({*everyone} - {one}):
             month.files += bool(new)  # all in one mail
             for name in new:
                 shutil.copy(f"box.{one}/{name}", f"box.{other}")
 
     call("lead", "--post round.hush")
     for site in sites:
-        trust = " ".join(f"--trust {other}.card" for other in everybody if other != site)
+        trust = " ".join(f"--trust {other}.card" for other in everyone if other != site)
         month.do(f"round show round.hush --key {site}.key")
         call(site, f"{site}.csv {trust} --yes")
     for one in later_calls(sites):
@@ -142,10 +142,10 @@ def in_a_folder(sites):
     begin(month, sites)
     os.mkdir("meeting")
     os.mkdir("round")
-    everybody = ",".join(("lead", *sites))
+    everyone = ",".join(("lead", *sites))
     for one in ("lead", *sites):
         meet = f"round meet meeting --key {one}.key --coordinator lead"
-        month.do(f"{meet} --expect {everybody} --json")
+        month.do(f"{meet} --expect {everyone} --json")
     for one in ("lead", *sites):
         record = month.do(f"round meet meeting --key {one}.key --json")
     code = next((word for word in record.split('"') if word.replace(" ", "").isdigit()), "")
@@ -224,7 +224,7 @@ def as_at(site: str, command: str) -> str:
 
 
 class Newcomer:
-    """Somebody with a clone, who runs commands and waits for them."""
+    """Someone with a clone, who runs commands and waits for them."""
 
     def __init__(self, clone: Path, setting: dict[str, str]) -> None:
         self.clone, self.setting = clone, setting

@@ -117,7 +117,7 @@ def site_rows(
 
 @dataclass(frozen=True)
 class SeenRound:
-    """Findings of the honest sites of one round; ``copies`` is 0 where nobody invents."""
+    """Findings of the honest sites of one round; ``copies`` is 0 where no one invents."""
 
     data: str
     way: str
@@ -283,7 +283,7 @@ def print_found(seen: list[SeenRound]) -> None:
 
 
 def accuracies(rows: LabelledSet, seed: int) -> dict[str, float]:
-    """Return the AUC on rows of nobody, by what the fourth of five sites sends."""
+    """Return the AUC on rows of no one, by what the fourth of five sites sends."""
     rows = rows.take(np.random.default_rng(seed).permutation(len(rows.X)))
     shared = len(rows.X) - SCORED
     ends = (np.array([0.56, 0.84, 1.0]) * shared).astype(int)

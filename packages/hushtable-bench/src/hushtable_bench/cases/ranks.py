@@ -45,7 +45,7 @@ def public(X: Floats) -> Schema:
 
 def fitted(make: type[HushTable] | type[LSHiTables], n_tables: int) -> Callable[..., Scorer]:
     """Return what fits a detector under a seed and returns its scorer."""
-    # One pass: behind a gate, the stated error is that of a given gate (see docs/explanation/score.md).
+    # One pass: behind a gate, the stated error is that of a given gate (docs/explanation/score.md).
     settings = {"passes": 1} if make is HushTable else {}
 
     def scorer(X: Floats, seed: int) -> Scorer:

@@ -2,8 +2,8 @@
 
 The rows are those of the Garavan Institute in Sydney (``38_thyroid`` of ADBench): 3,772 patients,
 six measurements scaled to 0 to 1, 93 of them ill. Which hospital and year a patient is of, is ours,
-and dealt anew with each seed. Writes ``docs/figures/story.svg`` and prints the tables of
-``docs/benchmarks/story.md``. Each masked round is a real one: keys, books, noise, masks, and the sum.
+and dealt again with each seed. Writes ``docs/figures/story.svg`` and prints the tables of
+``docs/benchmarks/story.md``. Each masked round is a real one: keys, books, noise, masks, the sum.
 """
 
 import tempfile

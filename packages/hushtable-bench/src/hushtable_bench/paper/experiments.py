@@ -210,7 +210,7 @@ def shared_auc(
     Rows are dealt to the participants at random; each counts its own (a sample of at most
     1,000 for each table, all for ACE), adds Laplace noise of scale 1 / epsilon to every cell,
     and scores its own rows by the sum of all that was released. The seed draws hash functions
-    and deals the rows; samples and noise are drawn anew each time, as the totals suppose.
+    and deals the rows; samples and noise are drawn again each time, as the totals suppose.
 
     Returns the paper's epsilons, for one table; the participants' mean ROC-AUC; and the true total
     of a row: every histogram counts (a CountMin sketch has four), twice where the sample's size is
@@ -267,7 +267,7 @@ def local_counts(
     *,
     everything: bool = False,
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the counts of each participant's rows; without a seed, samples are drawn anew."""
+    """Yield the counts of each participant's rows; without a seed, samples are drawn again."""
     for number, rows in enumerate(parts):
         if len(rows) > 0:
             sample = None if everything or len(rows) <= _SAMPLE else _SAMPLE

@@ -424,7 +424,7 @@ def _same_state() -> Callable[[Any], None]:
         if state != states[0]:
             raise DataError(
                 "the table changed while it was read: something was written to its file between "
-                "two passes; read it while nobody writes, or from a copy"
+                "two passes; read it while no one writes, or from a copy"
             )
 
     return check

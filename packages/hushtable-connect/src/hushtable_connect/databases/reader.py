@@ -163,7 +163,7 @@ def _rows(address: "Address", driver: drivers.Driver) -> Reader:
 
 def _changed(source: str, how: str) -> DataError:
     return DataError(
-        f"{source}: the table changed while it was read: {how}; read it while nobody writes, or "
+        f"{source}: the table changed while it was read: {how}; read it while no one writes, or "
         "from a copy"
     )
 

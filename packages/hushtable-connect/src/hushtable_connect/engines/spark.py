@@ -41,7 +41,7 @@ from hushtable_connect.engines.work import (
 
 __all__ = ["register_score", "register_sketch", "score_data", "score_files", "sketch_data"]
 
-#: Spark's setting of how many rows it passes on at a time: 10,000, unless somebody changes it.
+#: Spark's setting of how many rows it passes on at a time: 10,000, unless someone changes it.
 _AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: Partitions that the sketches of all others are added up in, before the driver adds the rest.
 _SUMS = 8

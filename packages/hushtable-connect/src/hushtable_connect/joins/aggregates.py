@@ -54,7 +54,7 @@ class KeyedFeatures:
     counts : frozenset of str
         Those that are 0 where a key has no row.
     reading : Reading
-        How the table's texts became values, and which features are categories as somebody said.
+        How the table's texts became values, and which features are categories as someone said.
     found : tuple of str
         What a person should know of the table.
     """
@@ -178,7 +178,7 @@ class _TableColumn:
 def _understood(
     rows: Reader, names: Sequence[str], said: Reading
 ) -> dict[str, ColumnUnderstanding]:
-    """Return what columns are; raises `DataError` for those that nobody has read, and in doubt."""
+    """Return what columns are; raises `DataError` for those that no one has read, and in doubt."""
     if not names:
         return {}
     kinds = {name: kind for name, kind in said.kinds.items() if name in names}

@@ -123,7 +123,7 @@ class JoinRequest:
     layout: FileLayout = field(default_factory=FileLayout)
 
     def __post_init__(self) -> None:
-        """Refuse features that cannot be told apart, and those of the key itself."""
+        """Refuse features that cannot be distinguished, and those of the key itself."""
         names = [one.name for one in self.features]
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"--join: two features are named {twice[0]!r}: leave one out")

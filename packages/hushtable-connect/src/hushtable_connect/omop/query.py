@@ -41,7 +41,7 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str, within: int | N
     first one: how they came in, before they were treated. Both are values that were measured, and
     the same ones at each reading: of one moment, the row with the highest (lowest) id. A value
     without a date counts where no other is. ``within``: values from so many days before the latest
-    one of the same person, which then depend on nobody else's; none without a date.
+    one of the same person, which then depend on no one else's; none without a date.
     """
     cdm = quoted(schema)
     names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)

@@ -88,7 +88,7 @@ def save_model(
 
 
 def log_model(model: Any, name: str, **options: Any) -> Any:
-    """Write a model to the tracking server of the MLflow run at hand.
+    """Write a model to the tracking server of the MLflow run available.
 
     Parameters
     ----------

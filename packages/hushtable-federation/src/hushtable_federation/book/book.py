@@ -29,7 +29,7 @@ from hushtable_federation.book.file import ROLES, WAYS, BookFile
 from hushtable_federation.keys import Card
 from hushtable_federation.submission import Contribution
 
-#: Name of the rows, unless somebody says that there are several sets of different people.
+#: Name of the rows, unless someone says that there are several sets of different people.
 ALL_ROWS = "all rows"
 
 
@@ -129,7 +129,7 @@ class Book(BookFile):
         }
 
     def ways(self, name: str, role: str) -> dict[str, str]:
-        """Return how somebody's card was verified in a role, each way with when it first was."""
+        """Return how someone's card was verified in a role, each way with when it first was."""
         return dict(self._now().ways.get(name, {}).get(_role(role), {}))
 
     def trust(self, cards: Sequence[Card], role: str = "site", how: str | None = None) -> None:
@@ -198,7 +198,7 @@ class Book(BookFile):
         rows : RowDigests, optional
             Of the rows behind it, which `digester` made; `check_people` judges them before.
         new_people : bool
-            Whether somebody says that these rows are of other people than those of all other data
+            Whether someone says that these rows are of other people than those of all other data
             sets. That is noted, and whom they look like.
         persons : RowDigests, optional
             Of whose rows they are, as ``of_persons`` made them; judged as the rows are.
@@ -264,7 +264,7 @@ class Book(BookFile):
         return barred(self._now().answers.values(), self._register, data_set, period)
 
     def check_register(self, register: Digests, barred: Digests) -> None:
-        """Raise `RoundError` if somebody was counted whom `barred` names."""
+        """Raise `RoundError` if someone was counted whom `barred` names."""
         if among(barred, register).any():
             raise RoundError(
                 "some of these persons were counted in another answer of this book in the "
@@ -276,7 +276,7 @@ class Book(BookFile):
         return nameless(list(self._now().answers.values()), data_set, period)
 
     def check_others(self, data_set: str) -> None:
-        """Raise `UsageError` if the book knows nobody whom new people could be other than."""
+        """Raise `UsageError` if the book knows no one whom new people could be other than."""
         if self.data_sets() == [data_set]:
             raise UsageError(
                 f"--new-people: the only answers in this book are about {data_set!r} too: give new "
@@ -296,7 +296,7 @@ class Book(BookFile):
         Raises
         ------
         PrivacyError
-            If there is one, and nobody says that these are ``new_people``.
+            If there is one, and no one says that these are ``new_people``.
         """
         other = self.same_people(data_set, rows)
         if other is not None and not new_people:

@@ -148,7 +148,7 @@ class RowDigester:
     def watch(self, reader: Reader) -> Reader:
         """Return a reader of the same rows that notes them as they are read.
 
-        A pass over it notes all rows anew. Rows that cannot be read are refused by `digests`, as
+        A pass over it notes all rows again. Rows that cannot be read are refused by `digests`, as
         anyone who reads them has the better words for it.
         """
         reader = open_rows(reader, self._schema)
@@ -357,7 +357,7 @@ def from_bytes(content: bytes) -> Digests:
 
 
 def check_registered(persons: PersonsCounted | None) -> None:
-    """Raise `UsageError` if nobody is known by whom a person's periods could be counted."""
+    """Raise `UsageError` if no one is known by whom a person's periods could be counted."""
     if persons is None or persons.register is None:
         raise UsageError(
             "in how many periods a person was counted is known by a column that tells persons: "

@@ -19,9 +19,9 @@ from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, dama
 from hushtable_federation.clock import now, parsed, stamp
 from hushtable_federation.keys import Card, new_private, passphrase_of, refuse_open
 
-#: What somebody whose card is known may be in a round.
+#: What someone whose card is known may be in a round.
 ROLES = ("site", "coordinator")
-#: How somebody verified a card: the code that all read in a call, the card came from its owner, or
+#: How someone verified a card: the code that all read in a call, the card came from its owner, or
 #: the answer to a question, after fingerprints were compared.
 WAYS = ("code", "card", "asked")
 
@@ -92,7 +92,7 @@ def _trust(record: Contents, entry: Entry) -> None:
     card, role = Card.from_dict(entry.content["card"]), entry.content["role"]
     if role not in ROLES:
         raise ValueError(f"no role {role!r}")
-    # Other keys under a name are somebody else, whatever the name was before.
+    # Other keys under a name are someone else, whatever the name was before.
     if record.cards.get(card.name) != card:
         record.cards[card.name], record.roles[card.name] = card, set()
         record.ways[card.name] = {}
@@ -309,7 +309,7 @@ class BookFile:
         return self._said
 
     def _forget(self) -> None:
-        """Read everything anew when it is needed next."""
+        """Read everything again when it is needed next."""
         self._chain, self._said = Chain(self._db), Contents()
 
     def _note(

@@ -4,7 +4,7 @@ COMMANDS = """
 plan hide       secret:hide             Take the hash functions off a plan, for the coordinator.
 round           -6                 Count with others: each sends files, only the sum can be read.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
-round meet      meet         Compare all cards in one call, by a code that everybody reads.
+round meet      meet         Compare all cards in one call, by a code that everyone reads.
 round open      open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round sync      sync:sync    Do whatever is to be done next in a folder where rounds live.
 round status    status       Show where a round stands: who is in, and who has to do what.

@@ -46,7 +46,7 @@ _Key = Annotated[
 _Approval = Annotated[Path | None, option("FILE", "The officer's, of hushtable round approve.")]
 _Trust = Annotated[
     list[Path] | None,
-    option("CARD", "Card got from its owner: somebody new, or new keys. May be repeated."),
+    option("CARD", "Card got from its owner: someone new, or new keys. May be repeated."),
 ]
 _NewPeople = Annotated[
     bool,
@@ -56,7 +56,7 @@ _OutsideToo = Annotated[
     bool, typer.Option("--outside-too", help="Go on although most rows lie outside a range.")
 ]
 _Yes = Annotated[
-    bool, typer.Option("--yes", help="Send without a question; trusts nobody for you.")
+    bool, typer.Option("--yes", help="Send without a question; trusts no one for you.")
 ]
 
 
@@ -73,9 +73,9 @@ class Answers:
     yes: _Yes = False
 
     def check_asked(self, quiet: bool) -> None:
-        """Raise `UsageError` if there is a question, and nobody to ask."""
+        """Raise `UsageError` if there is a question, and no one to ask."""
         if not self.yes and (quiet or not sys.stdin.isatty()):
-            raise UsageError("nobody is here to ask: give --yes to send without a question")
+            raise UsageError("no one is here to ask: give --yes to send without a question")
 
     def open(self, data: str | None, results: Path | None = None) -> Site:
         """Open the site that is meant, with what the command says of it."""
@@ -101,7 +101,7 @@ def _only_file() -> Path:
 
 
 class Screen(Attendant):
-    """The person at this terminal; nobody, if the command runs unattended."""
+    """The person at this terminal; no one, if the command runs unattended."""
 
     def __init__(self, answers: Answers, *, quiet: bool, unattended: bool = False) -> None:
         self._answers, self._quiet = answers, quiet

@@ -37,8 +37,8 @@ PersonsOption: TypeAlias = Annotated[
     str,
     option(
         "column|N",
-        "With --cap, for the policy. What shows that nobody has more rows than a round states: a "
-        "column that each answer names, or you, who affirm that nobody has more than N.",
+        "With --cap, for the policy. What shows that no one has more rows than a round states: a "
+        "column that each answer names, or you, who affirm that no one has more than N.",
         "--persons",
     ),
 ]

@@ -1,4 +1,4 @@
-"""``hushtable round keygen``: keys, card and book of somebody who takes part."""
+"""``hushtable round keygen``: keys, card and book of someone who takes part."""
 
 import contextlib
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def keygen(
 
     def blocks() -> Iterator[Block]:
         yield f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n"
-        yield f"  {files['key']}   secret: back it up, show it to nobody"
+        yield f"  {files['key']}   secret: back it up, show it to no one"
         if cap is not None:
             yield f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}"
             yield f"  {files['policy']}  whom this site answers, about what: look through it"
@@ -102,7 +102,7 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | No
     """Return the keys of a call that was ended before its last file, the card.
 
     Its first file is the book: one without keys beside it, in which nothing was ever noted, can
-    be of no use to anybody, and goes.
+    be of no use to anyone, and goes.
     """
     if files["card"].exists() or (cap is not None and not files["book"].exists()):
         return None
@@ -121,7 +121,7 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | No
 
 @contextlib.contextmanager
 def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
-    """Hold the lock of a site's new book, so that nobody takes it for one that was left."""
+    """Hold the lock of a site's new book, so that no one takes it for one that was left."""
     if cap is None:
         yield
         return

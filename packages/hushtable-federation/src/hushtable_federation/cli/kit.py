@@ -162,12 +162,12 @@ class TrialKit:
     def _values(self, name: str) -> Mapping[str, str]:
         at = self.host if self.port == "22" else f"{self.host}:{self.port}"
         cap = f" --cap {_CAP:g}" if name in self.sites else ""
-        everybody = ",".join(self.parties)
+        everyone = ",".join(self.parties)
 
         def meets(one: str) -> str:
             return (
                 f"{_as(one)} 'hushtable round meet sftp://{one}@{at}/meeting --key {one}.key "
-                f"--coordinator {self.coordinator} --expect {everybody} --wait 10'"
+                f"--coordinator {self.coordinator} --expect {everyone} --wait 10'"
             )
 
         return {
@@ -232,7 +232,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         try:
             yield made
             made.chmod(0o755)
-            made.rename(folder)  # refused if somebody else put files there meanwhile
+            made.rename(folder)  # refused if someone else put files there meanwhile
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise

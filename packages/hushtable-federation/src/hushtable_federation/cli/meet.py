@@ -1,4 +1,4 @@
-"""``hushtable round meet``: all cards, compared in one call by a code that everybody reads."""
+"""``hushtable round meet``: all cards, compared in one call by a code that everyone reads."""
 
 import os
 import sys
@@ -32,19 +32,19 @@ _Folder = Annotated[str, argument("FOLDER", "Folder that all parties share, new 
 _Coordinator = Annotated[str | None, option("NAME", "Who opens the rounds.")]
 _Expect = Annotated[
     str | None,
-    option("A,B,...", "Everybody by name, you among them; or a text file, one name a line."),
+    option("A,B,...", "Everyone by name, you among them; or a text file, one name a line."),
 ]
 _Code = Annotated[
-    str | None, option("CODE", "The code that everybody read in the call: trust these cards.")
+    str | None, option("CODE", "The code that everyone read in the call: trust these cards.")
 ]
 _Absent = Annotated[
     str | None, option("A,B,...", "Who did not read the code: their cards are not trusted yet.")
 ]
 _Wait = Annotated[
-    float, option("MINUTES", "Look again until everybody is there.", min=0.0, max=1440.0)
+    float, option("MINUTES", "Look again until everyone is there.", min=0.0, max=1440.0)
 ]
 _Again = Annotated[
-    bool, typer.Option("--again", help="Begin anew, in a new folder: so do all others.")
+    bool, typer.Option("--again", help="Begin again, in a new folder: so do all others.")
 ]
 
 #: Seconds between two looks at the folder.
@@ -62,11 +62,11 @@ def meet(
     wait: _Wait = 0.0,
     again: _Again = False,
 ) -> CommandResult:
-    """Compare all cards in one call, by a code that everybody reads.
+    """Compare all cards in one call, by a code that everyone reads.
 
     Does whatever is next. The first call posts your card, with a commitment to a number. Once all
     are there, the next fixes the cards and reveals the number; then it shows a code of nine digits.
-    On the phone, everybody reads it. Who has another has other cards: then nobody trusts anything.
+    On the phone, everyone reads it. Who has another has other cards: then no one trusts anything.
     Your book notes who was verified; a coordinator gets a file of cards for round open.
 
     Example:
@@ -74,7 +74,7 @@ def meet(
       hushtable round meet shared --key north.key --wait 10
     """
     if absent is not None and code is None and (for_machines() or not sys.stdin.isatty()):
-        raise UsageError("--absent goes with --code: nobody is here to ask")
+        raise UsageError("--absent goes with --code: no one is here to ask")
     keys, notes = Keys.load(key), beside(key)
     place = Store.open(folder, keys.card.name)
     name, kept = keys.card.name, common.book_beside(key, book)
@@ -91,7 +91,7 @@ def meet(
     if code is None and visited.step == "code" and not for_machines():
         show(*_code_blocks(visited))
     asks = code is None and visited.step == "code" and not for_machines() and sys.stdin.isatty()
-    if asks and typer.confirm("\nDid everybody read the same code, each from their own screen?"):
+    if asks and typer.confirm("\nDid everyone read the same code, each from their own screen?"):
         code = visited.state.code
     if code is not None:
         away = [] if absent is None else _split(absent)
@@ -154,9 +154,9 @@ def _code_blocks(visited: MeetingVisit) -> Iterator[Block]:
     yield TextTable(["role", "name", "fingerprint"], rows, left=3)
     yield f"\nThe code: {shown_code(state.code)}\n"
     yield Paragraph([
-        "In a call whose number you did not get from this folder, everybody reads the whole code "
-        "aloud from a screen of their own. Anyone who has another one says so. Then nobody trusts "
-        "anything: somebody swapped a card."
+        "In a call whose number you did not get from this folder, everyone reads the whole code "
+        "aloud from a screen of their own. Anyone who has another one says so. Then no one trusts "
+        "anything: someone swapped a card."
     ])  # fmt: skip
 
 

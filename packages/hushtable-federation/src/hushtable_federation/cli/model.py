@@ -214,7 +214,7 @@ def compare(
 ) -> CommandResult:
     """Compare a site's rows with what all others in a result counted.
 
-    Under masks nobody sees what one site sent. This takes the site's own part out, and looks for
+    Under masks no one sees what one site sent. This takes the site's own part out, and looks for
     rows of a kind that it has hardly, for more of them than were said, and for counts that cannot
     be. With --site, it also plants rows among the site's own, and shows what the result adds. It
     writes no file, and what it prints must not leave the site. Exit codes: 0 done, 1 refused or
@@ -252,7 +252,7 @@ def compare(
         yield from _blocks(found)
         if trial is not None:
             yield from _trial_blocks(trial)
-        yield "\nThis describes this site's rows exactly: do not send it to anybody."
+        yield "\nThis describes this site's rows exactly: do not send it to anyone."
 
     return CommandResult(facts, blocks(), ABOVE if alert and found.fits is False else 0)
 

@@ -256,7 +256,7 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
             f"By the limits of the other sites alone, {len(others)} would: {', '.join(others)}. An "
             "error of this site moves the common limits, and not these."
         ]
-    said += ["This describes this site's rows exactly: do not send it to anybody."]
+    said += ["This describes this site's rows exactly: do not send it to anyone."]
     yield Paragraph(said)
 
 

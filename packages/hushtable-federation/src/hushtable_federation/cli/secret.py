@@ -116,7 +116,7 @@ def _pins(policy: Policy, notes: Book) -> Known:
 
 
 def check_sites(cards: list[Card], known: Known) -> None:
-    """Raise `UsageError` if somebody gives the card of a coordinator for that of a site."""
+    """Raise `UsageError` if someone gives the card of a coordinator for that of a site."""
     leads = set(known["coordinator"].values()) - set(known["site"].values())
     for card in cards:
         if card.fingerprint in leads:
@@ -225,7 +225,7 @@ def hide(plan: _Plan, output: Output) -> CommandResult:
             yield f"Wrote {target}: for the coordinator. {plan} follows from the schema: anyone who"
             yield "has that can make it."
             return
-        yield f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else"
+        yield f"Wrote {target}: for the coordinator. {plan} is for the sites only: let no one else"
         yield "read it (chmod 600)."
 
     return CommandResult(facts, blocks())

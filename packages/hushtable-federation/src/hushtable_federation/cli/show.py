@@ -196,7 +196,7 @@ def _blocks(file: Path, read: Policy) -> Iterator[Block]:
         "Bounded rows": "allowed: about how many rows are here can then be read"
         if read.max_rows
         else "refused (max_rows)",
-        "Officer": read.officer or "nobody has to sign",
+        "Officer": read.officer or "no one has to sign",
         "Unattended": "answers" if read.unattended else "answers nothing",
     }
     for label, value in lines.items():

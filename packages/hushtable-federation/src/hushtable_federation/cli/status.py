@@ -58,7 +58,7 @@ def status(
 ) -> CommandResult:
     """Show where a round stands: who is in, and who has to do what.
 
-    Only what is signed counts, and no keys are needed to look; the page tells everybody's part.
+    Only what is signed counts, and no keys are needed to look; the page tells everyone's part.
 
     Exit codes: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
     usage; 3 a person has to act: you, with --site or --key; the coordinator, without.
@@ -102,7 +102,7 @@ def status(
 
 
 def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
-    """Return the settings of the party that looks; None of nobody in particular."""
+    """Return the settings of the party that looks; None of no one in particular."""
     if site is not None and key is not None:
         raise UsageError("--site and --key exclude each other: the file names the keys")
     given = site or key
@@ -128,7 +128,7 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
 
 
 def _mine(todo: list[Todo], me: Card | None) -> list[Todo]:
-    """Return what a reader has to do; of nobody in particular, what each has."""
+    """Return what a reader has to do; of no one in particular, what each has."""
     if me is None:
         return todo
     return [one._replace(who=[me.name]) for one in todo if me.name in one.who]

@@ -38,7 +38,7 @@ _Results = Annotated[Path | None, option("DIR", "Where results are written.", "-
 _Which = Annotated[str, option("ID", "One round alone, by the first digits of its id.")]
 _Unattended = Annotated[
     bool,
-    typer.Option("--unattended", help="Nobody is here: answer what the policy allows, or refuse."),
+    typer.Option("--unattended", help="No one is here: answer what the policy allows, or refuse."),
 ]
 
 
@@ -222,7 +222,7 @@ def amend(
 ) -> CommandResult:
     """Extend a round in a folder, or go on without a site.
 
-    The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can
+    The sites see what you signed. Until it is decided who is in the sum: from then on, no one can
     be dropped, and what is missing is made up for by the others. A site whose card is revoked is
     dropped, and gets a new card in the next round.
 

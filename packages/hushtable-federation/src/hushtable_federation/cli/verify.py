@@ -79,7 +79,7 @@ def verify(
 
 def _blocks(path: Path, checks: "_Checks") -> Iterator[Block]:
     seal = checks.result.seal
-    known = "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
+    known = "Verified" if checks.asked is not None else "Signed, by keys that no one vouches for"
     yield f"{known}: {path}, of round {seal.round_id[:12]}\n"
     yield Paragraph(checks.done, indent="  ")
     yield "\nNot checked\n"

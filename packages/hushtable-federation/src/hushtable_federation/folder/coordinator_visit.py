@@ -91,7 +91,7 @@ class CoordinatorVisit:
         return self._sum(tally, visit)
 
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
-        """Ask whom nobody has asked yet: what others put there must not change what is asked."""
+        """Ask whom no one has asked yet: what others put there must not change what is asked."""
         for name, content in tally.requests(step).items():
             if not any(self.folder.requests(step, name)) and self.folder.add(
                 ASK + step, name, content
@@ -133,7 +133,7 @@ class CoordinatorVisit:
     def _has_keys(self, tally: Tally, visit: Visit) -> bool:
         """Decide with whose keys all mask if it is time, and hand these on; return whether it is.
 
-        Where all sites have drawn one, they see that by themselves, and nobody needs to ask.
+        Where all sites have drawn one, they see that by themselves, and no one needs to ask.
         """
         round_, left = self.folder.round, self.folder.left()
         self._say_twice(tally, visit, left)

@@ -32,7 +32,7 @@ _FORM = re.compile(r"([0-9a-f]{16})\.([a-z][a-z0-9-]{0,23})\.(.+)\.([0-9a-f]{16}
 
 
 class Name(NamedTuple):
-    """The claims of a file's name: nothing that anybody signed."""
+    """The claims of a file's name: nothing that anyone signed."""
 
     round_id16: str
     step: str
@@ -121,7 +121,7 @@ class Store:
     """Files of rounds in one folder: a directory, or one far away by fsspec.
 
     Nothing that others wrote is ever changed or removed. If there is a subfolder with a party's
-    name, that party writes there, and the others look there first for what it wrote: where nobody
+    name, that party writes there, and the others look there first for what it wrote: where no one
     else may write, nothing that others add stands in front of it.
 
     Parameters
@@ -240,10 +240,10 @@ class Store:
         Raises
         ------
         FileError
-            If the folder cannot be reached: then nobody can tell whether the file is there.
+            If the folder cannot be reached: then no one can tell whether the file is there.
         """
         self.damaged.discard(name)
-        if parsed(name) is None:  # a name in somebody's message, which may lead out of the folder
+        if parsed(name) is None:  # a name in someone's message, which may lead out of the folder
             return None
         known = self._folders.get(name, [""])
         is_there = False
@@ -291,7 +291,7 @@ class Store:
         own = self._place.subfolder(self._me) if self._me and not self.aside else None
         if own is False:
             self.aside = (
-                f"The subfolder {self._me!r} is somebody else's, who could remove what lies there: "
+                f"The subfolder {self._me!r} is someone else's, who could remove what lies there: "
                 "what was sent lies in the folder itself. Ask the person who set the folder up"
             )
         return bool(own)
@@ -339,7 +339,7 @@ _OTHERWISE = "look whether the folder can be reached, then call again"
 
 
 def is_private(where: str) -> bool:
-    """Whether a folder is a directory of this machine that nobody else may write to."""
+    """Whether a folder is a directory of this machine that no one else may write to."""
     return "://" not in where and os.path.isdir(where) and not _others_may_write(os.stat(where))
 
 
@@ -370,7 +370,7 @@ def _is_alone(user: int, group: int) -> bool:
 
     try:
         owner, found = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
-    except KeyError:  # nobody can tell
+    except KeyError:  # no one can tell
         return False
     return found.gr_name == owner and set(found.gr_mem) <= {owner}
 
@@ -598,7 +598,7 @@ class Remote:
         owners = [self._info(path).get("uid") for path in (self._path(folder), self._root)]
         if owners[0] not in (mine, 0, owners[1]):
             raise FileError(
-                f"{self.where}: the subfolder {folder!r} is somebody else's, who could remove what "
+                f"{self.where}: the subfolder {folder!r} is someone else's, who could remove what "
                 "lies there: ask the person who set the folder up"
             )
 

@@ -200,7 +200,7 @@ class RoundFolder:
             if content is None:  # cut off, perhaps: the next visit may find it whole
                 self._refused.add(name)
             elif writer is None:
-                self.refuse(name, "it is of nobody who takes part in this round")
+                self.refuse(name, "it is of no one who takes part in this round")
             elif len(names) > 1 and step != "result" and not is_signed(content, writer):
                 self.refuse(name, f"it does not carry the signature of {whose!r}")
             else:
@@ -274,7 +274,7 @@ class RoundFolder:
     ) -> Amendment:
         """Sign a further amendment, and put it there.
 
-        Raises `RoundError` if it would help nobody: sites would answer, and spend, for nothing.
+        Raises `RoundError` if it would help no one: sites would answer, and spend, for nothing.
         """
         if self.stopped:
             raise RoundError(self.stopped)

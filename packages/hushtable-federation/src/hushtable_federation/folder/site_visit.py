@@ -48,8 +48,8 @@ class SiteVisit:
     book : Book
         The site's.
     begin : callable
-        Returns the answer that needs nobody else's, by its step, as `OnlineSite.begin`; called
-        where the site has not counted yet. None where nobody gave rows.
+        Returns the answer that needs no one else's, by its step, as `OnlineSite.begin`; called
+        where the site has not counted yet. None where no one gave rows.
     online : OnlineSite
         Sends the counts, and answers what is asked.
     output : Path
@@ -205,7 +205,7 @@ class SiteVisit:
         return visit.end("waiting", waits_for=[self.folder.round.coordinator.name])
 
     def _second(self, visit: Visit) -> Visit:
-        """Send the counts, if it is known by whose keys they are masked: nothing is read anew."""
+        """Send the counts, if it is known by whose keys they are masked: nothing is read again."""
         folder, hindered, keys = self.folder, self._hindered(), self._keys()
         if hindered is not None:
             return visit.end(*hindered)
@@ -282,7 +282,7 @@ class SiteVisit:
             visit.say(
                 f"{folder.round.coordinator.name} signed two different lists of who is in the sum: "
                 "this site answers the first that it saw, and no other. Two coordinators may be at "
-                "work with one key: the round needs to be opened anew."
+                "work with one key: the round needs to be opened again."
             )
         return answered
 

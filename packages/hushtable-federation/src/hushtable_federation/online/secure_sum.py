@@ -82,7 +82,7 @@ class SecureSum:
         ------
         RoundError
             If too few sites stay, or their shares do not give masks that fit: there is no sum,
-            and nobody learned anything but who took part.
+            and no one learned anything but who took part.
         FileError
             If another process stays at work with the same journal.
         """
@@ -100,7 +100,7 @@ class SecureSum:
         self._note()
         self._ask("shares")
         if not tally.listed:
-            tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
+            tally.check_enough(len(tally.dealt), "shares")  # before anyone spends
         self._ask("masked")
         self._close()
         if not tally.whole:
@@ -129,7 +129,7 @@ class SecureSum:
         for step, site, content in journal.kept():
             self._heard.add(content)
             if step not in BEGINNING and not self.tally.listed:
-                continue  # about a list that was lost: nobody answers about another one
+                continue  # about a list that was lost: no one answers about another one
             if not self.tally.take(step, site, content):
                 self._there.add((step, site))
 

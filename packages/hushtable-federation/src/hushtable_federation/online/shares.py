@@ -1,6 +1,6 @@
 """Steps ``keys`` and ``shares``, and the list of who is in the sum: what a site deals and takes.
 
-All that can fail because of the rows fails in the first step, before anybody spends; from
+All that can fail because of the rows fails in the first step, before anyone spends; from
 then on a site answers from its book alone. In that step, a site draws a key for this round, on
 which its masks and seals depend. The secrets of a site are the key of its own mask, and
 that of its mask with each other site: in the order of the roster, its own at its own place. A row
@@ -75,7 +75,7 @@ NOTHING_SAID = Statement()
 class SiteState:
     """A site in a round under way; what it holds between steps is in its book.
 
-    ``reply`` checks the round on every side, anew in each step that needs it; it takes whether a
+    ``reply`` checks the round on every side, again in each step that needs it; it takes whether a
     person looks at it. ``count`` and ``recognise`` are those of `OnlineSite`.
     """
 
@@ -104,7 +104,7 @@ class SiteState:
             raise Refused(
                 Refusal.TIME,
                 f"what step {step!r} kept is forgotten: the round has ended, its time is over, or "
-                "somebody here has refused it",
+                "someone here has refused it",
             )
         return kept
 
@@ -235,7 +235,7 @@ def answer_shares(site: SiteState, contents: Mapping[str, bytes]) -> tuple[bytes
     with refusing(Refusal.SHARES):
         pairs = keys.pairs()
     own_mask = secrets.token_bytes(32)
-    # Of a site without a key there is no mask, and nobody is asked for what stands in its place.
+    # Of a site without a key there is no mask, and no one is asked for what stands in its place.
     secret = {name: pairs.get(name, secrets.token_bytes(32)) for name in site.round.names}
     dealing, rows = Dealing.deal(
         bind_dealing(site.round, site.me),
@@ -473,7 +473,7 @@ class Judgement:
 def judge(round_: Round, dealt: Mapping[str, Dealt], answers: Iterable[Message]) -> Judgement:
     """Return who is found out by the complaints in signed answers to a list.
 
-    ``dealt`` are the public parts that everybody signed; raises nothing over answers of any form.
+    ``dealt`` are the public parts that everyone signed; raises nothing over answers of any form.
     """
     judged, open_ = Judgement(), dict[str, list[str]]()
     for message in answers:
@@ -502,7 +502,7 @@ def enough(round_: Round) -> int:
 def _complaints(
     round_: Round, dealt: Mapping[str, Dealt], message: Message
 ) -> Iterable[tuple[str, bool | None]]:
-    """Yield who is complained about, and whether rightly; None if nobody can tell."""
+    """Yield who is complained about, and whether rightly; None if no one can tell."""
     record = message.body.get("complaints")
     rows = unclosed(message)
     for dealer, key in record.items() if isinstance(record, dict) else ():

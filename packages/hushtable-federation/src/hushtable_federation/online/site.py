@@ -37,7 +37,7 @@ _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
 
 
 def over(round_: Round) -> datetime:
-    """Return until when a site keeps what the steps of a round need, if nobody says it has ended.
+    """Return until when a site keeps what the steps of a round need, if no one says it has ended.
 
     In a folder, sites may come for the second time long after the deadline.
     """
@@ -47,7 +47,7 @@ def over(round_: Round) -> datetime:
 class OnlineSite:
     """Answers what a coordinator asks, step by step, from any number of processes.
 
-    Nobody is here to look at a round: the policy has to allow that, and the coordinator and the
+    No one is here to look at a round: the policy has to allow that, and the coordinator and the
     sites have to be known.
 
     Parameters
@@ -143,7 +143,7 @@ class OnlineSite:
         return Message.refuse(round_id, self._keys, word)
 
     def begin(self, round_: Round) -> dict[str, bytes]:
-        """Return the answer that needs nobody else's, by its step: the rows are counted.
+        """Return the answer that needs no one else's, by its step: the rows are counted.
 
         Of a round without masks, it is all there is. Raises what hinders it, for anyone who is
         here.

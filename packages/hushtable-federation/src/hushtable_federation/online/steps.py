@@ -40,7 +40,7 @@ def answer_hello(site: SiteState, digest: str) -> bytes:
 
 
 def ask_hello(round_: Round, keys: Keys) -> bytes:
-    """Return a request for one node alone: whose answer to it is signed takes nobody's name."""
+    """Return a request for one node alone: whose answer to it is signed takes no one's name."""
     return ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
 
 
@@ -134,7 +134,7 @@ def answer_unmask(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
 
 
 def _whole(site: SiteState, asked: Message) -> tuple[Kept, Kept, files.Arrays]:
-    """Take a list of all sites: of it, nobody's masks with another can be asked for."""
+    """Take a list of all sites: of it, no one's masks with another can be asked for."""
     if site.book.step(site.round.round_id, "survivors") is not None:
         raise Refused(Refusal.ANSWERED, "this site signed another list of sites")
     taken = shares.take_list(site, asked)

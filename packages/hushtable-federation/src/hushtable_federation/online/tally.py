@@ -1,8 +1,8 @@
 """The coordinator's side of a masked round: what came, whom to ask what next, and the sum.
 
-Knows no carrier and no clock: the leader of a round hands it the answers and says when nobody is
-waited for any more. What was decided, and asked by, is never decided anew; the journal has it on
-the disk before anybody is asked.
+Knows no carrier and no clock: the leader of a round hands it the answers and says when no one is
+waited for any more. What was decided, and asked by, is never decided again; the journal has it on
+the disk before anyone is asked.
 """
 
 import contextlib
@@ -269,7 +269,7 @@ class Tally:
             remedy = "the period again (hushtable round next --again)" if stream else "a new round"
             raise RoundError(
                 f"no sum: {n} sites are left in step {step!r}, and {least} are needed "
-                f"({lost or 'nobody is lost'}). Nothing can be read from what was sent; open "
+                f"({lost or 'no one is lost'}). Nothing can be read from what was sent; open "
                 f"{remedy}"
             )
 

@@ -132,11 +132,11 @@ class OpenedTotals:
             why = _odd(round_, len(group), pairs.total(group))
             if not why or set(group) & set(self.stops):
                 continue
-            if pairs.silent:  # anybody may have said wrong totals of masks with these
+            if pairs.silent:  # anyone may have said wrong totals of masks with these
                 if not _odd(round_, len(pairs.names), pairs.total(pairs.names)):
                     continue
                 why += f", or one of those who answered {_WRONG} with it"
-            together = "" if len(group) == 1 else "together, as nobody can tell which of them, "
+            together = "" if len(group) == 1 else "together, as no one can tell which of them, "
             self.stops[" and ".join(group)] = together + why
 
 

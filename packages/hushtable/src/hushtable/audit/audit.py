@@ -71,9 +71,9 @@ def audit_neighbours(
     """
     people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
     seen: tuple[list[Floats], ...] = ([], [])
-    for with_them, everybody in enumerate(people.cases):
+    for with_them, everyone in enumerate(people.cases):
         for _ in range(trials):
-            published = publish(everybody)
+            published = publish(everyone)
             releases = [published] if isinstance(published, Release) else list(published)
             people.check(releases)
             seen[with_them].append(np.sum([people.statistics(one) for one in releases], axis=0))

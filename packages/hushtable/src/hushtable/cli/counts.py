@@ -87,6 +87,6 @@ def standing(counts: Any, what: str = "The result") -> str:
     """Say in one sentence whether counts are signed, and how that is checked."""
     who = signed_by(counts)
     if who is None:
-        return f"{what} is not signed: anybody may have made or changed it."
+        return f"{what} is not signed: anyone may have made or changed it."
     by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
     return f"{by}: hushtable round verify checks it."

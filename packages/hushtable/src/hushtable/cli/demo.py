@@ -228,7 +228,7 @@ def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
     yield f"{facts['cells']:,} cells: no accuracy is lost by not pooling."
     yield f"The {_SPLIT[-1][0]} alone takes its many outliers for the rule. The others' counts"
     yield "show it what is common. The others lose a little by merged counts. At home, each can"
-    yield "set its own rows beside the others' counts, close to the better of both (docs/how-to/use-a-result.md)."
+    yield "set its own rows beside the others' counts, close to the better of both (docs/how-to/use-a-result)."
     yield "(What the hospitals share are exact counts: no row, but not private either.)"
     if facts["report"] is not None:
         yield f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns of its rows."

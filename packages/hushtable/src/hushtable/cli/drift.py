@@ -58,7 +58,7 @@ _FailAbove = Annotated[
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the two: counts, and the rows that they are of, where those are at hand."""
+    """One of the two: counts, and the rows that they are of, where those are available."""
 
     counts: Counts
     rows: Any = None
@@ -112,7 +112,7 @@ def _limit(text: str | None) -> Any:
 
 
 def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
-    """Read counts, and count rows under the plan that is at hand."""
+    """Read counts, and count rows under the plan that is available."""
     contents = [files.read(name).expect(*_COUNTS) if _is_counts(name) else None for name in names]
     counted = [None if one is None else one.build(counts_from_file) for one in contents]
     if model is not None:

@@ -224,7 +224,7 @@ def _blocks(
 
 
 def _ledger_blocks(counts: Counts, ledger: Ledger) -> Iterator[Block]:
-    """Show the ledger: first in words that somebody can sign, then in numbers."""
+    """Show the ledger: first in words that someone can sign, then in numbers."""
     yield "\nWhat this costs a person\n"
     yield Paragraph(describe_ledger(ledger), indent="  ")
     lines = ledger_lines(ledger, counts.noise_sd)

@@ -116,7 +116,7 @@ def size(path: str | Path) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name that may come from somebody else's file, safe to print on a terminal."""
+    """Return a name that may come from someone else's file, safe to print on a terminal."""
     return escaped(name, kept="")
 
 

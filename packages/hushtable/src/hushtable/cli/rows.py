@@ -61,7 +61,7 @@ _Join = Annotated[
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
-    """Return whose rows were counted, for machines; ``nameless`` answers of a book name nobody."""
+    """Return whose rows were counted, for machines; ``nameless`` answers of a book name no one."""
     if seen is None:
         return {}
     return {
@@ -100,7 +100,7 @@ def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[B
     if nameless:
         answers = "1 earlier answer" if nameless == 1 else f"{nameless:,} earlier answers"
         yield (
-            f"{answers} about other rows named no persons: nobody could be left out for that. "
+            f"{answers} about other rows named no persons: no one could be left out for that. "
             "Whether these are other people is your word."
         )
 

@@ -88,7 +88,7 @@ def draft(
     """
     if output is not None and output.exists() and not force:
         raise FileError(
-            f"{output} exists, and somebody may have filled it in: name another file, or replace "
+            f"{output} exists, and someone may have filled it in: name another file, or replace "
             "it with --force"
         )
     target = None if output is None else Target(output, [data])

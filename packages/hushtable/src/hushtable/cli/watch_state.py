@@ -77,7 +77,7 @@ class WatchPlace:
             for statement in _TABLES:
                 self._do(statement)
             self._do(f"pragma user_version = {_VERSION}")
-            # Where somebody removed the place, the numbers of runs, and so of lists, go on.
+            # Where someone removed the place, the numbers of runs, and so of lists, go on.
             runs = self.log.read_bytes().count(b"\n") if self.log.exists() else 0
             self._do("insert into place values (?, ?, ?)", [self._watched, runs, self._size()])
         elif version != _VERSION:
@@ -193,7 +193,7 @@ class NewFile:
     digest: bytes = b""
 
     def changed(self) -> bool:
-        """Whether somebody has written to it since it was seen."""
+        """Whether someone has written to it since it was seen."""
         try:
             now = self.path.stat()
         except FileNotFoundError:
@@ -274,7 +274,7 @@ class Files:
         return True
 
     def leave(self, new: NewFile) -> None:
-        """Leave a file, to which somebody writes, for the next run."""
+        """Leave a file, to which someone writes, for the next run."""
         self.left.append((str(new.path), "it changed while it was read"))
 
 
@@ -309,7 +309,7 @@ class NewRows:
     def _mark(self, text: str | None) -> bytes:
         if text is None:
             raise DataError(
-                f"{self._source.source}: a row has no {self._id!r}: rows are told apart by --id; "
+                f"{self._source.source}: a row has no {self._id!r}: --id distinguishes rows; "
                 "leave those without out in the query"
             )
         return hashlib.sha256(text.encode()).digest()[:16]

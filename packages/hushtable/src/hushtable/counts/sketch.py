@@ -208,7 +208,7 @@ class Sketch(Counts):
     largest_weight : int
         Times that a row was counted at most; above 1 only with ``sample_weight``.
     fresh_samples : bool
-        Whether nobody can know how the samples were drawn: from the system's entropy, not from
+        Whether no one can know how the samples were drawn: from the system's entropy, not from
         a seed or a generator.
     rows_per_person : int or None
         Rows of a person at most, where a column tells persons; of a sum, of its parts together.
@@ -290,7 +290,7 @@ class Sketch(Counts):
             Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
         max_samples : int, optional
             Count, in each table, only a random sample of this many rows, drawn without
-            replacement and anew for each table (paper, Algorithm 1). None counts every row
+            replacement and again for each table (paper, Algorithm 1). None counts every row
             in every table.
         random_state : int or numpy Generator, optional
             Seed of the samples; not used without ``max_samples``. With a seed or a generator,
@@ -298,12 +298,12 @@ class Sketch(Counts):
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
-            Whether rows of nobody, or of one person alone, are counted as any others, instead of
+            Whether rows of no one, or of one person alone, are counted as any others, instead of
             an error. Where others see whether there is a release, as in a round, an error would
             show whose rows there are.
         attended : bool, default=True
             Whether a person is here, to whom an error about a value is a question. If not, as in a
-            round that nobody watches, no value decides whether there is a sketch: what cannot be
+            round that no one watches, no value decides whether there is a sketch: what cannot be
             read under the plan's schema is missing, a row without an id is left out, and ``unread``
             says so. The plan's names alone say where the names of columns stand in a file.
             Includes ``allow_empty``.
@@ -360,7 +360,7 @@ class Sketch(Counts):
 
     @property
     def seeded(self) -> bool:
-        """Whether somebody may know how the samples were drawn; if so, there is no release."""
+        """Whether someone may know how the samples were drawn; if so, there is no release."""
         return self.sampled and not self.fresh_samples
 
     def first_pass(self) -> "Sketch":
@@ -545,7 +545,7 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
             "may redraw them all; sketch the rows again and leave random_state out, "
             "or max_samples"
         )
-    # Of data in which everybody has at most that many rows, no weight is above it.
+    # Of data in which everyone has at most that many rows, no weight is above it.
     if (weight := sketch.largest_weight) > rows_per_person:
         raise PrivacyError(
             f"rows were counted with sample_weight, up to {weight} times each: one person's rows "

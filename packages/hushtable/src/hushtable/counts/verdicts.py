@@ -1,4 +1,4 @@
-"""Verdicts: counts of the rows that somebody has looked at, under a model's plan."""
+"""Verdicts: counts of the rows that someone has looked at, under a model's plan."""
 
 import itertools
 from dataclasses import dataclass, field, replace

@@ -113,7 +113,7 @@ def filled(column: pa.Array, value: float) -> NDArray[Any]:
 
 
 def integer_too_large(column: str, value: object) -> DataError:
-    """Explain that a whole number is too large to be told apart from its neighbours."""
+    """Explain that a whole number is too large to be distinguished from its neighbours."""
     return DataError(
         f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be told "
         "apart as float64; leave identifiers out, or convert the column to float yourself"

@@ -27,7 +27,7 @@ _NUMBERS = frozenset({float, int, bool, type(None)})
 class PlacedRows:
     """Starts a pass over few rows; for those who only encode them, they are numbers already."""
 
-    #: Starts the pass over the rows as everybody else takes them.
+    #: Starts the pass over the rows as everyone else takes them.
     read: Callable[[], Iterator[Batch]]
     #: (n, d) float64. Of a category, its place among those of its feature: if it is not listed,
     #: the place behind them.

@@ -1,7 +1,7 @@
 """Well-known columns: public ranges and categories by name, for a person to confirm.
 
 What is known stands in ``known_columns.toml``, whose head says how to add to it. It never depends
-on anybody's rows.
+on anyone's rows.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Texts as labels: what of their writing means nothing, and which labels may be one.
 
-`fold` removes what nobody sees, and is applied wherever texts are compared: names of columns,
+`fold` removes what no one sees, and is applied wherever texts are compared: names of columns,
 categories, identifiers. `key` also removes case, accents and look-alike letters; labels of one key
 are asked about, and never taken for one by themselves. Tested by ``tests/test_labels.py``.
 """
@@ -43,7 +43,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def fold(text: str) -> str:
-    """Return a text in Unicode's form NFC, without what nobody sees around it.
+    """Return a text in Unicode's form NFC, without what no one sees around it.
 
     That is white space, marks without a width at both ends, and variation selectors anywhere.
 

@@ -1,6 +1,6 @@
 """How rows are read, as options of a command, entries of a site's file, or a caller say.
 
-What somebody should know of the rows that were opened is added to `notes`. Tested by
+What someone should know of the rows that were opened is added to `notes`. Tested by
 ``tests/cli/test_reads.py``.
 """
 
@@ -25,7 +25,7 @@ from hushtable.errors import DataError, UsageError, explain
 if TYPE_CHECKING:
     from hushtable.data.understanding import Understanding
 
-#: What somebody should know of the rows; a command prints it when it has done its work.
+#: What someone should know of the rows; a command prints it when it has done its work.
 notes: list[str] = []
 
 
@@ -113,7 +113,7 @@ class RowOptions:
 
     @property
     def schema(self) -> Schema | None:
-        """The public schema of OMOP rows; None of others, whose ranges nobody knows."""
+        """The public schema of OMOP rows; None of others, whose ranges no one knows."""
         if self.recipe is None:
             return None
         columns = None if self.columns is None else names_in(self.columns)
@@ -129,7 +129,7 @@ class RowOptions:
         return sources
 
     def drawn(self, reader: Reader) -> "RowOptions":
-        """Return these with the OMOP columns that most rows have, where nobody named any.
+        """Return these with the OMOP columns that most rows have, where no one named any.
 
         They depend on the rows, and are for a model that stays here.
         """
@@ -191,7 +191,7 @@ class RowOptions:
     ) -> Reader:
         """Open all columns as they are, with those of joined tables.
 
-        ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
+        ``model`` says how a model's rows were read; ``unasked``, that no one is here to be asked.
         Of OMOP tables, only the ``needed`` columns are read; by default, all.
         """
         recipe = self.recipe

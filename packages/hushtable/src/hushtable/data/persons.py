@@ -6,8 +6,8 @@ any number of files and by any number of threads; rows of one person with one ha
 
 Whether a person's row is taken depends on that person's rows and on the key alone. So a person more
 or less changes the counts by that person's rows alone, at most so many: for any choice of this
-kind, also one that a person can foresee. This is why rows are told apart by a fast hash. Persons
-are told apart by HMAC-SHA256, cut to 128 bits: two persons taken for one would change more.
+kind, also one that a person can foresee. This is why rows are distinguished by a fast hash. Persons
+are distinguished by HMAC-SHA256, cut to 128 bits: two persons taken for one would change more.
 
 Persons who are ``known`` beforehand are not counted at all, as where their budget is spent. That,
 too, depends on who they are, and on what was noted of them alone.
@@ -151,7 +151,7 @@ class PersonRows:
         if not isinstance(key, bytes) or len(key) < 16:
             raise UsageError("key: needs 16 secret bytes or more, or None")
         self._known = None if known is None else Known(known)
-        #: Where nobody is here to be asked: takes note of rows without an id, which are left out.
+        #: Where no one is here to be asked: takes note of rows without an id, which are left out.
         self.unasked: Unasked | None = None
         #: Whether it is a question to a person that all rows are one person's.
         self.doubts_one_person = True
@@ -306,7 +306,7 @@ class PersonRows:
         if self._missing:
             raise DataError(
                 f"column {self.column!r} is empty in {self._missing:,} of {self._n_rows:,} rows: "
-                "whose they are is not known; give each an id, its own where it is nobody else's, "
+                "whose they are is not known; give each an id, its own where it is no one else's, "
                 "or leave these rows out"
             )
         if len(self._kinds) > 1 and self.unasked is None:

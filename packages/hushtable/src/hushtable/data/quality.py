@@ -154,7 +154,7 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     -----
     Equal rows are found by a fingerprint of 64 bits for each row, held in memory. The chance that
     two different ones of n rows have the same one is about n^2 / 2^65: 3 in 10^8 for 10^6 rows. It
-    is no protection from somebody who looks for rows that collide. Texts are compared as they are
+    is no protection from someone who looks for rows that collide. Texts are compared as they are
     written: ``1.0`` and ``1`` differ in a CSV file.
 
     Values that stand apart and columns that are a multiple of each other are looked for in a

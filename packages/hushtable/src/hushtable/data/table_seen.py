@@ -139,7 +139,7 @@ class ColumnSeen:
         self.n_values, self.sum, self.largest, self.last = 0, 0.0, 0.0, np.nan
         self.low, self.high = np.inf, -np.inf
         self.totals = LabelSeen()
-        #: Rows with values of which somebody should say whether they stand for a missing one.
+        #: Rows with values of which someone should say whether they stand for a missing one.
         self.doubtful = LabelSeen()
         options = understood.options if understood else ()
         self._named = tuple(text for flag, text in options if flag == "--missing")
@@ -246,7 +246,7 @@ class ColumnSeen:
         if not few or self._letters > _MAX_LETTERS:
             self.labels = None
             return
-        if not self.is_text:  # nobody asks in which rows
+        if not self.is_text:  # no one asks in which rows
             self.labels |= dict.fromkeys(fresh, LabelSeen())
             return
         codes = filled(encoded.indices, -1)

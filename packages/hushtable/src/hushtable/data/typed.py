@@ -222,7 +222,7 @@ def _trimmed(column: Any) -> Any:
 
 
 def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
-    """Whether nobody has said that the texts of a column are numbers: they may be dates."""
+    """Whether no one has said that the texts of a column are numbers: they may be dates."""
     return one.kind == "number" and not (one.lenient or name in reading.columns)
 
 
@@ -282,7 +282,7 @@ def with_calendar(
     """Return rows with the parts of the column ``reading.time`` in its place, behind the others.
 
     Of the parts, those that are ``wanted``. The column itself stays if it is one to keep. Rows that
-    have the parts already stay as they are. Where nobody is here to be asked, a time that is in
+    have the parts already stay as they are. Where no one is here to be asked, a time that is in
     doubt is missing, whatever the other rows are.
 
     Raises
@@ -455,7 +455,7 @@ def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> N
     if reader.unasked is not None:
         raise UsageError(
             f"entity={reading.entity!r}: a value that cannot be read changes what later readings "
-            "are compared with, so somebody has to be asked: it does not go with attended=False"
+            "are compared with, so someone has to be asked: it does not go with attended=False"
         )
     check_named(reader, {"entity": reading.entity, "time": reading.time})
     if lacking := [name for name in values if name not in names]:
@@ -486,7 +486,7 @@ def _columns(batch: Batch) -> list[Any]:
     return list(batch.columns)
 
 
-# --- where nobody is here to be asked -------------------------------------------------------------
+# --- where no one is here to be asked -------------------------------------------------------------
 
 
 def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
@@ -539,7 +539,7 @@ def _alone(
         rows = [] if one.lenient else list(_without_value(texts, values))
         return values, np.array(rows, np.int64)
     else:
-        # Whole numbers beyond 2^53 are rounded: whether they are told apart matters to no range.
+        # Whole numbers beyond 2^53 are rounded: whether they are distinguished matters to no range.
         whole = pa.types.is_integer(column.type)
         values = as_numbers(column.cast(pa.float64(), safe=False) if whole else column, name)
     odd = np.flatnonzero(np.isinf(values))
@@ -561,7 +561,7 @@ _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnRe
 
 
 def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
-    """Return how texts are read that nobody has seen: as what all of them say, if not numbers."""
+    """Return how texts are read that no one has seen: as what all of them say, if not numbers."""
     for kind in _CLEAR:
         if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
             return kind

@@ -171,7 +171,7 @@ def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
 def _noting_total(
     one: ColumnUnderstanding, seen: TextsSeen, decider: Decider
 ) -> ColumnUnderstanding:
-    """Return a column that says if one row holds a word for a total, where nobody looked before."""
+    """Return a column that says if one row holds a word for a total, where no one looked before."""
     others = seen.exceptions.get("other")
     # Of text files, the last lines were looked at.
     if one.doubt or decider.delimiter or others is None or seen.n < _FEW_ROWS:

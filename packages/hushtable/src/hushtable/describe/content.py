@@ -73,7 +73,7 @@ def _threshold(offset: Any, plan: Plan) -> str:
 
 
 def signed_by(counts: Any) -> dict[str, str] | None:
-    """Return name and fingerprint of who signed counts; None if nobody did."""
+    """Return name and fingerprint of who signed counts; None if no one did."""
     if counts.seal is None:
         return None
     card = counts.seal.coordinator
@@ -85,7 +85,7 @@ def signed_lines(counts: Any) -> dict[str, str]:
     """Return lines on who signed counts, which round they are of, and whose submissions."""
     who = signed_by(counts)
     if who is None:
-        return {"Signed by": "nobody: anybody may have made or changed it"}
+        return {"Signed by": "no one: anyone may have made or changed it"}
     names = ", ".join(sorted(counts.seal.submissions))
     return {
         "Signed by": f"{who['name']} ({who['fingerprint']})",

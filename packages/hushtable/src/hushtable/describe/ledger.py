@@ -118,7 +118,7 @@ def _pooled(ledger: Ledger, merged: int) -> str:
             f"{' and '.join(what)} about different people are merged. The sites of a round share "
             "its noise, and only their sum was to be seen."
         )
-    words += " The bound holds against everybody, each of these sites included"
+    words += " The bound holds against everyone, each of these sites included"
     if colluders:
         others = "another" if colluders == 1 else f"{colluders} others"
         words += f", also one that learns the noise of {others}"

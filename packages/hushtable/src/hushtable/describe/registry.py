@@ -136,7 +136,7 @@ def _privacy_loss(ledger: Ledger) -> dict[str, Any]:
         "privacy_unit": "One record" if unit_is_record else f"One person, with at most {records}",
         "privacy_unit_details": (
             f"Two data sets are adjacent if {differ} ({unit.adjacency}). {TO_FILL_IN}whether "
-            f"nobody has more than {rows:,} of the rows{in_periods}, and how that is known."
+            f"no one has more than {rows:,} of the rows{in_periods}, and how that is known."
         ),
         "privacy_parameters": parameters,
         "privacy_parameters_details": " ".join(describe_ledger(ledger)),
@@ -166,7 +166,7 @@ def _model(ledger: Ledger) -> dict[str, Any]:
         "model_name": "Central" if sites == 1 else "Federated",
         "model_name_details": model,
         "actors": (
-            "Each site is trusted with its own rows, and nobody else is trusted with them. "
+            "Each site is trusted with its own rows, and no one else is trusted with them. "
             "Recipients may know anything else, and compute without limit. "
             f"{TO_FILL_IN}who they are."
         ),
@@ -176,7 +176,7 @@ def _model(ledger: Ledger) -> dict[str, Any]:
         "access_type": "Non-interactive",
         "access_type_details": (
             f"The counts are sent once{' in each period' if ledger.period else ''}, as a file. "
-            "Nobody can ask the rows more."
+            "No one can ask the rows more."
         ),
     }
 
@@ -249,7 +249,7 @@ def _implementation(release: Release) -> dict[str, str]:
     return {
         "preprocessing_and_hyperparameter_tuning": (
             f"Whether the plan depends on rows: {words.dependence(release.plan)}. {TO_FILL_IN}"
-            "whether anybody looked at the rows to choose the columns, the plan or the budget."
+            "whether anyone looked at the rows to choose the columns, the plan or the budget."
         ),
         "mechanisms": (
             f"{ledger.mechanism} of scale {scales} on each count, drawn exactly, as whole numbers "

@@ -131,7 +131,7 @@ class DetectorReview:
         return getattr(self._detector, "verdicts_", None)
 
     def _check(self) -> None:
-        """Refuse to overwrite what the detector learned from somebody else meanwhile."""
+        """Refuse to overwrite what the detector learned from someone else meanwhile."""
         if self._learned() is not self._known:
             raise UsageError(
                 "the detector has learned or forgotten other verdicts since this review began: "
@@ -441,7 +441,7 @@ class TableDetector(FittedTables, ABC):
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows that somebody has looked at, with the columns seen in `fit`; the model may have
+            Rows that someone has looked at, with the columns seen in `fit`; the model may have
             counted them, or not.
         y : array-like of shape (n,)
             The verdicts: 1 for an outlier, 0 for a row that is fine.

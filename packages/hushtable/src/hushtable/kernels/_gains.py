@@ -7,7 +7,7 @@ from hushtable.kernels._common import inlined
 from hushtable.kernels._mix import fold
 from hushtable.kernels._random_feature import concatenate, context_cells
 
-#: Rows that one loop runs over: half of a block, since the gains of all features stay at hand.
+#: Rows that one loop runs over: half of a block, since the gains of all features stay available.
 ROWS = 2_048
 EVERY_BIT = np.uint32(0xFFFFFFFF)
 

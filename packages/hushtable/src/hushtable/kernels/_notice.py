@@ -21,12 +21,12 @@ AGAIN = (
 
 
 def _print(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # closed: nobody is watching
+    with contextlib.suppress(OSError, ValueError):  # closed: no one is watching
         print(text, file=sys.stderr, flush=True)
 
 
 def is_watched() -> bool:
-    """Return whether somebody waits at a terminal, a prompt or a notebook."""
+    """Return whether someone waits at a terminal, a prompt or a notebook."""
     wish = os.environ.get("HUSHTABLE_PROGRESS")
     if sys.stderr is None or wish == "0":
         return False

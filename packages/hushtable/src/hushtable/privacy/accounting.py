@@ -3,7 +3,8 @@
 Gaussian noise alone: releases with continuous noise, each chosen in the light of those before, are
 together mu^2 = 2 (rho_1 + rho_2 + ...) Gaussian: delta(epsilon) is known in closed form (Balle and
 Wang, 2018; Dong, Roth and Su, 2022). Noise here is discrete, for which a release costs a ``spread``
-besides: it hides the lattice of whole numbers. docs/explanation/maths.md proves that `epsilon_bound` holds.
+besides: it hides the lattice of whole numbers. docs/explanation/maths.md
+proves that `epsilon_bound` holds.
 
 Periods: in each of T, new rows are counted: x_1, ..., x_T. Wanted are running sums, and sums of the
 last periods. To release each x_t makes their sums noisy; to release each running sum is expensive,

@@ -96,7 +96,7 @@ class Spent:
         Ids of the shares that it consists of, its own id where it is one site's. Empty in older
         files, which do not say, nor whether the noise was shared.
     tables : int
-        Tables that hold a row; 1 where nobody says, as before 0.2, which with Gaussian noise
+        Tables that hold a row; 1 where no one says, as before 0.2, which with Gaussian noise
         costs a little more.
     horizon : Horizon or None
         Of a release that goes on: for how many periods it cost that.
@@ -236,7 +236,7 @@ def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -
     Both grow with the square of what a person's rows change.
     """
     names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
-    # Of merged rounds nobody knows in which of them a site was: all is taken for one noise.
+    # Of merged rounds no one knows in which of them a site was: all is taken for one noise.
     several = any(" " in name for name in names)
     columns = {name: 0 if several else column for column, name in enumerate(names)}
     own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
@@ -273,7 +273,7 @@ def check_epsilon(epsilon: Any) -> float:
     if not 0.0 < epsilon <= MAX_EPSILON:
         raise PrivacyError(
             f"epsilon={epsilon}: needs a number above 0 and at most {MAX_EPSILON:g} (0.1 to 1 is "
-            "strong protection; beyond, a factor of e^epsilon protects nobody)"
+            "strong protection; beyond, a factor of e^epsilon protects no one)"
         )
     return float(epsilon)
 

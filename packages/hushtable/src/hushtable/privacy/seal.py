@@ -36,7 +36,7 @@ class Seal:
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Seal | None":
-        """Return the seal of a file, or None if nobody signed it.
+        """Return the seal of a file, or None if no one signed it.
 
         Raises `PlanError` if there is one that does not hold, or a part of one, and
         `MissingExtraError` if pyca/cryptography is not installed to check it.

@@ -127,7 +127,7 @@ class ColumnDifferences:
         differ = "differ" if len(some) > 1 else "differs"
         return (
             f"{number} {differ} from elsewhere, most of all: {some[0].words}. That is how another "
-            "mix of cases looks; a fault beside it cannot be told apart."
+            "mix of cases looks; a fault beside it cannot be distinguished."
         )
 
 

@@ -1,4 +1,4 @@
-"""A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
+"""A review: someone looks at the rows with the lowest scores, and each verdict moves the rest."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ _AMONG = 100
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of somebody to a row.
+    """An answer of someone to a row.
 
     ``check`` stands for the row's values under the plan: another row has another. ``who`` gave it,
     and ``when`` (UTC, ISO 8601), as far as a log says so.

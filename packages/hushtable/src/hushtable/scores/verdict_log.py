@@ -185,7 +185,7 @@ def _lock(file: BinaryIO, path: Path) -> None:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(1 << 30)  # a byte that nobody reads: others may look at the log
+            file.seek(1 << 30)  # a byte that no one reads: others may look at the log
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             file.seek(0)
         else:

@@ -25,7 +25,7 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
     with pa.OSFile(str(path)) as raw:
         start = raw.read(6)
         if start.startswith(b"FEA1"):
-            raise pa.ArrowInvalid("Feather version 1, which is out of use: write it anew")
+            raise pa.ArrowInvalid("Feather version 1, which is out of use: write it again")
         raw.seek(0)
         names = column_names(_opened(raw, start, None).schema)
 

@@ -58,7 +58,7 @@ class _File:
 
     @property
     def unasked(self) -> Unasked | None:
-        """Who takes note of what is no row, where nobody is here to be asked."""
+        """Who takes note of what is no row, where no one is here to be asked."""
         return self.layout.unasked
 
     def reader(self) -> Reader:

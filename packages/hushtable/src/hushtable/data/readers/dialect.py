@@ -249,7 +249,7 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     if layout.header is False:
         raise UsageError(
             f"{source}: without a line of names, the delimiter would be found by values, which "
-            "decide nothing where nobody is here to be asked: give it by --delimiter"
+            "decide nothing where no one is here to be asked: give it by --delimiter"
         )
     return delimiter_of_names(lines, layout.unasked)
 
@@ -341,7 +341,7 @@ class _Head:
             self.words.append(f"line {below[0].first + 1}, of {what}, left out")
             body, below = below[0].end, below[1:]
         written = [name.strip() for name in head.fields if fold(name)]
-        if len(set(written)) == len(written):  # others are listed twice, as anybody sees
+        if len(set(written)) == len(written):  # others are listed twice, as anyone sees
             fold_names(written, f"{self.source}: line {head.first + 1}")
         names = [fold(name) for name in head.fields]
         width = width_of(below)[0] if below else len(names)
@@ -375,7 +375,7 @@ class _Head:
     def _no_row(self, row: Record) -> str:
         """Say what stands below the names and is no row: dashes, or units in brackets."""
         if self.layout.unasked is not None:
-            return ""  # where nobody is asked, a row counts wherever it stands
+            return ""  # where no one is asked, a row counts wherever it stands
         fields = [field.strip() for field in row.fields if field.strip()]
         for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
             if fields and all(re.fullmatch(pattern, field) for field in fields):

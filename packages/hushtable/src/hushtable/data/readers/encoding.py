@@ -52,7 +52,7 @@ def _western(error: UnicodeError) -> tuple[str, int]:
     return found.decode("cp1252", errors="replace"), error.end
 
 
-#: What an unreadable byte becomes where nobody is here to be asked, by the encoding.
+#: What an unreadable byte becomes where no one is here to be asked, by the encoding.
 codecs.register_error("hushtable-western", _western)
 #: What no text holds, and Arrow does not take, becomes the sign for it.
 _SUBSTITUTE = b"\x1a"

@@ -210,7 +210,7 @@ class _Lines:
     ) -> Iterator[tuple[int, dict[_Keys, Any]]]:
         """Yield the number of each line, from 1, and its values, the numbers as they are written.
 
-        Lines that hold none are left out where nobody is here to be asked, else refused.
+        Lines that hold none are left out where no one is here to be asked, else refused.
         """
         for number, text in enumerate(block.split(b"\n"), line + 1):
             if not text.strip():

@@ -81,7 +81,7 @@ class FileLayout:
     query: str | None = None
     #: Name of the part of a file that holds the rows: a file in an archive, a table of a database.
     member: str | None = None
-    #: Where nobody is here to be asked: the columns of a public schema.
+    #: Where no one is here to be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
     def check_used(self, used: Collection[str], source: str) -> None:
@@ -199,7 +199,7 @@ class Reader:
     entity: str = ""
     #: Those whose columns stand behind those of the rows, as a schema's `differences`.
     differences: Any = None
-    #: Where nobody is here to be asked: takes note of what cannot be read.
+    #: Where no one is here to be asked: takes note of what cannot be read.
     unasked: Unasked | None = None
     #: The schema under which the rows were opened: they are its features already.
     opened: Any = None

@@ -208,7 +208,7 @@ def built_in(
 
 
 def _of_others(ending: str) -> bool:
-    """Whether somebody registered a format of their own for an ending."""
+    """Whether someone registered a format of their own for an ending."""
     return ending in FORMATS and FORMATS[ending].by_name
 
 
@@ -492,7 +492,7 @@ class _Opening:
             raise DataError(message) from None
         if rows.source == str(path):
             return rows
-        # Of a format that somebody registered; a stream is opened anew for each pass.
+        # Of a format that someone registered; a stream is opened again for each pass.
         again = reader if rows.one_shot else lambda: rows
         return replace(
             rows,

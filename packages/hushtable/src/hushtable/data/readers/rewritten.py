@@ -240,7 +240,7 @@ def _columns(lines: Sequence[str], *, named: bool) -> list[tuple[int, int]]:
         if whole and (not rows[0][begin:end].strip() or not rows[0][slice(*whole[-1])].strip()):
             begin = whole.pop()[0]
         whole.append((begin, end))
-    # Names with a gap between: columns that touch each other, and cannot be told apart.
+    # Names with a gap between: columns that touch each other, and cannot be distinguished.
     touching = any(_PADDED.search(rows[0][begin:end]) for begin, end in whole)
     return [] if touching else whole
 

@@ -244,7 +244,7 @@ def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
 def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
     """Return the number of the row of names: the first that has a text in each column in use.
 
-    Where nobody is here to be asked, the first that holds the names of a schema.
+    Where no one is here to be asked, the first that holds the names of a schema.
     """
     if unasked is not None:
         named = (i for i, row in enumerate(cells) if unasked.is_header([*map(as_name, row)]))

@@ -42,7 +42,7 @@ class ColumnDoubts:
         return seen.unread["number"]
 
     def none(self, name: str, seen: TextsSeen, asked: str) -> ColumnUnderstanding:
-        """Return a column that says nothing of the kind that somebody asked for."""
+        """Return a column that says nothing of the kind that someone asked for."""
         every = Exceptions()
         for noted in seen.exceptions.values():
             every.merge(noted)
@@ -65,7 +65,7 @@ class ColumnDoubts:
         evidence: str,
         sure: float = 1.0,
     ) -> ColumnUnderstanding:
-        """Return a column that is read so; refused if texts do not fit, and nobody asked for it."""
+        """Return a column that is read so; refused if texts do not fit, and no one asked for it."""
         odd = Exceptions()
         for shape, noted in seen.exceptions.items():
             if shape not in fits:
@@ -102,7 +102,7 @@ class ColumnDoubts:
         odd: Exceptions,
         counted: tuple[str, float],
     ) -> ColumnUnderstanding:
-        """Return a column that is read as somebody asked, and say which values that loses."""
+        """Return a column that is read as someone asked, and say which values that loses."""
         lost = self.n_lost(seen, kind, reading.dates)
         words, doubt = counted[0], ""
         if odd.n > lost:
@@ -115,7 +115,7 @@ class ColumnDoubts:
 
     @staticmethod
     def _lost(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
-        """Return those of some texts, in ``n`` rows, that say nothing where somebody asks."""
+        """Return those of some texts, in ``n`` rows, that say nothing where someone asks."""
         texts = list(odd.rows)
         values = replace(reading, lenient=True).values(texts_column(texts))
         lost = Exceptions()
@@ -146,7 +146,7 @@ class ColumnDoubts:
 
     @staticmethod
     def _serial_words(odd: Exceptions, asked: str) -> str:
-        """Say what whole numbers among dates become where somebody asks for dates."""
+        """Say what whole numbers among dates become where someone asks for dates."""
         text = next((text for text in odd.rows if re.match(SERIAL, text)), None)
         if text is None:
             return ""

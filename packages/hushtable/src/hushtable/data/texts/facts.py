@@ -195,7 +195,7 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
     if len(rest):
         others = taken(said, rest)
         shapes[rest], facts["orders"][rest], facts["first"][rest] = _others(others, whole)
-        # Most columns without a number are no numbers at all: nobody asks what they would lose.
+        # Most columns without a number are no numbers at all: no one asks what they would lose.
         asked = as_number or not whole or len(rest) < len(texts)
         facts["lost"][rest] = True
         facts["iso"][rest] = False if whole else dates.as_iso(others)

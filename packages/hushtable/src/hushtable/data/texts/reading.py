@@ -185,7 +185,7 @@ class ColumnReading:
     Numbers have a ``decimal`` sign, and may all have one ``unit`` beside them, or units that
     multiply them by ``powers`` of ten. Dates have an order of day, month and year, names of months
     a ``language``, and years of two digits a ``pivot``, from which on they are of the last century.
-    Times of day may be ``dotted``: 9.05. With ``lenient``, what is no number is missing: somebody
+    Times of day may be ``dotted``: 9.05. With ``lenient``, what is no number is missing: someone
     asked for it. Of a "label", and of an "answer", which is yes or no, any spelling is the category
     of the schema that has the same key, or says the same.
     """

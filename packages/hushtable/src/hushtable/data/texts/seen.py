@@ -139,7 +139,7 @@ class TextsSeen:
 
     #: Numbers that stand for a missing value in a column with decimal points.
     absent: tuple[float, ...] = ()
-    #: Whether somebody asked for numbers.
+    #: Whether someone asked for numbers.
     as_number: bool = False
     n: int = 0
     n_missing: int = 0
@@ -163,7 +163,7 @@ class TextsSeen:
     #: Dates in which either may be.
     n_either: int = 0
     #: Rows that say nothing as a "number" (a limit or a flag beside it allowed), or as a date of
-    #: each order: what is lost where somebody asks for these.
+    #: each order: what is lost where someone asks for these.
     unread: Counter[str] = field(default_factory=Counter)
     #: By shape, which rows break it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
