@@ -493,7 +493,7 @@ FLOWER = "make test-flower does it, in an environment of its own"
 VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, and calls these"
-DESK = "the package's tests serve it, and run this one"
+DESK = "it ends when its reader closes it: the package's tests serve it"
 NOT_RUN = {
     ("docs/install.md", "pip wheel './packages/hushtable[report]' ./packages/hushtable-federation"
         " -w wheels"): NETWORK,
@@ -515,9 +515,7 @@ NOT_RUN = {
         " --superlink coordinator.example:8000 \\"): FLOWER,
     ("docs/how-to/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
         " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
-    ("docs/how-to/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
-    ("docs/how-to/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
-        " -k messy"): DESK,
+    ("docs/how-to/desk.md", "pip install 'hushtable[desk]'"): DESK,
     ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
     ("docs/vantage6.md", "import base64"): VANTAGE6,
     ("docs/vantage6.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
