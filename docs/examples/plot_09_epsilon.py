@@ -80,9 +80,9 @@ for n in (1_000, 20_000, 300_000):
 
 # %%
 # What it got wrong: with 20,000 flights or more, an epsilon above 0.1 finds no more flights, and
-# the lists stay below their dashed lines. A plan for releases has fewer cells than one without privacy
-# (12,800 instead of 25,600 at these sizes), and the most unusual flights lie in cells with few
-# flights, where the noise matters most.
+# the lists stay below their dashed lines. A plan for releases has fewer cells than one without
+# privacy (12,800 instead of 25,600 at these sizes), and the most unusual flights lie in cells with
+# few flights, where the noise matters most.
 #
 # What the figure cannot know: which of these flights were worth finding. A flight that drops from
 # place 900 to place 1,100 may count as lost. In addition, this example protects a flight. To

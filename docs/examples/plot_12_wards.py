@@ -70,7 +70,7 @@ for month in range(1, 13):
         some = rng.choice(own.index, len(own) // 50, replace=False)
         rows.loc[some, "dest"] = own["dest"].sample(len(some), random_state=month).to_numpy()
     wrong = rows["dest"] != days["dest"]
-    # This is under one plan. In a round, it comes from public places and released ranges.
+    # One plan for all airports. In a round, it is drawn from public places and released ranges.
     together = HushTable(context="dest", random_state=0).fit(rows[use])
     for airport, own in rows.groupby("origin"):
         alone = HushTable(context="dest", random_state=0).fit(own[use])

@@ -484,7 +484,9 @@ PAGES = {
     "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
-    "docs/tutorials/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
+    "docs/tutorials/verdicts.md": Page(
+        slow=True, before={"hushtable review payments.csv": answers}
+    ),
     "docs/how-to/watch.md": Page(),
 }  # fmt: skip
 
