@@ -1,5 +1,7 @@
 """The script of `make docs` that measures how easy pages are to read."""
 
+import re
+
 import pytest
 
 from places import ROOT, script
@@ -113,16 +115,31 @@ def test_all_figures(words, pages, capsys):
     assert lines[0].split() == ["README.md", "3", "words,", "ease", "119,", "longest", "3"]
 
 
-def test_concept_pages_have_250_to_600_words(words):
-    """Code and figures aside."""
-    for path in sorted((ROOT / "docs" / "concepts").glob("*.md")):
-        assert 250 <= words.reading(path.read_text()).words <= 600, path.name
+#: The page of each figure.
+FIGURES = {
+    **dict.fromkeys(("schema", "plan", "sketch", "release", "round"), "concepts"),
+    **dict.fromkeys(("score", "reasons"), "score"),
+    "budget": "privacy",
+}
+
+
+def test_concepts_have_80_to_300_words_each(words):
+    """Without code and figures."""
+    page = (ROOT / "docs/explanation/concepts.md").read_text("utf-8")
+    sections = re.split(r"^## ", words.plain(page), flags=re.MULTILINE)[1:]
+    found = {text.split()[0].lower(): len(words.WORD.findall(text)) for text in sections}
+    assert list(found) == [name for name, page in FIGURES.items() if page == "concepts"]
+    assert all(80 <= count <= 300 for count in found.values()), found
 
 
 def test_figures_are_those_that_the_script_draws():
     drawn = script(ROOT / "docs/figures/concepts.py")
     kept = {path.stem: path.read_text() for path in drawn.HERE.glob("*.svg")}
     assert kept == {name: draw().svg() for name, draw in drawn.FIGURES.items()}
-    pages = ROOT / "docs" / "concepts"
-    for name in drawn.FIGURES:
-        assert f":file: ../figures/concepts/{name}.svg" in (pages / f"{name}.md").read_text()
+    assert set(FIGURES) == set(drawn.FIGURES)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_is_on_its_page(figure):
+    page = (ROOT / "docs/explanation" / f"{FIGURES[figure]}.md").read_text("utf-8")
+    assert f":file: ../figures/concepts/{figure}.svg" in page

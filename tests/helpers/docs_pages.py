@@ -341,19 +341,13 @@ PAGES = {
         },
     ),
     "docs/explanation/budget.md": Page(needs=("opendp",)),
-    "docs/explanation/plan.md": Page(),
-    "docs/explanation/reasons.md": Page(needs=("pandas",)),
-    "docs/explanation/release.md": Page(needs=("opendp",)),
-    "docs/explanation/round.md": Page(needs=ROUNDS),
-    "docs/explanation/concepts.md": Page(),
-    "docs/explanation/what-a-score-is.md": Page(),
-    "docs/explanation/sketch.md": Page(),
+    "docs/explanation/concepts.md": Page(needs=("opendp",)),
     "docs/tutorials/consortium.md": Page(needs=ROUNDS, slow=True),
     "docs/tutorials/context.md": Page(needs=("pandas",)),
     "docs/how-to/databases.md": Page(needs=("duckdb",)),
-    "docs/explanation/explanations.md": Page(
+    "docs/explanation/score.md": Page(
         slow=True,
-        needs=("opendp",),
+        needs=("pandas", "opendp"),
         before={
             "hushtable plan ranks": a_merged_model,
             "hushtable merge north.ranks": partial(

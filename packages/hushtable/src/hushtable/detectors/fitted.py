@@ -309,8 +309,7 @@ class FittedTables(_Base):
 
         One standard error, over the draw of the hash functions and of the noise in released
         counts. Two rows whose scores differ by less may well change places under another
-        ``random_state``. `docs/explanation/score.md` states how it is computed, and how well it
-        holds.
+        ``random_state``. `docs/explanation/score.md` defines it.
 
         Parameters
         ----------
