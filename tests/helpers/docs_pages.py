@@ -340,7 +340,7 @@ PAGES = {
             **others_visit("round", "--key north.key", *THREE[1:], rows="{}.csv"),
         },
     ),
-    "docs/explanation/budget.md": Page(needs=("opendp",)),
+    "docs/explanation/privacy.md": Page(needs=("opendp",)),
     "docs/explanation/plan.md": Page(),
     "docs/explanation/reasons.md": Page(needs=("pandas",)),
     "docs/explanation/release.md": Page(needs=("opendp",)),
@@ -361,7 +361,6 @@ PAGES = {
             ),
         },
     ),
-    "docs/explanation/epsilon.md": Page(),
     "docs/how-to/export.md": Page(),
     "docs/how-to/flower.md": Page(
         needs=ROUNDS,
