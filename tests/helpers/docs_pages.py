@@ -439,7 +439,7 @@ PAGES = {
             "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
         },
     ),
-    "docs/project/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/project/privacy-records.md": Page(needs=("opendp",), names=a_release),
     "docs/how-to/releases.md": Page(
         slow=True,
         needs=("opendp",),
