@@ -340,7 +340,7 @@ PAGES = {
             **others_visit("round", "--key north.key", *THREE[1:], rows="{}.csv"),
         },
     ),
-    "docs/explanation/budget.md": Page(needs=("opendp",)),
+    "docs/explanation/privacy.md": Page(needs=("opendp",)),
     "docs/explanation/concepts.md": Page(needs=("opendp",)),
     "docs/tutorials/consortium.md": Page(needs=ROUNDS, slow=True),
     "docs/tutorials/context.md": Page(needs=("pandas",)),
@@ -355,7 +355,6 @@ PAGES = {
             ),
         },
     ),
-    "docs/explanation/epsilon.md": Page(),
     "docs/how-to/export.md": Page(),
     "docs/how-to/flower.md": Page(
         needs=ROUNDS,
@@ -433,7 +432,7 @@ PAGES = {
             "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
         },
     ),
-    "docs/project/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/project/privacy-records.md": Page(needs=("opendp",), names=a_release),
     "docs/how-to/releases.md": Page(
         slow=True,
         needs=("opendp",),

@@ -243,7 +243,7 @@ def test_two_who_agree_on_wrong_totals_hide_what_both_may_count_and_no_more(open
     given = opening([("s3", 2 * MOST - 20), ("s4", 0)])
     for liar, other, sign in (("s3", "s4", 1), ("s4", "s3", 1)):
         add(given[-1], liar, other, np.full(10, sign * (MOST - 10)))
-    assert totals.OpenedTotals.of(*given).stops == {}  # what online.md says cannot be told
+    assert totals.OpenedTotals.of(*given).stops == {}  # what threats.md says cannot be known
     given = opening([("s3", 20 * MOST), ("s4", 0)])
     for liar, other in (("s3", "s4"), ("s4", "s3")):
         add(given[-1], liar, other, np.full(10, 19 * MOST))

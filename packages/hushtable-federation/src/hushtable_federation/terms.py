@@ -198,7 +198,7 @@ def price(parts: int, cells: Sequence[int]) -> float:
 
     A row changes one cell of each table by 1. Of that change, 1 / B lies along the sum of the B
     cells of a table, which is opened with one part of the noise, and 1 - 1 / B across it, where all
-    parts hide it (see ``docs/explanation/online.md``).
+    parts hide it (see ``docs/explanation/threats.md``).
 
     Parameters
     ----------

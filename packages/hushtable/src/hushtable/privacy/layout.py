@@ -3,7 +3,7 @@
 With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), whatever the
 number of tables. What decides is therefore T = n sqrt(2 rho), the rows in units of that noise:
 few cells a table where T is small, deep tables where it is large. The steps were measured on
-labelled data (`docs/explanation/epsilon.md`).
+labelled data (`docs/explanation/privacy.md`).
 
 The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (of the
 numbers of columns and rows, neither tells more). They were fitted by ``benchmarks/expectations.py``
