@@ -90,8 +90,8 @@ def test_prose_repeats_the_figures_of_tested_blocks(name):
         assert f"Scored {of} rows: {n} outliers" in shown
 
 
-def test_the_page_on_folders_needs_as_many_sites_as_its_command_says():
-    text = (ROOT / "docs/tutorials/folder.md").read_text(encoding="utf-8")
+def test_the_tutorial_of_hospitals_needs_as_many_sites_as_its_command_says():
+    text = (ROOT / "docs/tutorials/several-hospitals.md").read_text(encoding="utf-8")
     asked = re.findall(r"--least (\d+)", text)
     assert asked == ["3", "3"]  # the sentence, and the command
     assert "All three hospitals are needed (`--least 3`)" in text
