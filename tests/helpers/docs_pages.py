@@ -412,15 +412,15 @@ PAGES = {
         },
     ),
     "docs/explanation/maths.md": Page(needs=("opendp",)),
-    "docs/how-to/keys.md": Page(
+    "docs/how-to/unattended.md": Page(
         needs=(*ROUNDS, "sqlcipher3"),
+        folders=("north", "lead"),
         before={
             "hushtable round protect": partial(
                 os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
             )
         },
     ),
-    "docs/how-to/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),
     "docs/how-to/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
     "docs/benchmarks/paper.md": Page(),
     "docs/how-to/repeated-rounds.md": Page(
