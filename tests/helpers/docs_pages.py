@@ -210,24 +210,54 @@ def a_hidden_round_ends():
             do(f"round sync {round_} --key lead.key")
 
 
+def three_months_of_patients():
+    """Write the patients of each month, with a higher pulse in the last, and make keys."""
+    for seed, name in enumerate(("north", "south", "east")):
+        do(f"round keygen {name} --cap 1.5")
+        Path(f"{name}.toml").write_text(f'key = "{name}.key"\nperson = "patient"\n')
+        rng = np.random.default_rng(seed)
+        for month in (1, 2, 3):
+            rows = {
+                "patient": rng.integers(40_000, size=2_000),
+                "age": rng.integers(18, 95, 2_000),
+                "pulse": (rng.normal(75 if month < 3 else 95, 9, 2_000)).round(),
+            }
+            pd.DataFrame(rows).to_csv(f"{name}-{month}.csv", index=False)
+    do("round keygen lead")
+
+
+def the_month_elsewhere():
+    """Have the other sites visit the round of the latest month."""
+    month = len([*Path().glob("2027-0*.hush")])
+    names = ("south", "east") if month == 3 else ("south",)
+    for site in names:
+        known = [f"{name}.card" for name in ("lead", "north", *names) if name != site]
+        trust = "".join(f" --trust {card}" for card in known)
+        do(f"round sync rounds {site}-{month}.csv --site {site}.toml{trust} --yes")
+
+
 def two_years_of_visits():
-    """Write the patients of two years, of whom some are in both, and make keys."""
+    """Write the patients of two years, of whom some are in both."""
     rows = pd.read_csv("rows.csv")
     for year, first in ((2026, 0), (2027, 300)):
         named = rows.copy()
         named.insert(0, "patient", [f"P{i:03}" for i in range(first, first + 400)])
-        named["pulse"] += year - 2026
+        named["pulse"] += year - 2025.5  # no rows of the months
         named.to_csv(f"visits-{year}.csv", index=False)
-        entries = f'key = "south.key"\nperson = "patient"\ndata_set = "{year}"\n'
-        Path(f"south-{year}.toml").write_text(entries)
-    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+    Path("results").mkdir()
 
 
-def the_year_at_south():
-    """Have the other site visit the round of the latest year."""
-    year = 2027 if Path("2027.hush").exists() else 2026
-    trust = "--trust lead.card --trust north.card"
-    do(f"round sync rounds visits-{year}.csv --site south-{year}.toml --new-people {trust} --yes")
+def the_year_ends():
+    """Have all visit the round of the latest year until its result is there."""
+    years = [year for year in (2026, 2027) if Path(f"{year}.hush").exists()]
+    for year in years[-1:]:
+        text = Path(f"north-{year}.toml").read_text()
+        Path(f"south-{year}.toml").write_text(text.replace("north", "south"))
+        for _ in range(3):
+            for name in ("south", "north"):
+                do(f"round sync years --site {name}-{year}.toml --new-people --yes")
+            do("round sync years --key lead.key")
+        do(f"round sync years --site north-{year}.toml")
 
 
 def people_fill_in_the_schema():
@@ -349,15 +379,6 @@ PAGES = {
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
     "docs/benchmarks/all.md": Page(),
     "docs/how-to/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
-    "docs/how-to/cohorts.md": Page(
-        slow=True,
-        needs=ROUNDS,
-        before={
-            "hushtable plan draw": two_years_of_visits,
-            "hushtable round sync rounds --site north.toml    #": the_year_at_south,
-            "hushtable round sync rounds --key lead.key": the_year_at_south,
-        },
-    ),
     "docs/how-to/compare.md": Page(
         slow=True,
         needs=ROUNDS,
@@ -427,12 +448,12 @@ PAGES = {
         slow=True,
         needs=ROUNDS,
         before={
-            "hushtable round open": partial(
-                do,
-                *(f"round keygen {name} --cap 2 --persons 1" for name in ("north", "south")),
-                "round keygen lead",
-            ),
-            **others_visit("rounds", "--key north.key", "south"),
+            "hushtable round open schema.toml": three_months_of_patients,
+            "hushtable round sync rounds --site north.toml": the_month_elsewhere,
+            "hushtable round sync rounds --key lead.key": the_month_elsewhere,
+            "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
+            "hushtable round open cohorts.plan.hush": the_year_ends,
+            "hushtable merge": the_year_ends,
         },
     ),
     "docs/how-to/privacy-officer.md": Page(
