@@ -57,8 +57,8 @@ class Page:
     names: Callable[[], dict] = dict
     slow: bool = False
 
-    def follow(self, name, here):
-        """Do what the page says in an empty folder."""
+    def follow(self, name, here, section=""):
+        """Do what the page, or a section of it, says in an empty folder."""
         for folder in (".", *self.folders):
             (here / folder).mkdir(parents=True, exist_ok=True)
             if not folder.startswith("server"):
@@ -66,7 +66,7 @@ class Page:
         but_not = frozenset(line for page, line in NOT_RUN if page == name)
         terminal = sys.stdin
         try:
-            return Reader(ROOT / name, here, self.before, self.names, but_not).follow()
+            return Reader(ROOT / name, here, self.before, self.names, but_not, section).follow()
         finally:
             sys.stdin = terminal
 
@@ -405,12 +405,12 @@ PAGES = {
     ),
     "docs/explanation/epsilon.md": Page(),
     "docs/how-to/export.md": Page(),
-    "docs/how-to/flower.md": Page(
+    "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
+        folders=("north", "south", "west", "lead", "rounds"),
         before={
-            "hushtable round open": partial(
-                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush",
-                *(f"round keygen {name}" for name in ("north", "south", "west", "lead")),
+            "hushtable plan draw": partial(
+                do, *(f"round keygen {name}" for name in ("south", "west", "lead"))
             )
         },
     ),
@@ -519,13 +519,13 @@ PAGES = {
     "docs/how-to/sql.md": Page(needs=("duckdb",)),
     "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
-    "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
     "docs/tutorials/rules.md": Page(needs=("pandas",)),
     "docs/tutorials/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
     "docs/how-to/watch.md": Page(),
 }  # fmt: skip
 
 NETWORK = "needs the network"
+NVFLARE = "make test-nvflare does it, in an environment of its own"
 FLOWER = "make test-flower does it, in an environment of its own"
 VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
@@ -544,19 +544,21 @@ NOT_RUN = {
     ("docs/how-to/databases.md", "python -m hushtable_bench databases"):
         "needs a PostgreSQL server, a minute",
     ("docs/how-to/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
-    ("docs/how-to/flower.md", "pip install ./packages/hushtable"
-        " './packages/hushtable-federation[flower]'"): FLOWER,
-    ("docs/how-to/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
-    ("docs/how-to/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
-    ("docs/how-to/flower.md", "python -m hushtable_federation.flower"
+    ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
+    ("docs/how-to/carriers.md", "import json"): NVFLARE,
+    ("docs/how-to/carriers.md", "hushtable round verify rounds/spring.result.hush"
+        " --book north.book"): NVFLARE,
+    ("docs/how-to/carriers.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
+    ("docs/how-to/carriers.md", "flwr supernode register north.node.pub here"): FLOWER,
+    ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
-    ("docs/how-to/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
+    ("docs/how-to/carriers.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
         " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
     ("docs/how-to/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
         " -k messy"): DESK,
-    ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
-    ("docs/vantage6.md", "import base64"): VANTAGE6,
-    ("docs/vantage6.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
+    ("docs/how-to/carriers.md", "task = client.task.create("): "needs a server of vantage6's",
+    ("docs/how-to/carriers.md", "import base64"): VANTAGE6,
+    ("docs/how-to/carriers.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
         " -o outliers.csv"): VANTAGE6,
 }  # fmt: skip

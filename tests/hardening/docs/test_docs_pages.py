@@ -22,8 +22,8 @@ ALL = [
     ),
 ]
 #: The tutorial has a test file of its own, which looks at what came out; the page on OMOP is
-#: followed where a PostgreSQL server is, in tests/databases; that on NVFlare where it is installed.
-FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md", "docs/how-to/nvflare.md"}
+#: followed where a PostgreSQL server is, in tests/databases.
+FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md"}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,22 @@ def test_every_block_is_run_or_listed():
             assert listed <= first, f"{name}: listed as not run, and not on the page"
         else:
             assert {block.first for block in code} == listed, f"{name}: say why not"
+
+
+@pytest.mark.parametrize(
+    ("section", "first", "last"),
+    [
+        ("NVFlare", "api_version: 3", "hushtable round verify rounds/spring.result.hush"),
+        ("Flower", "hushtable round open plan.hush", "flwr run flower here"),
+        ("vantage6", "databases:", "hushtable score patients.csv --model scores.hush"),
+    ],
+)
+def test_the_tests_of_a_carrier_read_its_section(section, first, last):
+    page = ROOT / "docs/how-to/carriers.md"
+    here, everywhere = [*blocks(page, section)], [*blocks(page)]
+    assert here[0].first.startswith(first)
+    assert here[-1].first.startswith(last)
+    assert here == everywhere[everywhere.index(here[0]) : everywhere.index(here[-1]) + 1]
 
 
 def test_every_block_names_its_language():
