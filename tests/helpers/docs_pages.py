@@ -328,10 +328,6 @@ def the_call():
     sys.stdin = Terminal("y\n")
 
 
-def a_plan():
-    do("plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush")
-
-
 def a_release():
     do("plan draw schema.toml -o plan.hush", *release_of("north"))
     return {
@@ -552,13 +548,13 @@ NOT_RUN = {
     ("docs/how-to/carriers.md", "flwr supernode register north.node.pub here"): FLOWER,
     ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
-    ("docs/how-to/carriers.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
-        " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
+    ("docs/how-to/carriers.md", "flwr run flower here --run-config"
+        " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
     ("docs/how-to/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
         " -k messy"): DESK,
     ("docs/how-to/carriers.md", "task = client.task.create("): "needs a server of vantage6's",
     ("docs/how-to/carriers.md", "import base64"): VANTAGE6,
-    ("docs/how-to/carriers.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
-        " -o outliers.csv"): VANTAGE6,
+    ("docs/how-to/carriers.md", "hushtable score patients.csv --model scores.hush"
+        " --ranks ranks.hush -o outliers.csv"): VANTAGE6,
 }  # fmt: skip

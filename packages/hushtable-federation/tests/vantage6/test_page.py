@@ -1,4 +1,4 @@
-"""What the page on carriers says about vantage6 is true where it is installed: the rehearsal, too."""
+"""The page on carriers is true of vantage6 where it is installed: the rehearsal, too."""
 
 import os
 from unittest import mock
