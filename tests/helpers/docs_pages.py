@@ -549,7 +549,8 @@ NOT_RUN = {
     ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
     ("docs/how-to/carriers.md", "flwr run flower here --run-config"
-        " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
+        " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"'"
+        " --stream"): FLOWER,
     ("docs/how-to/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
     ("docs/how-to/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
         " -k messy"): DESK,
