@@ -22,13 +22,8 @@ ALL = [
     ),
 ]
 #: The tutorial has a test file of its own, which looks at what came out; the page on OMOP is
-#: followed where a PostgreSQL server is, in tests/databases; that on NVFlare where it is installed.
-FOLLOWED = {
-    *PAGES,
-    "docs/tutorials/several-hospitals.md",
-    "docs/how-to/omop.md",
-    "docs/how-to/nvflare.md",
-}
+#: followed where a PostgreSQL server is, in tests/databases.
+FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md"}
 
 
 @pytest.mark.parametrize(
@@ -65,6 +60,22 @@ def test_every_block_is_run_or_listed():
             assert {block.first for block in code} == listed, f"{name}: say why not"
 
 
+@pytest.mark.parametrize(
+    ("section", "first", "last"),
+    [
+        ("NVFlare", "api_version: 3", "hushtable round verify rounds/spring.result.hush"),
+        ("Flower", "hushtable round open plan.hush", "flwr run flower here"),
+        ("vantage6", "databases:", "hushtable score patients.csv --model scores.hush"),
+    ],
+)
+def test_the_tests_of_a_carrier_read_its_section(section, first, last):
+    page = ROOT / "docs/how-to/carriers.md"
+    here, everywhere = [*blocks(page, section)], [*blocks(page)]
+    assert here[0].first.startswith(first)
+    assert here[-1].first.startswith(last)
+    assert here == everywhere[everywhere.index(here[0]) : everywhere.index(here[-1]) + 1]
+
+
 def test_every_block_names_its_language():
     for name in ALL:
         bare = [str(block) for block in blocks(ROOT / name) if not block.language]
@@ -96,8 +107,8 @@ def test_prose_repeats_the_figures_of_tested_blocks(name):
         assert f"Scored {of} rows: {n} outliers" in shown
 
 
-def test_the_page_on_folders_needs_as_many_sites_as_its_command_says():
-    text = (ROOT / "docs/tutorials/folder.md").read_text(encoding="utf-8")
+def test_the_tutorial_of_hospitals_needs_as_many_sites_as_its_command_says():
+    text = (ROOT / "docs/tutorials/several-hospitals.md").read_text(encoding="utf-8")
     asked = re.findall(r"--least (\d+)", text)
     assert asked == ["3", "3"]  # the sentence, and the command
     assert "All three hospitals are needed (`--least 3`)" in text

@@ -3,7 +3,7 @@
 A Flower run ships an app to the SuperNodes, which run it. Ours is a folder with a
 ``pyproject.toml`` whose components are the two names below: what runs at a site is this
 installed file. ``python -m hushtable_federation.flower`` is a site's SuperNode. Needs the extra
-``flower``. See ``docs/how-to/flower.md``.
+``flower``. See ``docs/how-to/carriers.md``.
 """
 
 import logging

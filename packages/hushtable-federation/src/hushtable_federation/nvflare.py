@@ -3,7 +3,7 @@
 A job names classes of this installed file, and a round by its name: no code travels, no path, no
 budget. Where a site's own file lies, and where the coordinator's rounds lie, is in a file of each
 place, ``local/hushtable.toml`` in its startup kit. Needs the extra ``nvflare``. See
-``docs/how-to/nvflare.md``.
+``docs/how-to/carriers.md``.
 """
 
 import contextlib

@@ -4,7 +4,7 @@ A node starts a fresh container for each call. What lasts is the folder ``hushta
 configuration: a database of type ``folder``, which is mounted at ``/mnt/hushtable``. It holds the
 keys, and the file that says the rest: ``site.toml``, or ``coordinator.toml``. The package in the
 folder ``vantage6`` of the project names the two functions below, and is all that a caller reaches.
-Needs no library of vantage6's. See ``docs/vantage6.md``.
+Needs no library of vantage6's. See ``docs/how-to/carriers.md``.
 
 What a caller may choose at a vantage6 node is a function, its arguments, the label of a database,
 and for this a query and preprocessing. Here, only the signed request counts: label and query are
