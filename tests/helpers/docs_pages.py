@@ -404,7 +404,6 @@ PAGES = {
         },
     ),
     "docs/how-to/python.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
-    "docs/index.md": Page(names=orders),
     "docs/how-to/linked-tables.md": Page(needs=("pandas", "duckdb")),
     "docs/how-to/use-a-result.md": Page(
         slow=True,
@@ -520,8 +519,7 @@ VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, and calls these"
 DESK = "it ends when its reader closes it: the package's tests serve it"
 NOT_RUN = {
-    ("docs/install.md", "pip wheel './packages/hushtable[report]' ./packages/hushtable-federation"
-        " -w wheels"): NETWORK,
+    ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("README.md", "hushtable round model *.result.hush --site north.toml"

@@ -9,7 +9,7 @@ from docs_reader import ROOT
 PAGES = {
     "reference/promises.md": 50,
     "project/privacy-records.md": 50,
-    "project/versions.md": 15,
+    "install.md": 15,
 }  # and how many tests, at least
 
 
