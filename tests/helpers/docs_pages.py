@@ -479,7 +479,6 @@ PAGES = {
     ),
     "docs/how-to/large-data.md": Page(names=a_lake_and_its_hours),
     "docs/how-to/serving.md": Page(needs=("pandas", "mlflow")),
-    "docs/how-to/sklearn.md": Page(needs=("pandas",), slow=True),
     "docs/how-to/several-tables.md": Page(needs=("duckdb",)),
     "docs/benchmarks/speed.md": Page(),
     "docs/how-to/sql.md": Page(needs=("duckdb",)),
@@ -507,8 +506,6 @@ NOT_RUN = {
     ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/how-to/databases.md", "python -m hushtable_bench databases"):
-        "needs a PostgreSQL server, a minute",
     ("docs/how-to/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
     ("docs/how-to/flower.md", "pip install ./packages/hushtable"
         " './packages/hushtable-federation[flower]'"): FLOWER,
