@@ -322,7 +322,6 @@ PAGES = {
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
     "docs/benchmarks/all.md": Page(),
-    "docs/how-to/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
     "docs/how-to/cohorts.md": Page(
         slow=True,
         needs=ROUNDS,
@@ -477,7 +476,9 @@ PAGES = {
         },
         names=a_release,
     ),
-    "docs/how-to/large-data.md": Page(names=a_lake_and_its_hours),
+    "docs/how-to/large-data.md": Page(
+        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
+    ),
     "docs/how-to/serving.md": Page(needs=("pandas", "mlflow")),
     "docs/how-to/several-tables.md": Page(needs=("duckdb",)),
     "docs/benchmarks/speed.md": Page(),
