@@ -361,7 +361,10 @@ PAGES = {
         },
     ),
     "docs/explanation/epsilon.md": Page(),
-    "docs/how-to/export.md": Page(),
+    "docs/how-to/export.md": Page(
+        slow=True,
+        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb", "mlflow"),
+    ),
     "docs/how-to/flower.md": Page(
         needs=ROUNDS,
         before={
@@ -407,7 +410,6 @@ PAGES = {
             "hushtable round open": a_plan,
         },
     ),
-    "docs/how-to/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
     "docs/benchmarks/paper.md": Page(),
     "docs/how-to/repeated-rounds.md": Page(
         slow=True,
@@ -479,10 +481,8 @@ PAGES = {
     "docs/how-to/large-data.md": Page(
         slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
     ),
-    "docs/how-to/serving.md": Page(needs=("pandas", "mlflow")),
     "docs/how-to/several-tables.md": Page(needs=("duckdb",)),
     "docs/benchmarks/speed.md": Page(),
-    "docs/how-to/sql.md": Page(needs=("duckdb",)),
     "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
@@ -507,7 +507,7 @@ NOT_RUN = {
     ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/how-to/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
+    ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
     ("docs/how-to/flower.md", "pip install ./packages/hushtable"
         " './packages/hushtable-federation[flower]'"): FLOWER,
     ("docs/how-to/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,

@@ -1,6 +1,6 @@
 """A service at the site that scores rows over HTTP: scores and reasons stay where the rows are.
 
-pip install ./packages/hushtable ./packages/hushtable-connect fastapi uvicorn
+pip install 'hushtable[connect]' fastapi uvicorn
 HUSHTABLE_MODEL=model.hush uvicorn service:app --host 127.0.0.1
 
 curl 127.0.0.1:8000/healthz

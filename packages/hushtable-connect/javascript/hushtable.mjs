@@ -6,7 +6,7 @@
 //   model.isOutlier([[71, "north"], [180, null]]);
 //
 // One file, without dependencies: an ES module for browsers and Node 18 or later. The rules it
-// follows are described in docs/reference/cells.md, docs/explanation/score.md, docs/reference/file-format.md and docs/how-to/export.md.
+// follows are described in docs/reference/file-format.md, docs/explanation/score.md and docs/how-to/export.md.
 
 const PROTOCOL = 1; // of .hush files
 const JSON_PROTOCOL = 2; // of hushtable-model JSON
