@@ -378,7 +378,6 @@ PAGES = {
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
     "docs/benchmarks/all.md": Page(),
-    "docs/how-to/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
     "docs/explanation/privacy.md": Page(needs=("opendp",)),
     "docs/explanation/concepts.md": Page(needs=("opendp",)),
     "docs/tutorials/context.md": Page(needs=("pandas",)),
@@ -393,7 +392,10 @@ PAGES = {
             ),
         },
     ),
-    "docs/how-to/export.md": Page(),
+    "docs/how-to/export.md": Page(
+        slow=True,
+        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb", "mlflow"),
+    ),
     "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
         folders=("north", "south", "west", "lead", "rounds"),
@@ -429,7 +431,6 @@ PAGES = {
             )
         },
     ),
-    "docs/how-to/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
     "docs/benchmarks/paper.md": Page(),
     "docs/how-to/repeated-rounds.md": Page(
         slow=True,
@@ -498,11 +499,10 @@ PAGES = {
         },
         names=a_release,
     ),
-    "docs/how-to/large-data.md": Page(names=a_lake_and_its_hours),
-    "docs/how-to/serving.md": Page(needs=("pandas", "mlflow")),
-    "docs/how-to/sklearn.md": Page(needs=("pandas",), slow=True),
+    "docs/how-to/large-data.md": Page(
+        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
+    ),
     "docs/benchmarks/speed.md": Page(),
-    "docs/how-to/sql.md": Page(needs=("duckdb",)),
     "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
     "docs/tutorials/verdicts.md": Page(
@@ -527,9 +527,8 @@ NOT_RUN = {
     ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/how-to/databases.md", "python -m hushtable_bench databases"):
-        "needs a PostgreSQL server, a minute",
-    ("docs/how-to/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
+    ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
+        "tests/serving asks the service",
     ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
     ("docs/how-to/carriers.md", "import json"): NVFLARE,
     ("docs/how-to/carriers.md", "hushtable round verify rounds/spring.result.hush"

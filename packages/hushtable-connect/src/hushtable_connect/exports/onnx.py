@@ -2,7 +2,7 @@
 
 The graph does what the library does: a subtraction and a product in float64 give each number's
 level, exact texts each category's; from there on all is whole numbers, until values are looked up
-and summed. `docs/how-to/onnx.md` says what goes in, and what comes out.
+and summed. `docs/how-to/export.md` describes what goes in, and what comes out.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """JSON that holds all that a row's score follows from, for readers in other languages.
 
-The page on export describes it, entry by entry; ``docs/hushtable-model-2.schema.json`` is its
+``docs/how-to/export.md`` describes how to read it; ``docs/hushtable-model-2.schema.json`` is its
 JSON Schema. ``javascript/hushtable.mjs`` is a reader of it.
 """
 
