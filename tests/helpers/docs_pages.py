@@ -522,8 +522,6 @@ NOT_RUN = {
     ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
-    ("README.md", "hushtable round model *.result.hush --site north.toml"
-        " -o north.home.hush"): HOME,
     ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
