@@ -321,7 +321,8 @@ PAGES = {
     "docs/benchmarks/accuracy.md": Page(),
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
-    "docs/benchmarks/all.md": Page(),
+    "docs/benchmarks/index.md": Page(),
+    "docs/benchmarks/privacy.md": Page(),
     "docs/how-to/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
     "docs/how-to/cohorts.md": Page(
         slow=True,
@@ -483,7 +484,6 @@ PAGES = {
     "docs/how-to/several-tables.md": Page(needs=("duckdb",)),
     "docs/benchmarks/speed.md": Page(),
     "docs/how-to/sql.md": Page(needs=("duckdb",)),
-    "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
     "docs/tutorials/rules.md": Page(needs=("pandas",)),
