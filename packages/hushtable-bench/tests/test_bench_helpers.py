@@ -165,9 +165,7 @@ def test_tables_are_written_as_csv_with_one_key(tmp_path):
     two = markdown_table(("rows", "s"), [(10, "")])
     files = write_tables(tmp_path, "case", f"Words.\n\n{one}\n\nMore | words.", "None.", two)
     assert [file.name for file in files] == ["case.csv", "case-2.csv"]
-    assert files[0].read_text("utf-8") == (
-        '"set, system",AUC\n"a, x, y",0.5 ± 0.1\n"b, z",\n'
-    )
+    assert files[0].read_text("utf-8") == ('"set, system",AUC\n"a, x, y",0.5 ± 0.1\n"b, z",\n')
     assert files[1].read_text("utf-8") == "rows,s\n10,\n"
     assert write_tables(tmp_path, "none", "No table.") == []
 

@@ -141,8 +141,16 @@ def adbench(
       hushtable bench adbench --data labelled-sets -o results
       hushtable bench adbench --protocol novelty --data labelled-sets -o results
     """
-    from hushtable_bench import adbench as bench
-    from hushtable_bench.adbench import ComparisonRuns, contestants, facts, page, targets
+    from hushtable_bench.adbench import (
+        ComparisonRuns,
+        contestants,
+        differences_table,
+        facts,
+        flagged_table,
+        page,
+        sets_table,
+        targets,
+    )
     from hushtable_bench.comparison import SystemComparison
     from hushtable_bench.figures import critical_difference_figure, pyplot
     from hushtable_bench.results import Results, write_tables
@@ -160,8 +168,8 @@ def adbench(
     auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
     text = page(runs, results, auc, ap)
     (file := output / f"{runs.name}.md").write_text(text + "\n")
-    by_set = (bench.sets_table(metric, runs.sets) for metric in (auc, ap))
-    means = bench.differences_table(auc, ap), bench.flagged_table(results, runs)
+    by_set = (sets_table(metric, runs.sets) for metric in (auc, ap))
+    means = differences_table(auc, ap), flagged_table(results, runs)
     tables = write_tables(output, runs.name, *means, *by_set)
     both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
     diagram = "critical-difference" + runs.name.removeprefix("adbench")
