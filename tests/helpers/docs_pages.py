@@ -377,7 +377,8 @@ PAGES = {
     "docs/benchmarks/accuracy.md": Page(),
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
-    "docs/benchmarks/all.md": Page(),
+    "docs/benchmarks/index.md": Page(),
+    "docs/benchmarks/privacy.md": Page(),
     "docs/explanation/privacy.md": Page(needs=("opendp",)),
     "docs/explanation/concepts.md": Page(needs=("opendp",)),
     "docs/tutorials/context.md": Page(needs=("pandas",)),
@@ -503,7 +504,6 @@ PAGES = {
         slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
     ),
     "docs/benchmarks/speed.md": Page(),
-    "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
     "docs/tutorials/verdicts.md": Page(
         slow=True, before={"hushtable review payments.csv": answers}

@@ -237,6 +237,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     kept = Results(output / "verdicts.parquet")
     assert len(kept.select("verdicts-100-12")) == 2 * 2 * 2 * 3  # sets, seeds, systems, budgets
     assert len(kept.select("verdicts-100-given")) == 2 * 2 * 2 * 2
+    assert (output / "verdicts-100-12.csv").read_text("utf-8").startswith("system,found in 2,")
     # Called again, nothing is run.
     monkeypatch.setattr(verdicts, "_caught", lambda *_: pytest.fail("run again"))
     assert bench(folder, output, *arguments) == 0

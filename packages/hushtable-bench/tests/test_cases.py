@@ -80,6 +80,7 @@ def test_options_come_from_the_signature(monkeypatch, tmp_path, capsys):
     assert out.count("Measured with") == 1
     kept = json.loads((tmp_path / "o" / "speed.json").read_text())
     assert kept["target"]["claim"] == "kept"
+    assert (tmp_path / "o" / "speed.csv").read_text() == "a\n1.0\n2.0\n"
     assert {"processor", "python", "numpy", "scikit-learn"} <= set(kept["environment"])
     assert runner.main([]) == 0
     assert "secure_sum" in capsys.readouterr().out

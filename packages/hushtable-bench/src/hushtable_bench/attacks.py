@@ -273,7 +273,7 @@ def table(found: Sequence[AttackOutcome]) -> str:
         "attack", "total epsilon", "AUC", "best against this noise", "epsilon allows",
         "epsilon is at least", "if Gaussian", "claim",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, text=2)
 
 
 def targets(found: Sequence[AttackOutcome]) -> list[Promise]:
@@ -396,12 +396,12 @@ def membership_table(found: Sequence[Attacked]) -> str:
         auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
         bound = max(t.lower_bound for t in trials)
         figures = f"{most:.3f}", share, f"{true:.3f}", odd, f"{bound:.2f}"
-        rows.append((name, f"{trials[0].rows:,}", label, auc, *figures))
+        rows.append((name, label, f"{trials[0].rows:,}", auc, *figures))
     header = (
-        "set", "rows", "total epsilon", "AUC", "at most", "TPR at 1% FPR", "at most",
+        "set", "total epsilon", "rows", "AUC", "AUC allowed", "TPR at 1% FPR", "TPR allowed",
         "AUC, outliers", "epsilon is at least",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, text=2)
 
 
 def membership_targets(found: Sequence[Attacked]) -> list[Promise]:

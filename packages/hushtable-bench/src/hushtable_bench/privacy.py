@@ -153,7 +153,8 @@ def table_of_means(runs: Sequence[AccuracyRun]) -> str:
         )
         for epsilon in (*sorted({r.epsilon for r in runs if r.epsilon}), 0.0)
     ]
-    header = ["total epsilon", "HushTable AUC", "AP", "the paper's AUC", "AP"]
+    systems = "HushTable", "the paper's mechanism"
+    header = ["total epsilon", *(f"{one}: {m}" for one in systems for m in ("ROC-AUC", "AP"))]
     return markdown_table(header, rows)
 
 

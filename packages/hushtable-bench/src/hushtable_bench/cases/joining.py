@@ -200,7 +200,9 @@ def _report_released(
         if signal[line] >= ENOUGH:
             means.append(mean)
             sites_of_enough += gain
-    run.say(markdown_table(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines))
+    run.say(
+        markdown_table(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines, text=3)
+    )
     run.hold("any line, home model less own, plus a standard error", worst, ">=", -1e-4)
     for mean_over, gain in (("sites", sites_of_enough), ("lines", means)):
         if gain:

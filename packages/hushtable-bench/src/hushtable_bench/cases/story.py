@@ -2,8 +2,9 @@
 
 The rows are those of the Garavan Institute in Sydney (``38_thyroid`` of ADBench): 3,772 patients,
 six measurements scaled to 0 to 1, 93 of them ill. Which hospital and year a patient is of, is ours,
-and dealt again with each seed. Writes ``docs/figures/story.svg`` and prints the tables of
-``docs/benchmarks/story.md``. Each masked round is a real one: keys, books, noise, masks, the sum.
+and drawn again with each seed. Writes ``docs/figures/story.svg`` and prints the tables of
+``docs/benchmarks/privacy.md``. Each masked round is a real one: keys, books, noise, masks, and the
+sum.
 """
 
 import tempfile
@@ -186,7 +187,9 @@ def story(
             )
         ]
         run.say(f"{name}, mean of {seeds} seeds")
-        run.say(markdown_table(("hospital", "year", "patients", "ill", *means.columns), lines))
+        run.say(
+            markdown_table(("hospital", "year", "patients", "ill", *means.columns), lines, text=2)
+        )
     path = figure or ROOT / "docs" / "figures" / "story.svg"
     with matplotlib.rc_context({"svg.hashsalt": "story", "font.size": 10}):
         draw(found).savefig(path, metadata={"Date": None})

@@ -21,7 +21,7 @@ from hushtable_bench.paper.experiments import (
     SHARE_OF_OUTLIERS,
 )
 from hushtable_bench.paper.sets import PUBLISHED, SETS, SYSTEMS_OF_THE_PAPER, PaperSet
-from hushtable_bench.results import Promise, Results, markdown_table, spread
+from hushtable_bench.results import Promise, Results, markdown_table, spread, write_tables
 
 #: Table 3, by set.
 PAPERS_SECONDS: dict[str, list[float]] = PUBLISHED["seconds"]
@@ -133,7 +133,7 @@ def local_table(results: Results) -> str:
         curves = [results.curve("local", data, name) for name in ("iForest", "LODA", "LSH iTables")]
         rows += [(data, f"{n:.0f}", *(spread(curve[n]) for curve in curves)) for n in curves[0]]
     header = ("set", "local rows", "iForest, local", "LODA, local", "LSH iTables, merged")
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, text=2)
 
 
 def true_total(results: Results, data: str, system: str) -> float:
@@ -200,7 +200,7 @@ def explanations(results: Results) -> str:
         if abs(distance) > TOLERANCE:
             why = EXPLAINED.get((name, which.name), "not explained")
             rows.append((name, which.name, f"{which.published[name]}", f"{ours:.1f}", why))
-    return markdown_table(("system", "set", "paper", "here", "why"), rows)
+    return markdown_table(("system", "set", "paper", "here", "why"), rows, text=2)
 
 
 def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
@@ -397,8 +397,8 @@ def markdown(results: Results, loaded: Loaded) -> str:
 def write(results: Results, loaded: Loaded, folder: Path) -> list[Path]:
     """Write the page and the figures; return the files."""
     page = folder / "paper.md"
-    page.write_text(markdown(results, loaded) + "\n")
-    files = [page]
+    page.write_text((text := markdown(results, loaded)) + "\n")
+    files = [page, *write_tables(folder, "paper", text)]
     if results.select("local"):
         files += local_figure(results, folder)
     if results.select("epsilon"):

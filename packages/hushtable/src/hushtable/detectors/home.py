@@ -56,7 +56,7 @@ _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
 LEAST_ROWS, _FEW_VERDICTS = 10, 3
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
 #: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. Measured: see
-#: docs/benchmarks/all.md, as are all numbers here.
+#: docs/benchmarks/privacy.md, as are all numbers here.
 _SLOPE, _PLACE = 2.75, 0.7
 #: Of rows at that place that are not among the rarest three tenths here: the share up to which the
 #: others have no weight of their own, and that from which on they have all of it.

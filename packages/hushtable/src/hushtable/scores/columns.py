@@ -39,7 +39,7 @@ Ints = NDArray[np.int64]
 
 #: Differences that count: of at least so many times the scale of chance, and such a share. Of the
 #: largest of one column's, chance is beyond 1.6 in one of a hundred cases (Kolmogorov).
-#: Measured: see docs/benchmarks/all.md.
+#: Measured: see docs/benchmarks/privacy.md.
 _CHANCE, _LEAST = 1.6, 0.03
 #: Differences of all other columns' values: chance has larger ones so rarely, or such a part.
 _RARELY, _PART = 0.001, 0.2

@@ -4,7 +4,7 @@ A column of many numbers has up to eight cells by its quantiles; any other has o
 most frequent values, and one for the rest. Counts of pairs of cells say how many times rarer a pair
 is than it would be if the two columns had nothing to do with each other. They are read off the
 sample that a model keeps, and stay with it: released, they would take a part of the budget, and
-show a pair from tens of thousands of rows on (see docs/benchmarks/all.md).
+show a pair from tens of thousands of rows on (see docs/benchmarks/accuracy.md).
 """
 
 import math
