@@ -2,8 +2,9 @@
 
 Each page is looked at on a desk in the light, and on a telephone in the dark. It may not be wider
 than the window, may write nothing to the console, and may ask for nothing but files of the site.
-axe-core judges contrast, headings, names of links, language and the rest. Needs no network; without
-Chromium a line says that nothing was looked at.
+axe-core judges contrast, headings, names of links, language and the rest. Without scripts, every
+page has to show its text and its links. The search has to find each term of the glossary. Needs no
+network; without Chromium a line says that nothing was looked at.
 """
 
 import json
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
@@ -101,6 +103,39 @@ def look_at(pages: Iterable[Path], site: Path) -> list[str]:
         ]
 
 
+def without_scripts(pages: Iterable[Path], site: Path) -> Iterator[str]:
+    """Yield the pages that show less of their text, or no links, where scripts do not run."""
+    lengths = "document.querySelector('article')?.innerText.length ?? 0"
+    links = "[...document.querySelectorAll('nav a')].filter((a) => a.checkVisibility()).length"
+    with TemporaryDirectory() as profile, Chromium(profile) as browser:
+        for page in pages:
+            browser.show(page, DESK)
+            full = browser.run(lengths)
+            with browser.no_scripts():
+                browser.show(page, DESK)
+                if browser.run(lengths) < 0.95 * full:
+                    yield f"{page.relative_to(site)} shows less without scripts"
+                if browser.run(links) < 3:
+                    yield f"{page.relative_to(site)} has no navigation without scripts"
+
+
+def not_found(site: Path) -> Iterator[str]:
+    """Yield the terms of the glossary that the search does not find."""
+    with TemporaryDirectory() as profile, Chromium(profile) as browser:
+        browser.show(site / "reference" / "glossary.html", DESK)
+        terms = browser.run(
+            "[...document.querySelectorAll('dl.glossary dt')].map((e) => e.firstChild.textContent)"
+        )
+        for term in terms:
+            browser.show(f"{(site / 'search.html').as_uri()}?q={quote(term)}", DESK)
+            done = "document.querySelector('#search-results .search-summary')?.textContent.trim()"
+            browser.until(f"/matching|did not match/.test({done} ?? '')")
+            if not browser.run("document.querySelectorAll('#search-results ul.search li').length"):
+                yield f"search.html does not find the term {term!r}"
+        if not terms:
+            yield "reference/glossary.html has no terms"
+
+
 def main() -> None:
     """Check the site in the folder that is named."""
     if found() is None:
@@ -114,6 +149,7 @@ def main() -> None:
     with ThreadPoolExecutor(browsers) as pool:
         parts = pool.map(look_at, (pages[k::browsers] for k in range(browsers)), [site] * browsers)
         wrong = sorted(line for part in parts for line in part)
+    wrong += [*without_scripts(pages, site), *not_found(site)]
     sys.exit("\n".join(wrong) or 0)
 
 

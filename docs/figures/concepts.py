@@ -10,6 +10,7 @@ which a phone displays at about nine tenths, so no text is smaller than 14 units
 from html import escape
 from math import log2
 from pathlib import Path
+from zlib import crc32
 
 HERE = Path(__file__).parent / "concepts"
 WIDTH = 400
@@ -25,6 +26,7 @@ class Figure:
 
     def __init__(self, height: float, alt: str) -> None:
         self.height, self.alt, self.parts = height, alt, []
+        self.arrow = f"hush-arrow-{crc32(alt.encode()):08x}"  # several figures are on a page
 
     def text(self, x, y, words, *, anchor="start", colour="", bold=False, small=False):
         kind = " ".join(k for k in (colour, "bold" * bold, "small" * small) if k)
@@ -48,7 +50,7 @@ class Figure:
     def line(self, x1, y1, x2, y2, *, colour="", dashed=False, arrow=False, thick=False):
         flags = ("dashed" * dashed, "thick" * thick)
         kind = " ".join(k for k in ("line", colour, *flags) if k)
-        end = ' marker-end="url(#hush-arrow)"' if arrow else ""
+        end = f' marker-end="url(#{self.arrow})"' if arrow else ""
         self.parts.append(f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" class="{kind}"{end}/>')
 
     def dot(self, x, y, colour=FLAG, radius=5.5):
@@ -68,7 +70,7 @@ class Figure:
             f'<svg class="concept" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH}'
             f' {self.height:g}" role="img" aria-label="{escape(self.alt)}">',
             "<defs>"
-            '<marker id="hush-arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
+            f'<marker id="{self.arrow}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
             ' markerHeight="8" orient="auto-start-reverse">'
             '<path d="M0 0L10 5L0 10z" fill="currentColor"/></marker></defs>',
             *self.parts,

@@ -50,7 +50,11 @@ def main() -> None:
         times = [time for _, time in scenes[:-1]] + [END]
         # Without a loop it plays once, and rests on the last frame.
         frames[0].save(
-            HERE / "desk.gif", save_all=True, append_images=frames[1:], duration=times, optimize=True
+            HERE / "desk.gif",
+            save_all=True,
+            append_images=frames[1:],
+            duration=times,
+            optimize=True,
         )
 
 

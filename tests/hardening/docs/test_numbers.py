@@ -112,8 +112,8 @@ STATED = [
     ("verdicts", "HushTable", "found in 60"),
     ("verdicts", "HushTable without feedback", "found in 60"),
 ]  # fmt: skip
-#: Settings that these sentences name.
-SETTINGS = {"0.1", ".1", "0.3", ".3"}
+#: Settings that these sentences name, and a paper.
+SETTINGS = {"0.1", ".1", "0.3", ".3", "2201.06806"}
 
 
 def cells():
