@@ -1,6 +1,5 @@
 """OddBench and OvRBench: both file formats, what is left out and why, and the table."""
 
-import csv
 import json
 
 import numpy as np
@@ -71,9 +70,12 @@ def refused(folder, tmp_path, capsys):
     return capsys.readouterr().err.splitlines()[-1]
 
 
-def read_rows(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return {row[oddbench.KEY]: row for row in csv.DictReader(file)}
+def read_figures(output):
+    """Return the figures of a run, and the rows of its table by their first three cells."""
+    figures = json.loads((output / "oddbench.json").read_text())
+    rows = {", ".join([*row.values()][:3]): row for row in figures["table"]}
+    assert len(rows) == len(figures["table"])
+    return figures, rows
 
 
 def test_both_regimes_are_measured_beside_published_means(folder, tmp_path, capsys):
@@ -81,7 +83,7 @@ def test_both_regimes_are_measured_beside_published_means(folder, tmp_path, caps
     out = capsys.readouterr().out
     assert "5 files, 2 sets of OddBench and 2 sets of OvRBench counted" in out
     assert "Left out: 1 set that settings of HushTable were judged on" in out
-    rows = read_rows(tmp_path / "out" / "oddbench.csv")
+    figures, rows = read_figures(tmp_path / "out")
     peer = rows["OddBench, inliers, IsolationForest"]
     assert (peer["sets"], peer["ROC-AUC, published"]) == ("2", "0.7126")
     assert peer["source"].startswith("arXiv 2609.36968, Table 4")
@@ -95,7 +97,7 @@ def test_both_regimes_are_measured_beside_published_means(folder, tmp_path, caps
         assert rows[f"{other}, HushTable"]["ROC-AUC"] != ""
         assert f"{other}, TaskBridge" not in rows
         assert rows[f"{other}, IsolationForest"]["ROC-AUC, published"] == ""
-    figures = json.loads((tmp_path / "out" / "oddbench.json").read_text())
+    assert "| OvRBench  | all rows  | 5 nearest neighbours |" in out
     assert set(figures["sets"]) == {"odd_Fresh", "odd_Other", "ovr_fresh", "ovr_other"}
 
 
@@ -211,6 +213,6 @@ def test_no_folder_an_empty_one_and_one_without_a_set_to_count_are_refused(tmp_p
 def test_a_single_set_has_no_standard_error(tmp_path, capsys):
     save_own(tmp_path / "sets" / "odd_a.npz", 1)
     assert run(tmp_path / "sets", tmp_path / "out") == 0
-    rows = read_rows(tmp_path / "out" / "oddbench.csv")
-    assert "nan" not in (tmp_path / "out" / "oddbench.csv").read_text()
+    _, rows = read_figures(tmp_path / "out")
+    assert "nan" not in str(rows)
     assert rows["OddBench, inliers, IsolationForest"]["AP, less HushTable's"].endswith("± ?")

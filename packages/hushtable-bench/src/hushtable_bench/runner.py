@@ -6,7 +6,6 @@ It measures, and hands tables, targets and figures to the run, which prints and 
 """
 
 import argparse
-import csv
 import dataclasses
 import inspect
 import json
@@ -97,8 +96,6 @@ class CaseRun:
     name: str
     targets: list[Promise] = dataclasses.field(default_factory=list)
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
-    #: A table that the documentation quotes: its rows, by header.
-    rows: list[dict[str, str]] = dataclasses.field(default_factory=list)
 
     def say(self, text: str) -> None:
         """Print a paragraph of Markdown."""
@@ -116,14 +113,8 @@ class CaseRun:
         self.targets.append(Promise(claim, measured, needs, bound, form))
 
     def finish(self, folder: Path) -> int:
-        """Keep figures as JSON and rows as CSV, print verdicts; return 1 if a target missed."""
+        """Keep the figures as JSON, print environment and verdicts; return 1 if a target missed."""
         print(f"\n{environment_line(PACKAGES)}")
-        if self.rows:
-            folder.mkdir(parents=True, exist_ok=True)
-            with (folder / f"{self.name}.csv").open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, self.rows[0].keys(), lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(self.rows)
         if self.figures:
             folder.mkdir(parents=True, exist_ok=True)
             kept = {"environment": environment(PACKAGES), **self.figures}

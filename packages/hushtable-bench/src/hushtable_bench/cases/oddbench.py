@@ -5,7 +5,7 @@ Takes a folder of the published files (github.com/psorus/Outformer: ``benchmarks
 ``ovr_*.npz``. Every detector judges the published test rows: fitted to the training rows, which are
 all inliers, and fitted to training and test rows together without labels. A file is read, judged
 and forgotten before the next. Sets that settings of HushTable were judged on are left out, unless
---seen counts them. The rows of the table are also written as CSV.
+--seen counts them.
 """
 
 import math
@@ -43,8 +43,6 @@ PREFIXES = {"OddBench": "odd_", "OvRBench": "ovr_"}
 SEEN = frozenset(KNOWN["collections"]["data-odd"]["sets"])
 INLIERS, ALL_ROWS = "inliers", "all rows"
 METRICS = {"ROC-AUC": "auc", "AP": "ap"}
-#: The column that names a row of the CSV file.
-KEY = "benchmark, fitted to, detector"
 #: Outliers that a figure needs.
 FEWEST = 2
 
@@ -151,8 +149,7 @@ def table_rows(benchmark: str, sets: Sequence[str], values: Floats) -> list[dict
         }
         for system in [*SYSTEMS, *(name for name in published if name not in SYSTEMS)]:
             row = {
-                KEY: f"{benchmark}, {regime}, {system}",
-                "fitted to": regime, "detector": system,
+                "benchmark": benchmark, "fitted to": regime, "detector": system,
                 "sets": str(len(sets)) if system in SYSTEMS else "",
             }  # fmt: skip
             for name, metric in metrics.items():
@@ -220,14 +217,16 @@ def oddbench(
     run.say(_account(sets, len(files), judged_before, rows, seeds))
     for name, why in left_out.items():
         run.say(f"Left out: {name}: {why}.")
-    for benchmark, by_name in found.items():
-        table = table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
-        header = [key for key in table[0] if key != KEY]
-        run.say(f"## {benchmark}")
-        run.say(markdown_table(header, [[row[key] or "-" for key in header] for row in table], 2))
-        run.rows += table
+    table = [
+        row
+        for benchmark, by_name in found.items()
+        for row in table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
+    ]
+    run.say(
+        markdown_table([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3)
+    )
     run.figures |= {
-        "seeds": seeds, "rows": rows, "left_out": left_out,
+        "seeds": seeds, "rows": rows, "left_out": left_out, "table": table,
         "axes": {"regime": [*FIELDS], "metric": [*METRICS], "detector": SYSTEMS},
         "sets": {
             name: values.round(5).tolist()
