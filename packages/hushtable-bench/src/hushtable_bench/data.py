@@ -7,6 +7,7 @@ codes of categories.
 import os
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from hushtable.errors import DataError, MissingExtraError
 
 #: The environment variable that names the folder.
 VARIABLE = "HUSHTABLE_DATA"
+#: What NumPy raises for a file that is no archive of arrays, or a broken one.
+_UNREADABLE = (OSError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,36 @@ def fetch(url: str, sha256: str | None) -> Path:
 
 def load(path: Path) -> LabelledSet:
     """Read X (n, d), y (n,), 1 for an outlier, and ``categorical`` (d,) if a .npz file has it."""
+    X, y, categorical = read_arrays(path, ("X", "y"), optional="categorical")
+    found = labelled_set(path, X, y)
+    return replace(found, categorical=_categorical(path, categorical, X.shape[1]))
+
+
+def array_names(path: Path) -> set[str]:
+    """Return the names of the arrays in a .npz file."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return set(arrays)
+    except _UNREADABLE as error:
+        raise DataError(f"{path}: not a .npz file ({error})") from None
+
+
+def read_arrays(path: Path, needed: Sequence[str], optional: str | None = None) -> list[Any]:
+    """Read arrays of numbers out of a .npz file, and one more as it is: None if it is missing."""
+    names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
     try:
         # NumPy leaves a broken file open that it has opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            X, y = (np.ascontiguousarray(arrays[name], np.float64) for name in ("X", "y"))
-            categorical = arrays.get("categorical")
+            found: list[Any] = [np.ascontiguousarray(arrays[name], np.float64) for name in needed]
+            return found if optional is None else [*found, arrays.get(optional)]
     except FileNotFoundError:
         raise DataError(f"{path} is missing") from None
-    except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path}: needs arrays X and y of numbers ({error})") from None
+    except (KeyError, *_UNREADABLE) as error:
+        raise DataError(f"{path}: needs arrays {names} of numbers ({error})") from None
+
+
+def labelled_set(path: Path, X: NDArray[np.float64], y: NDArray[np.float64]) -> LabelledSet:
+    """Check the rows and labels that a file holds."""
     if X.ndim != 2 or y.shape != X.shape[:1] or y.all() or not y.any():
         raise DataError(f"{path}: needs X (n, d) and y (n,) with both labels in it")
     if np.isnan(y).any():
@@ -127,7 +151,7 @@ def load(path: Path) -> LabelledSet:
         raise DataError(
             f"{path}: column {empty.argmax()} of X is missing in every row; leave it out"
         )
-    return LabelledSet(path.stem, X, y != 0, _categorical(path, categorical, X.shape[1]))
+    return LabelledSet(path.stem, X, y != 0)
 
 
 def _categorical(path: Path, mask: Any, columns: int) -> NDArray[np.bool_] | None:

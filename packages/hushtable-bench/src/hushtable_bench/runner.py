@@ -62,6 +62,7 @@ CASES = {
     "load": "load",
     "month": "journeys",
     "newcomer": "journeys",
+    "oddbench": "oddbench",
     "periods": "periods",
     "persons": "persons",
     "poison": "poison",
@@ -85,6 +86,7 @@ _HELP = {
     "data": "folder of labelled sets; by default $HUSHTABLE_DATA",
     "seeds": "seeds of what is drawn",
     "rows": "rows, or rows of each set at most",
+    "seen": "count the sets that settings were judged on as well",
 }
 
 
