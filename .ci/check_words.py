@@ -132,9 +132,8 @@ def main(root: Path = ROOT, arguments: list[str] | None = None) -> int:
     texts = pages(root)
     if options.all:
         for name, text in texts.items():
-            print(
-                f"{name:40} {len(WORD.findall(plain(text))):6,} words, {len(text.split()):6,} with code"
-            )
+            words = len(WORD.findall(plain(text)))
+            print(f"{name:40} {words:6,} words, {len(text.split()):6,} with code")
     wrong = list(faults(root, texts))
     for fault in wrong:
         print(fault, file=sys.stderr)

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / ".ci"), str(ROOT / "tests" / "helpers")]
 
 from check_wheel import offline  # noqa: E402 (their folders are on the path only now)
+
 from docs_reader import blocks  # noqa: E402
 
 SUPPLY = ROOT / ".venv-supply" / "bin"

@@ -82,7 +82,8 @@ def schema() -> Figure:
     figure = Figure(
         206,
         "Three features and their public ranges: age from 0 to 120 years, pulse from 20 to 250, "
-        "ward east or west. The values in the rows lie inside the ranges, and are not in the schema.",
+        "ward east or west. The values in the rows lie inside the ranges, and are not in the "
+        "schema.",
     )
     for i, (name, low, high, start, end) in enumerate((
         ("age", "0", "120 years", 0.15, 0.8), ("pulse", "20", "250", 0.12, 0.5),
@@ -106,8 +107,8 @@ def schema() -> Figure:
 def plan() -> Figure:
     figure = Figure(
         248,
-        "Two tables divide the same square of age and pulse, each with its own cuts. A row, drawn as "
-        "a point, falls into exactly one cell of each table.",
+        "Two tables divide the same square of age and pulse, each with its own cuts. A row, drawn "
+        "as a point, falls into exactly one cell of each table.",
     )
     x, y = 0.68, 0.3  # the row, as a share of both ranges
     for t, (ages, pulses) in enumerate((((0.4, 0.85), (0.55,)), ((0.6,), (0.2, 0.7)))):
@@ -205,8 +206,8 @@ def score() -> Figure:
     cells = (("common row", (210, 180, 240), ROWS), ("rare row", (2, 1, 4), FLAG))
     figure = Figure(
         236,
-        "A common row shares its cells with 210, 180, and 240 rows, and scores 7.7 bits. A rare row "
-        "shares them with 2, 1, and 4, and scores 1. Low scores are abnormal.",
+        "A common row shares its cells with 210, 180, and 240 rows, and scores 7.7 bits. A rare "
+        "row shares them with 2, 1, and 4, and scores 1. Low scores are abnormal.",
     )
     figure.text(206, 18, "rows in its cells", anchor="middle", small=True)
     figure.text(398, 18, "score", anchor="end", small=True)
