@@ -2,7 +2,7 @@
 
     python docs/figures/screenshots.py        writes docs/figures/*.png and docs/_static/card.png
 
-Needs Chromium. The reports are those of the demo, and of the orders that docs/tutorials/one-table.md makes up.
+Needs Chromium. The reports are those of the demo, and of the orders of docs/tutorials/one-table.md.
 """
 
 import io

@@ -191,7 +191,7 @@ def test_correct_noise_of_any_scale_stands(mechanism, scale):
 
 @pytest.mark.slow
 def test_the_power_of_the_audits_and_their_false_alarms(six, rng):
-    """Prints docs/benchmarks/privacy.md's table: how often each audit rejects, at 95% confidence."""
+    """Prints how often each audit rejects, at 95% confidence."""
     times, row = {"1,000 draws": 40, "10,000 draws": 10, "canaries": 20}, {}
     for name in SHARED:
         row[name] = [
