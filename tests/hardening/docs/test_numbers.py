@@ -13,7 +13,7 @@ PAGES = sorted(BENCHMARKS.glob("*.md"))
 SOURCES = script(BENCHMARKS / "sources.py")
 #: A measured number: with a decimal point, a percent sign, or as a fraction.
 NUMBER = re.compile(r"(?<![\w./-])(?:\d*\.\d+%?|\d+%|1/\d+)(?![\w/]|\.\d)")
-#: Numbers that nobody measures: levels of confidence, settings, versions, definitions.
+#: Numbers that no one measures: levels of confidence, settings, versions, definitions.
 DEFINED = {
     "accuracy.md": {
         "95%", "5%",  # of intervals, of Nemenyi's test
@@ -37,6 +37,24 @@ DEFINED = {
 }  # fmt: skip
 
 
+#: Numbers on other pages that no block or table of the page has; no one measures these either.
+ELSEWHERE = {
+    "explanation/score.md": {"99.9"},  # what severity 99.9 means
+    "how-to/large-data.md": {"2.01"},  # epsilon of 201 periods of .01
+    "how-to/ranges.md": {"0.001", "0.999", "2.0"},  # quantiles, an epsilon
+    "index.md": {"2201.06806"},  # the paper
+    "install.md": {"3.11"},  # Python
+    "project/privacy-records.md": {
+        "2.2", "2.3", "2.4", "2.5", "2.6", "3.1", "3.2", "3.3", "3.4", "3.5", "3.7", "4.1", "4.2",
+        "4.3", "4.4", "4.5",  # sections of NIST SP 800-226
+    },
+    "project/releasing.md": {"1.0"},  # a version
+    "tutorials/context.md": {".01"},  # a constant of the score
+    "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", "1%"},  # definitions of its words
+    "tutorials/verdicts.md": {"1%", "2%"},  # shares that the example draws
+}  # fmt: skip
+
+
 def table(name):
     """Return the rows of a data file by their first column."""
     with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
@@ -55,6 +73,24 @@ def prose(text):
 def test_prose_takes_its_numbers_from_data_files(page):
     found = set(NUMBER.findall(prose(page.read_text("utf-8"))))
     assert found == DEFINED[page.name], "write {{ table[row][column] }}, or say what defines it"
+
+
+def others():
+    """Return the pages beside those of the benchmarks."""
+    left = {"_build", "generated", "gallery", "benchmarks"}
+    found = (page.relative_to(DOCS) for page in DOCS.rglob("*.md"))
+    return sorted(str(page) for page in found if not left & {*page.parts})
+
+
+@pytest.mark.parametrize("name", others())
+def test_prose_takes_its_numbers_from_the_page(name):
+    """Blocks are run, and what they print is compared; numbers of prose repeat theirs."""
+    text = (DOCS / name).read_text("utf-8")
+    blocks = re.findall(r"^(`{3,})(.*?)^\1$", text, re.DOTALL | re.MULTILINE)
+    tables = re.findall(r"^\|.*$", text, re.MULTILINE)
+    shown = " ".join([*(block for _, block in blocks), *tables])
+    known = set(re.findall(r"\d*\.\d+%?|\d+%|1/\d+", shown))
+    assert set(NUMBER.findall(prose(text))) - known == ELSEWHERE.get(name, set())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
