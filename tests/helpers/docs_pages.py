@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from cli_helpers import hold
 from docs_reader import ROOT, Reader, blocks
@@ -152,6 +151,8 @@ def others_visit(folder, north, *sites, rows="rows.csv"):
 
 def a_round_of_which_one_invents():
     """Hold a round about true rows, and one site's many copies of ten unusual ones."""
+    import pandas as pd  # not for the README, which is followed without it
+
     do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE), "round keygen lead")
     rng = np.random.default_rng(2)
     odd = np.column_stack([rng.integers(18, 40, 10), rng.integers(190, 240, 10)])
@@ -177,12 +178,16 @@ def a_merged_model():
 
 def somebody_looks_at_rows():
     """Write rows with verdicts."""
+    import pandas as pd  # not for the README, which is followed without it
+
     rows = pd.read_csv("rows.csv").head(20)
     rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
 
 
 def patients_come_again():
     """Write visits: one of most patients, three of some."""
+    import pandas as pd  # not for the README, which is followed without it
+
     rows = pd.read_csv("rows.csv")
     rows = pd.concat([rows, rows.head(100), rows.head(100)], ignore_index=True)
     rows.insert(0, "patient", [f"P{i:03}" for i in (*range(400), *range(100), *range(100))])
@@ -216,6 +221,8 @@ def a_hidden_round_ends():
 
 def three_months_of_patients():
     """Write the patients of each month, with a higher pulse in the last, and make keys."""
+    import pandas as pd  # not for the README, which is followed without it
+
     for seed, name in enumerate(("north", "south", "east")):
         do(f"round keygen {name} --cap 1.5")
         Path(f"{name}.toml").write_text(f'key = "{name}.key"\nperson = "patient"\n')
@@ -242,6 +249,8 @@ def the_month_elsewhere():
 
 def two_years_of_visits():
     """Write the patients of two years, of whom some are in both."""
+    import pandas as pd  # not for the README, which is followed without it
+
     rows = pd.read_csv("rows.csv")
     for year, first in ((2026, 0), (2027, 300)):
         named = rows.copy()
