@@ -2,6 +2,7 @@
 
 import csv
 import importlib.metadata
+import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -95,14 +96,27 @@ if listed != public:
 
 
 def command_help(group: Any, parent: Context) -> Iterator[str]:
-    """Yield a heading and the help of each command of a group, for the page on commands."""
+    """Yield what `--help` prints of each command of a group, as Markdown that any width fits."""
     for name in group.list_commands(parent):
         command = group.get_command(parent, name)
         command = command.load() if hasattr(command, "load") else command
-        context = Context(command, info_name=name, parent=parent, max_content_width=88)
-        yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+        context = Context(command, info_name=name, parent=parent)
+        about, _, example = inspect.cleandoc(command.help).partition("\nExample:\n")
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        yield f"## {context.command_path}\n\n{plain(about)}\n\n`{usage}`\n"
+        if example:
+            yield f"```text\n{inspect.cleandoc(example)}\n```\n"
+        for record in (one.get_help_record(context) for one in command.get_params(context)):
+            if record and record[0] != "-h, --help":
+                yield f"- `{record[0]}`: {plain(record[1])}"
+        yield ""
         if hasattr(command, "list_commands"):
             yield from command_help(command, context)
+
+
+def plain(text: str) -> str:
+    """Escape what Markdown would read as markup."""
+    return re.sub(r"([\\`*_<>\[\]{}|$])", r"\\\1", text)
 
 
 commands = Path(__file__).parent / "generated" / "commands.md"
