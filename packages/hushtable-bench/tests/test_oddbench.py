@@ -90,7 +90,7 @@ def test_both_regimes_are_measured_beside_published_means(folder, tmp_path, caps
     assert float(peer["ROC-AUC"]) > 0.9
     assert " ± " in peer["AP, less HushTable's"]
     ours = rows["OddBench, inliers, HushTable"]
-    assert (ours["AP, less HushTable's"], ours["AP, published"], ours["published in"]) == ("", "", "")
+    assert not any(ours[key] for key in ("AP, less HushTable's", "AP, published", "published in"))
     # What others published alone has no figure of ours; the other cases have none published.
     assert rows["OddBench, inliers, TaskBridge"]["ROC-AUC"] == ""
     for other in ("OddBench, all rows", "OvRBench, inliers", "OvRBench, all rows"):

@@ -162,7 +162,9 @@ def table_rows(benchmark: str, sets: Sequence[str], values: Floats) -> list[dict
                 row[f"{name}, less HushTable's"] = _difference(metric, system)
             for m, name in enumerate(METRICS):
                 row[f"{name}, published"] = _figure(published.get(system, (math.nan,) * 2)[m])
-            row["published in"] = f"{known['source']}, {known['over']}" if system in published else ""
+            row["published in"] = (
+                f"{known['source']}, {known['over']}" if system in published else ""
+            )
             rows.append(row)
     return rows
 
