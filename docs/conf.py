@@ -18,6 +18,7 @@ from sphinx.writers.html5 import HTML5Translator
 from typer import Context
 
 from hushtable.cli.app import app
+from hushtable_connect.omop import ConceptSet
 
 sys.path.insert(0, str(Path(__file__).parent))  # for gallery_style
 
@@ -119,10 +120,21 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_<>\[\]{}|$])", r"\\\1", text)
 
 
-commands = Path(__file__).parent / "generated" / "commands.md"
-commands.parent.mkdir(exist_ok=True)
+generated = Path(__file__).parent / "generated"
+generated.mkdir(exist_ok=True)
 root = app()
-commands.write_text("\n".join(command_help(root, Context(root, info_name="hushtable"))), "utf-8")
+(generated / "commands.md").write_text(
+    "\n".join(command_help(root, Context(root, info_name="hushtable"))), "utf-8"
+)
+
+
+with (generated / "concepts.csv").open("w", encoding="utf-8", newline="") as file:
+    rows = csv.writer(file)
+    rows.writerow(("column", "concepts", "unit", "units", "range", "usual", "source"))
+    for one in ConceptSet.common():
+        concepts, units = (", ".join(map(str, ids)) for ids in (one.concepts, one.units))
+        limits = f"{one.low:g} to {one.high:g}"
+        rows.writerow((one.name, concepts, one.unit, units, limits, f"{one.usual:g}", one.source))
 
 
 def skip_foreign(

@@ -49,7 +49,6 @@ ELSEWHERE = {
         "4.3", "4.4", "4.5",  # sections of NIST SP 800-226
     },
     "project/releasing.md": {"1.0"},  # a version
-    "tutorials/context.md": {".01"},  # a constant of the score
     "tutorials/one-table.md": {"3.11", "99.75", "90%", "10%", "1%"},  # definitions of its words
     "tutorials/verdicts.md": {"1%", "2%"},  # shares that the example draws
 }  # fmt: skip
