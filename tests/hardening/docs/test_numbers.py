@@ -41,6 +41,7 @@ DEFINED = {
 ELSEWHERE = {
     "explanation/score.md": {"99.9"},  # what severity 99.9 means
     "how-to/large-data.md": {"2.01"},  # epsilon of 201 periods of .01
+    "how-to/omop.md": {"1/64"},  # how much of a range usual values fill
     "how-to/ranges.md": {"0.001", "0.999", "2.0"},  # quantiles, an epsilon
     "index.md": {"2201.06806"},  # the paper
     "install.md": {"3.11"},  # Python
