@@ -40,7 +40,9 @@ def main() -> None:
             reduced = Image.open(picture).convert("RGB").quantize(128)
             reduced.save(HERE / picture.name, optimize=True)
         verdicts = sorted(taken.glob("film-*.png"))[:12]
-            scenes = [(taken / f"{one}.png", STEP) for one in names]
+        # The first frame is what a page shows before anything moves.
+        names = ("desk-rows", "desk-folder", "desk-table", "desk-rows")
+        scenes = [(taken / f"{one}.png", STEP) for one in names]
         scenes += [(path, VERDICT) for path in verdicts]
         scenes += [(taken / f"{one}.png", STEP) for one in ("desk-judged", "desk-learned")]
         palette = frame(taken / "desk-rows.png").quantize(96)
