@@ -199,7 +199,7 @@ def _text(value: Any) -> str | None:
 _PATIENCE = 30
 #: Bytes in a batch of PostgreSQL's: its driver's default, 16 MiB, needs four times the memory.
 _BATCH_BYTES = 1 << 22
-#: Statements that keep a session of SQLAlchemy from writing; each session is rolled back at its end.
+#: Statements that keep a session of SQLAlchemy from writing; each session ends with a rollback.
 _READ_ONLY = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "mariadb": "SET SESSION TRANSACTION READ ONLY",

@@ -92,7 +92,7 @@ def sketch_of(plan: Plan, packed: bytes) -> Sketch:
     >>> sketch_of(plan, b"something else")
     Traceback (most recent call last):
     ...
-    hushtable.errors.UsageError: 14 bytes: not a sketch under this plan; needs a value of hush_sketch
+    hushtable.errors.UsageError: 14 bytes: no sketch under this plan; needs a value of hush_sketch
     """
     cells, features, name = plan.family.n_cells, len(plan.schema), bytes.fromhex(plan.plan_id)
     if not isinstance(packed, bytes | bytearray | memoryview):
@@ -100,7 +100,7 @@ def sketch_of(plan: Plan, packed: bytes) -> Sketch:
     content = bytes(packed)
     if len(content) != len(name) + 8 * (cells + 2 * features) or not content.startswith(name):
         raise UsageError(
-            f"{len(content):,} bytes: not a sketch under this plan; needs a value of hush_sketch"
+            f"{len(content):,} bytes: no sketch under this plan; needs a value of hush_sketch"
         )
     numbers = np.frombuffer(content, "<i8", offset=len(name)).astype(np.int64)
     return Sketch(plan, numbers[:cells], numbers[cells:].reshape(features, 2))

@@ -147,7 +147,7 @@ class SqlDialect(ABC):
         return f"CASE WHEN {table} <= {content.n_folded} THEN {mixed} ELSE {code} END"
 
     def share(self, content: SqlContent, gain: str, equal: str, beyond: str) -> str:
-        """Return a feature's share of the score that a row lacks, computed in the library's order."""
+        """Return a feature's share of the score that a row lacks, in the library's order."""
         m = number(content.n_tables)
         share = f"{gain} * (scale / {m}) + (rest / {m}) * {equal}"
         if content.margin == 0.0:
@@ -191,14 +191,14 @@ class DuckDBDialect(SqlDialect):
     columns: ClassVar[str] = "r.*"
 
     def check(self, features: Sequence[Feature]) -> None:
-        """Raise `UsageError` for names that differ only in case, which DuckDB takes for one name."""
+        """Raise `UsageError` for names that differ only in case, which DuckDB does not tell."""
         seen: dict[str, str] = {}
         for feature in features:
             other = seen.setdefault(feature.name.lower(), feature.name)
             if other != feature.name:
                 raise UsageError(
-                    f"columns {other!r} and {feature.name!r} differ only in capital letters, and "
-                    "a table of DuckDB cannot have both: rename one, and fit again"
+                    f"columns {other!r} and {feature.name!r} differ only in capital letters, and a "
+                    "table of DuckDB cannot have both: rename one, and fit again"
                 )
 
     def xor(self, a: str, b: str) -> str:

@@ -69,14 +69,14 @@ def _check_exportable(reading: Reading, plan: Plan) -> None:
     for what, there in (("a context", plan.context), ("relations", schema.relations)):
         if there:
             raise UsageError(
-                f"a model with {what} cannot be exported yet: score rows with hushtable, or fit without "
-                f"{what.removeprefix('a ')}"
+                f"a model with {what} cannot be exported yet: score rows with hushtable, or fit "
+                f"without {what.removeprefix('a ')}"
             )
     if reading.entity:
         raise UsageError(
-            f"the model compares the readings of each {reading.entity!r}, which an export cannot do: "
-            "add the columns of hushtable.history.history_columns to the rows, fit to them without "
-            "entity, and add the same columns to rows before they are scored"
+            f"the model compares the readings of each {reading.entity!r}, which an export cannot "
+            "do: add the columns of hushtable.history.history_columns to the rows, fit to them "
+            "without entity, and add the same columns to rows before they are scored"
         )
     several = [n for n, one in reading.columns.items() if one.kind in ("label", "answer")]
     if several:

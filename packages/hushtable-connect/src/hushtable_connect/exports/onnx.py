@@ -138,7 +138,7 @@ def _is_nearly(constant: NDArray[Any] | float) -> bool:
 
 
 class Numbers(NamedTuple):
-    """Numbers of n rows: codes (d, n) float32, with missing values low, and with missing values high.
+    """Numbers of n rows: codes (d, n) float32, once with missing values low, and once high.
 
     ``beyond`` (n,) float64 is the sum of the values of `Outside`; ``infinite`` is (n,) bool.
     """
@@ -188,7 +188,7 @@ def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> 
             numbers.append(graph.cast(columns, "float64"))
             continue
         for k, feature in enumerate(features):
-            # Takes each column alone, because onnxruntime 1.32 loses texts that it transposes first.
+            # Takes each column alone: onnxruntime 1.32 loses texts that it transposes first.
             texts = graph.add("Gather", tensor.name, np.array(k), axis=1)
             categories.append(_category(graph, feature, texts, missing))
     numeric = np.array([f.kind == "numeric" for f in schema.features])
@@ -207,7 +207,7 @@ def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -
     )
     missing = graph.add("IsNaN", x)
     level = graph.add("Mul", graph.add("Sub", x, low), scale)
-    # NaN (from a range of one point and an infinite difference) is the lowest level, as below 0.
+    # NaN (a range of one point and an infinite difference) is the lowest level, as below 0.
     above = graph.add("GreaterOrEqual", level, 0.0)
     level = graph.add("Where", above, graph.add("Min", level, kernels.LEVELS - 1.0), 0.0)
     # float32 holds all codes, and needs half of the memory.
@@ -339,7 +339,7 @@ _NEVER = 65_536.0
 def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[np.float64]) -> str:
     """Add the sums (n,), over the tables, of the ``values`` (n_cells,) of rows' cells.
 
-    Values are multiples of 2**-20 (see `hushtable.plans.score_rule`), so their sums are exact in any
+    Values are multiples of 2**-20 (see `hushtable.plans.score_rule`), so sums are exact in any
     order. Raises `UsageError` for a family without an exact export.
     """
     if isinstance(family, RandomFeature):
@@ -349,8 +349,8 @@ def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[n
         found = graph.add("ReduceMin", found, np.array([1]), keepdims=0)
     else:
         raise UsageError(
-            f"{family.name} tables cannot be exported exactly to ONNX: their cells depend on sums of "
-            "products, and ONNX does not define the order of additions; export a HushTable, "
+            f"{family.name} tables cannot be exported exactly to ONNX: their cells depend on sums "
+            "of products, and ONNX does not define the order of additions; export a HushTable, "
             "LSHiTables, or RSHash"
         )
     return graph.add("ReduceSum", found, np.array([0]), keepdims=0)

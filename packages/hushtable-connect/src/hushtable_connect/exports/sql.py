@@ -69,7 +69,7 @@ def _check_names(sql: SqlDialect, model: Model) -> None:
     for feature in features:
         if feature.name.lower() in COLUMNS:
             raise UsageError(
-                f"the statement adds a column {feature.name!r}, but the model has one, too: rename it"
+                f"the statement adds a column {feature.name!r}, but the model has one: rename it"
             )
     sql.check(features)
 
@@ -150,7 +150,7 @@ def _beyond(x: str, end: Beyond) -> str:
 
 
 def _share_lost(margin: float) -> str:
-    """Return the share that a row loses beyond its range, without a square that over- or underflows."""
+    """Return the share that a row loses beyond its range; no square overflows or underflows."""
     far, near = (
         f"(q.e / ({number(margin)} + q.e))",
         f"({number(margin)} / ({number(margin)} + q.e))",
