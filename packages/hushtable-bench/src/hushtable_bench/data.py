@@ -1,4 +1,4 @@
-"""Labelled sets that benchmarks judge by: .npz files with X (n, d) and y (n,), 1 for an outlier.
+"""Labelled sets for benchmarks: .npz files with X (n, d) and y (n,), 1 for an outlier.
 
 NaN in X is a missing value. An array ``categorical``, bool (d,), may say which columns of X hold
 codes of categories.
@@ -32,7 +32,7 @@ class LabelledSet:
     categorical: NDArray[np.bool_] | None = None
 
     def rows(self) -> Any:
-        """Return the rows as our detectors take them: X, or a table where codes are texts."""
+        """Return the rows for our detectors: X, or a table in which codes are texts."""
         if self.categorical is None:
             return self.X
         import pyarrow as pa  # too heavy for --help
@@ -45,7 +45,7 @@ class LabelledSet:
         return pa.table(columns)
 
     def schema(self) -> Schema:
-        """Return the schema with the data's own ranges, taken as if they were public."""
+        """Return the schema with the data's own ranges, as if they were public."""
         features = (
             Feature.numeric(f"x{j}", low=float(np.nanmin(x)), high=float(np.nanmax(x)))
             for j, x in enumerate(self.X.T)
@@ -76,7 +76,7 @@ def data_folder(given: Path | None = None, default: Path | None = None) -> Path:
     if folder is None or not folder.is_dir():
         what = f"{folder} is not a folder" if folder else "no folder of labelled sets is named"
         raise DataError(
-            f"{what}: name a folder of .npz files (X and y in each) with --data or in {VARIABLE}"
+            f"{what}: name a folder of .npz files (with X and y in each) by --data or {VARIABLE}"
         )
     return folder
 
@@ -85,7 +85,7 @@ def find_sets(folder: Path) -> list[Path]:
     """Return the .npz files of a folder, by name."""
     files = sorted(folder.glob("*.npz"))
     if not files:
-        raise DataError(f"{folder} holds no .npz file: needs X (n, d) and y (n,) in each")
+        raise DataError(f"{folder} holds no .npz files: needs files with X (n, d) and y (n,)")
     return files
 
 
@@ -98,7 +98,7 @@ def fetch(url: str, sha256: str | None) -> Path:
     pooch.get_logger().setLevel("WARNING")
     try:
         return Path(pooch.retrieve(url, sha256, path=pooch.os_cache("hushtable")))
-    except (OSError, ValueError) as error:  # no network, or another file than expected
+    except (OSError, ValueError) as error:  # no network, or an unexpected file
         reason = str(error).splitlines()[0]
         raise DataError(
             f"{url} cannot be fetched ({reason}): name a folder that has the file with --data"
@@ -108,7 +108,7 @@ def fetch(url: str, sha256: str | None) -> Path:
 def load(path: Path) -> LabelledSet:
     """Read X (n, d), y (n,), 1 for an outlier, and ``categorical`` (d,) if a .npz file has it."""
     try:
-        # NumPy leaves a broken file open that it has opened itself.
+        # NumPy does not close a broken file that it opened.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             X, y = (np.ascontiguousarray(arrays[name], np.float64) for name in ("X", "y"))
             categorical = arrays.get("categorical")

@@ -173,7 +173,7 @@ class JoinRequest:
         if not said:
             if there != here:
                 raise UsageError(
-                    f"--join: on {here}={there}: without FILE, the rows have one key: needs on {there}"
+                    f"--join: on {here}={there}: without FILE, there is one key: needs on {there}"
                 )
             return cls(here, here, features)
         file, layout = _plain(said["file"]), _layout(said["layout"] or "")

@@ -190,7 +190,7 @@ def _with_columns(
                 start += len(batch)
                 if len(here) < len(batch):
                     raise DataError(
-                        f"{rows.source}: has more rows than when it was first read: do not change it"
+                        f"{rows.source}: has more rows than on its first reading: do not change it"
                     )
                 there = dict(zip(some.names or (), arrow_columns(batch), strict=True))
                 taken = {n: features[n].take(here) for n in names if n in features}

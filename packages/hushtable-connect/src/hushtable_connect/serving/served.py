@@ -137,7 +137,7 @@ class Served:
         for place, row in enumerate(rows):
             if lacking := [name for name in names if name not in row]:
                 raise DataError(
-                    f"row {place} has no value {lacking}: needs {names}; write null if one is missing"
+                    f"row {place} has no value {lacking}: needs {names}; null if one is missing"
                 )
         X: Any = [{name: row[name] for name in names} for row in rows]
         if not schema.named:
