@@ -179,7 +179,7 @@ class VerdictOutcome(NamedTuple):
 
 
 def looked_at(
-    learner: Learner, y: Bools, budgets: Sequence[int], told: Bools
+    learner: Learner, y: Bools, budgets: Sequence[int], verdicts: Bools
 ) -> Iterator[VerdictOutcome]:
     """Give a verdict on the row with the lowest score, let the learner learn, and repeat.
 
@@ -191,7 +191,7 @@ def looked_at(
         Which rows are outliers.
     budgets : sequence of int
         Numbers of rows that get a verdict, ascending. If a number exceeds n, all rows get one.
-    told : ndarray of shape (n,), bool
+    verdicts : ndarray of shape (n,), bool
         The verdict on each row: ``y``, except for wrong verdicts.
 
     Yields
@@ -204,7 +204,7 @@ def looked_at(
         while rest.any() and (~rest).sum() < budget:
             row = np.argmin(np.where(rest, scores, np.inf), keepdims=True)
             rest[row] = False
-            learner.learn(row, told[row])
+            learner.learn(row, verdicts[row])
             scores = learner.scores()
         yield _outcome(budget, y, scores, rest.copy())
 
@@ -305,8 +305,8 @@ class VerdictRuns:
         data = subset(data, self.rows, seed)
         before = without_feedback(data, seed)
         learner, start = system.make(data, seed), time.perf_counter()
-        told = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
-        for outcome in looked_at(learner, data.y, self.budgets, told):
+        verdicts = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
+        for outcome in looked_at(learner, data.y, self.budgets, verdicts):
             seconds = (time.perf_counter() - start) / outcome.n_verdicts
             auc, ap = of_rest(data.y, before, outcome.rest)
             yield {

@@ -8,9 +8,11 @@ others. A value within one standard deviation must not be the first reason.
 Rows have to leave the list when the named columns are repaired. This module takes the replacement
 values from the table itself: the median, or the most frequent value of a column of texts or of at
 most ten distinct numbers. A repaired row has to score above the 21st lowest score of the table, and
-it must not be in the list of the table in which it replaces the original row.  For comparison, the
-20 lowest rows of scikit-learn's IsolationForest (with one-hot texts, and medians for missing
-values) are repaired in the same way, in the columns of SHAP's three largest shares.
+it must not be in the list of the table in which it replaces the original row.
+
+For comparison, the 20 lowest rows of scikit-learn's IsolationForest (with one-hot texts, and
+medians for missing values) are repaired in the same way, in the columns of SHAP's three largest
+shares.
 """
 
 from collections.abc import Iterable, Mapping
