@@ -1,6 +1,6 @@
-"""A service at the site that scores rows over HTTP: scores and reasons stay where the rows are.
+"""A service that scores rows over HTTP at the site, so scores and reasons stay with the rows.
 
-pip install ./packages/hushtable ./packages/hushtable-connect fastapi uvicorn
+pip install hushtable hushtable-connect fastapi uvicorn
 HUSHTABLE_MODEL=model.hush uvicorn service:app --host 127.0.0.1
 
 curl 127.0.0.1:8000/healthz
@@ -18,14 +18,14 @@ from pydantic import BaseModel, Field
 from hushtable.errors import DataError
 from hushtable_connect.serving import Served
 
-#: Values by column, null where one is missing: true stays true, and no whole number is rounded.
+#: Values by column, null for a missing one: true stays true, and whole numbers are not rounded.
 Values = dict[str, float | int | bool | str | None]
-#: At most so many rows a request.
+#: Most rows of a request.
 Rows = Annotated[list[Values], Field(max_length=1_000)]
 
 
 class Answer(BaseModel):
-    """What is said of a row: `Served.judge` explains each entry."""
+    """The result for a row: `Served.judge` explains each entry."""
 
     row: int
     severity: float | None
@@ -41,20 +41,20 @@ app = FastAPI(title="hushtable")
 
 @app.exception_handler(RequestValidationError)
 def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
-    """Say what is wrong without the rows themselves, which a proxy may log with the answer."""
+    """Describe the error without the rows, because a proxy could log the answer."""
     found = [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]
     return JSONResponse({"detail": found}, 422)
 
 
 @app.get("/healthz")
 def healthy() -> dict[str, str]:
-    """Say that the model is loaded and rows can be scored; nothing of either."""
+    """Report that the model is loaded and rows can be scored, and nothing else."""
     return {"status": "ok"}
 
 
 @app.post("/score")
 def score(rows: Rows) -> list[Answer]:
-    """Say of each row how rare it is, and why."""
+    """Return how rare each row is, and why."""
     try:
         return [Answer(**answer) for answer in served.answer(rows)]
     except DataError as error:

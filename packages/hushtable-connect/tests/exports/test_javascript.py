@@ -237,7 +237,7 @@ def test_bad_files(model, tmp_path):
         "the manifest was edited": edited(hush, b"north", b"nurth"),
         "takes": told,
         "neither a .hush file nor JSON": b"age,ward\n1,north\n",
-        "JSON, but not of hushtable export": b'{"a": 1}',
+        "this is JSON, but not from hushtable export": b'{"a": 1}',
         "the JSON was edited": edited(text, b"north", b"nurth"),
         "or a truncated one": text[:-9],
         "written with protocol 3": json.dumps(newer).encode(),

@@ -78,7 +78,7 @@ def _blocks(model: Model, kind: Format, target: Target) -> Iterator[Block]:
     sentences = [f"Wrote {target}, the model as {kind.words}: {kind.use}; {line}."]
     if not model.scorer.sketch.may_leave:
         values = values_of_rows(schema)
-        of_rows = f"values from your rows: {values}; and " if values else ""
+        of_rows = f"values of your rows: {values}; and " if values else ""
         sentences += [
             shown(f"It holds {of_rows}scores of cells, which reveal exact counts."),
             "Keep it where the rows are.",
