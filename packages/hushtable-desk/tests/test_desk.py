@@ -79,7 +79,7 @@ def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
     assert "month, day, year" in page
     assert "left out" in page
     refused = client.write(f"{at}/fit")
-    assert "decide first what these columns are: seen" in refused.json()["error"]
+    assert "first decide what these are: seen" in refused.json()["error"]
     client.write(f"{at}/say", name="dates", value="dmy")
     client.fit("doubts.csv")
     model = hushtable.load(folder / "doubts.hush")
@@ -446,7 +446,7 @@ def test_a_file_that_changes_or_vanishes_while_it_is_open(client, at, folder):
     path.write_text(text + "P999,north,75,70\n")
     answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
     assert answer.status_code == 400
-    assert "has changed, or is gone, since it was read: read it again" in answer.json()["error"]
+    assert "has changed or disappeared since it was read: read it again" in answer.json()["error"]
     assert f'data-write="{at}/read-again"' in client.get(f"{at}/rows").text
     path.unlink()
     answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
@@ -540,7 +540,7 @@ def test_the_command_refuses_what_it_cannot_open(run, folder, monkeypatch):
     monkeypatch.chdir(folder)
     for arguments, words in [
         (["nothing.csv"], "no such file or folder"),
-        ([".", "--model", "x.hush"], "--model goes with the table"),
+        ([".", "--model", "x.hush"], "--model needs the table"),
         (["patients.csv", "--model", "/x.hush"], "has to be in the folder of the table"),
     ]:
         result = run("desk", *arguments, "--no-browser")

@@ -534,7 +534,7 @@ def test_a_site_s_file_leads_nowhere_out_of_the_folder(those, entry):
     those.set("north", 'rows = "north.csv"', OUTSIDE[entry], "toml")
     north = those.browser("north")
     page = north.get("/rounds").text
-    assert "is outside the folder that is open" in page
+    assert "is outside the open folder" in page
     assert "Vital signs" not in page
 
 

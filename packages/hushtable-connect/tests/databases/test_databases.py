@@ -315,9 +315,7 @@ def test_what_a_driver_quotes_of_a_password_is_blotted_out(monkeypatch):
 
 
 def test_schemes_that_nobody_knows():
-    with pytest.raises(
-        DataError, match=r"nosuch:// is not a known database: needs postgresql"
-    ):
+    with pytest.raises(DataError, match=r"nosuch:// is not a known database: needs postgresql"):
         opened("nosuch://h/d", "SELECT 1")
     with pytest.raises(DataError, match=r"mysql\+nodriver"):
         opened("mysql+nodriver://h/d", "SELECT 1")

@@ -207,7 +207,9 @@ def test_names_in_capitals_are_others_in_postgresql_and_the_same_in_duckdb(postg
     with pytest.raises(DataError, match=r"no column \['year_of_birth'\]: .* names in lower case"):
         Recipe(cdm="cdm").open(url)
     postgres.do('ALTER TABLE cdm.person RENAME TO "PERSON"')
-    with pytest.raises(DataError, match=r"no tables person .* has 'PERSON' in capital letters: .* views"):
+    with pytest.raises(
+        DataError, match=r"no tables person .* has 'PERSON' in capital letters: .* views"
+    ):
         Recipe(cdm="cdm").open(url)
     server.clear()
 

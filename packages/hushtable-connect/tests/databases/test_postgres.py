@@ -295,7 +295,9 @@ def test_a_password_that_is_refused_or_lacking(postgres, monkeypatch):
 
 
 def test_a_server_that_is_away():
-    with pytest.raises(DataError, match=r"127\.0\.0\.1:1/x: .*refused.*check the host and the port"):
+    with pytest.raises(
+        DataError, match=r"127\.0\.0\.1:1/x: .*refused.*check the host and the port"
+    ):
         opened("postgresql://u:hush@127.0.0.1:1/x", "SELECT 1 AS x")
 
 

@@ -235,7 +235,7 @@ def test_bad_files(model, tmp_path):
         "not a .hush file": hush[:40],
         "the arrays are not those": hush[:-2] + bytes([hush[-2] ^ 1]) + hush[-1:],
         "the manifest was edited": edited(hush, b"north", b"nurth"),
-        "takes": told,
+        "reads": told,
         "neither a .hush file nor JSON": b"age,ward\n1,north\n",
         "this is JSON, but not from hushtable export": b'{"a": 1}',
         "the JSON was edited": edited(text, b"north", b"nurth"),

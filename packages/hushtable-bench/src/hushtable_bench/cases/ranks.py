@@ -7,7 +7,8 @@ There are three questions, for labelled sets of real rows (at most 5,000 rows of
 - Stable ranking: how many of the 1% of rows with the lowest scores under one seed are among the
   lowest 1% under another seed.
 - Ranks: the difference between the rank from a sum of score histograms and the true rank, for rows
-  at the true ranks of .1%, 1%, 5%, and 20%; exact, and released for a tenth of a total epsilon of 1.
+  at the true ranks of .1%, 1%, 5%, and 20%; exact, and released for a tenth of a total epsilon of
+  1.
 """
 
 import itertools
