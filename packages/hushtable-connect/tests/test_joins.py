@@ -284,7 +284,7 @@ def test_rows_are_made_of_visits_alone():
     visits = pa.table({"id": ["b", "a", None, "b "], "x": [1.0, 5.0, 9.0, 2.0]})
     rows = grouped(visits, on="id", features=["count", "mean of x"])
     assert columns(rows) == {"id": ["b", "a"], "count": [2, 1], "mean_x": [1.5, 5.0]}
-    assert rows.found == ("without 'id', left out: 1 of 4 rows",)
+    assert rows.found == ("left out 1 of 4 rows, which have no 'id'",)
     assert rows.place(1) == "the row of id a"
 
 
@@ -338,7 +338,7 @@ def test_rows_that_a_table_does_not_fit():
         join(pa.table({"id": ["a"]}), on=("id", "pid"))
     with pytest.raises(DataError, match="an id needs texts or"):
         join(pa.table({"id": ["a"]}), pa.table({"id": [1.5]}))
-    with pytest.raises(UsageError, match="name: needs the beginning of the features are called by"):
+    with pytest.raises(UsageError, match="name: needs the beginning of the features' names"):
         join(pa.table({"id": ["a"]}), name="")
     with pytest.raises(DataError, match="'count' has the name of a feature"):
         grouped(pa.table({"count": ["a"]}), on="count", features=["count"])

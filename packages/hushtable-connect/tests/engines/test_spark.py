@@ -164,5 +164,5 @@ def test_what_no_function_is_made_of(session):
         engine.register_sketch(frame(3), plan)
     with pytest.raises(UsageError, match="needs letters"):
         engine.register_sketch(session, plan, name="1; DROP TABLE rows")
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         engine.register_sketch(session, Sketch.zero(plan))

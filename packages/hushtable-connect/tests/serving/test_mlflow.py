@@ -108,7 +108,7 @@ def test_what_is_refused(detector, rows, tmp_path):
         flavor.log_model(detector, "model", input_example=rows.head(2))
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "notes.txt").write_text("kept")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         flavor.save_model(detector, "there")
     flavor.save_model(detector, "model")
     file = tmp_path / "model" / "model.hush"
