@@ -1,9 +1,9 @@
 """Keep the catalogues of the desk: every text of its pages, in each language.
 
-    python .ci/catalogue.py            what a catalogue lacks, or has too much; exit code 1
-    python .ci/catalogue.py --update   brings the catalogues up to date, and compiles them
+    python .ci/catalogue.py            print missing and superfluous texts; exit code 1 if any
+    python .ci/catalogue.py --update   bring the catalogues up to date, and compile them
 
-A new language is one file more: locale/CODE/LC_MESSAGES/desk.po, and a line in language.py.
+A new language needs the file locale/CODE/LC_MESSAGES/desk.po, and a line in language.py.
 """
 
 import argparse
@@ -24,7 +24,7 @@ KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 
 
 def template() -> Catalog:
-    """Return all texts of the pages, each with where it is."""
+    """Return all texts of the pages, each with its place."""
     found = Catalog(project="hushtable-desk", charset="utf-8")
     texts = extract_from_dir(DESK, METHODS, OPTIONS, keywords=KEYWORDS)
     for name, _, message, comments, context in sorted(texts, key=lambda one: (one[0], one[1])):
@@ -33,27 +33,29 @@ def template() -> Catalog:
 
 
 def catalogues() -> Iterator[tuple[Path, Catalog]]:
-    """Give each catalogue with its path."""
+    """Yield each catalogue with its path."""
     for path in sorted(DESK.glob("locale/*/LC_MESSAGES/desk.po")):
         with path.open("rb") as file:
             yield path, read_po(file, locale=path.parts[-3])
 
 
 def compiled(catalogue: Catalog) -> bytes:
-    """Return a catalogue as gettext reads it."""
+    """Return a catalogue in the form that gettext reads."""
     file = io.BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()
 
 
 def faults() -> Iterator[str]:
-    """Yield what is wrong with the catalogues."""
+    """Yield the faults of the catalogues."""
     needed = {message.id for message in template() if message.id}
     for path, catalogue in catalogues():
         name = path.parts[-3]
         there = {message.id for message in catalogue if message.id}
         yield from (f"{name} lacks {text!r}" for text in sorted(map(str, needed - there)))
-        yield from (f"{name} has {text!r}, on no page" for text in sorted(map(str, there - needed)))
+        yield from (
+            f"{name} has {text!r}, which is on no page" for text in sorted(map(str, there - needed))
+        )
         for message in catalogue:
             said = message.string if isinstance(message.string, tuple) else (message.string,)
             if message.id and (message.fuzzy or not all(said)):

@@ -28,7 +28,7 @@ from docs_reader import blocks  # noqa: E402
 SUPPLY = ROOT / ".venv-supply" / "bin"
 PORT = 8765
 INDEX = f"http://127.0.0.1:{PORT}"
-#: Follows the README where the packages are installed.
+#: Follows the README in the environment with the packages.
 FOLLOW = """
 import sys
 from pathlib import Path
@@ -42,7 +42,7 @@ print("README.md: every block ran, with hushtable", hushtable.__version__)
 
 @contextmanager
 def index(folder: Path) -> Iterator[None]:
-    """Serve an empty index from a folder, to which anyone on this machine may upload."""
+    """Serve an empty index from a folder; everyone on this machine may upload to it."""
     command = [SUPPLY / "pypi-server", "run", "-p", str(PORT), "-i", "127.0.0.1"]
     open_to_all = ["-P", ".", "-a", ".", "--disable-fallback", folder]
     server = subprocess.Popen([*command, *open_to_all], stderr=subprocess.DEVNULL)
@@ -62,7 +62,7 @@ def index(folder: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Rehearse what is in the folder that is named."""
+    """Rehearse the release in the named folder."""
     files = sorted(Path(sys.argv[1]).glob("hushtable*"))
     wheels = [file for file in files if file.suffix in (".whl", ".gz")]
     if not wheels:

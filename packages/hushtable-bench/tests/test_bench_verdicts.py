@@ -355,4 +355,4 @@ def test_wrong_verdicts_have_results_of_their_own(tmp_path):
     for one in (right, wrong):
         list(one.run(results))
     assert verdicts.targets(wrong, wrong.figures(results)) == []
-    assert "wrongly in 50% of them" in verdicts.page(wrong, results, wrong.figures(results))
+    assert "wrong one in 50% of the cases" in verdicts.page(wrong, results, wrong.figures(results))

@@ -451,7 +451,7 @@ def test_what_was_answered_is_not_refused(those, tmp_path):
     for path in ("refuse", "approve"):
         refused = north.write(f"{north.address}/{path}", key=those.key_of_officer("north"))
         assert refused.status_code == 400
-        assert "does not ask for the rows of this site now" in refused.json()["error"]
+        assert "does not request the rows of this site now" in refused.json()["error"]
     # The same key is there again, and the counts once, when those of the others have come.
     done(north.write(f"{north.address}/answer"))
     assert answers(tmp_path, "north") == 0
@@ -534,7 +534,7 @@ def test_a_site_s_file_leads_nowhere_out_of_the_folder(those, entry):
     those.set("north", 'rows = "north.csv"', OUTSIDE[entry], "toml")
     north = those.browser("north")
     page = north.get("/rounds").text
-    assert "is outside the folder that is open" in page
+    assert "is outside the open folder" in page
     assert "Vital signs" not in page
 
 

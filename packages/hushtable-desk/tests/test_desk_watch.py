@@ -110,7 +110,7 @@ def test_a_file_that_vanished_says_so(browser, tmp_path):
     browser.get(f"{PAGE}/watch")
     (tmp_path / NAME).unlink()
     assert "The file is gone" in words(browser.get(f"{PAGE}/watch"))
-    assert "gone" in browser.post(f"{PAGE}/read-again", status=400)["error"]
+    assert "no longer exists" in browser.post(f"{PAGE}/read-again", status=400)["error"]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ MAX_ROWS = 20_000
 MOST_ROWS, MOST_COLUMNS = {"OCSVM": 3_000}, {"MCD": 64}
 
 DEFAULT, NOVELTY, MANY = "HushTable", "HushTable, novelty", "HushTable, m=400"
-#: HushTable's settings by protocol; the first one is what the others are held against.
+#: HushTable's settings by protocol; the others are compared with the first one.
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "unsupervised": {
         DEFAULT: {},
@@ -126,7 +126,7 @@ def _of_sklearn(model: Any, rows: Any) -> tuple[Floats, float]:
 
 
 def contestants(protocol: Protocol = "unsupervised") -> list[Contestant]:
-    """Return our detectors and their peers; the others are held against the first."""
+    """Return our detectors and their peers; the others are compared with the first."""
     INNE, PCA, LODA = (_of_pyod(name) for name in ("INNE", "PCA", "LODA"))
     return [
         *_ours(protocol),
@@ -305,7 +305,7 @@ _PROTOCOLS = {
 def page(
     runs: ComparisonRuns, results: Results, auc: SystemComparison, ap: SystemComparison
 ) -> str:
-    """Write all tables of a comparison; others are held against its first system."""
+    """Write all tables of a comparison; other systems are compared with its first one."""
     ours, parts = auc.systems[0], [_PROTOCOLS[runs.protocol] + "\n"]
     for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
         parts.append(
@@ -405,8 +405,8 @@ def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
             seen.setdefault((row["system"], row["data"]), row["note"])
     if seen:
         yield (
-            "These have no figure (-): the detector ranks last there, and its mean is over the "
-            "other sets, whose number stands beside it.\n"
+            "These have no figure (-): the detector ranks last on these sets, and its mean is over "
+            "the other sets, whose number follows it.\n"
         )
         yield "\n".join(f"- {one} on {data}: {why}" for (one, data), why in seen.items()) + "\n"
 

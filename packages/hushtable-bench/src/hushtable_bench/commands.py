@@ -305,8 +305,8 @@ def verdicts(
 ) -> CommandResult:
     """Measure what an analyst's verdicts on a few rows are worth.
 
-    The row that scores lowest is shown, whether it is an outlier is told, and the system learns,
-    as often as --budget says. Besides, 5 and 20 rows of each kind are told at once. Systems:
+    The system gets the label of the row with the lowest score and learns from it, as often as
+    --budget states. In addition, it gets the labels of 5 and 20 rows of each kind at once. Systems:
     HushTable, AADForest and PineForest (where coniferest is installed), a random forest on the
     verdicts alone, and no feedback. Results are kept in FOLDER as Parquet while it runs: called
     again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise

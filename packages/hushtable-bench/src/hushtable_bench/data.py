@@ -1,4 +1,4 @@
-"""Labelled sets that benchmarks judge by: .npz files with X (n, d) and y (n,), 1 for an outlier.
+"""Labelled sets for benchmarks: .npz files with X (n, d) and y (n,), 1 for an outlier.
 
 NaN in X is a missing value. An array ``categorical``, bool (d,), may say which columns of X hold
 codes of categories.
@@ -35,7 +35,7 @@ class LabelledSet:
     categorical: NDArray[np.bool_] | None = None
 
     def rows(self) -> Any:
-        """Return the rows as our detectors take them: X, or a table where codes are texts."""
+        """Return the rows for our detectors: X, or a table in which codes are texts."""
         if self.categorical is None:
             return self.X
         import pyarrow as pa  # too heavy for --help
@@ -48,7 +48,7 @@ class LabelledSet:
         return pa.table(columns)
 
     def schema(self) -> Schema:
-        """Return the schema with the data's own ranges, taken as if they were public."""
+        """Return the schema with the data's own ranges, as if they were public."""
         features = (
             Feature.numeric(f"x{j}", low=float(np.nanmin(x)), high=float(np.nanmax(x)))
             for j, x in enumerate(self.X.T)
@@ -79,7 +79,7 @@ def data_folder(given: Path | None = None, default: Path | None = None) -> Path:
     if folder is None or not folder.is_dir():
         what = f"{folder} is not a folder" if folder else "no folder of labelled sets is named"
         raise DataError(
-            f"{what}: name a folder of .npz files (X and y in each) with --data or in {VARIABLE}"
+            f"{what}: name a folder of .npz files (with X and y in each) by --data or {VARIABLE}"
         )
     return folder
 
@@ -88,7 +88,7 @@ def find_sets(folder: Path) -> list[Path]:
     """Return the .npz files of a folder, by name."""
     files = sorted(folder.glob("*.npz"))
     if not files:
-        raise DataError(f"{folder} holds no .npz file: needs X (n, d) and y (n,) in each")
+        raise DataError(f"{folder} holds no .npz files: needs files with X (n, d) and y (n,)")
     return files
 
 
@@ -101,7 +101,7 @@ def fetch(url: str, sha256: str | None) -> Path:
     pooch.get_logger().setLevel("WARNING")
     try:
         return Path(pooch.retrieve(url, sha256, path=pooch.os_cache("hushtable")))
-    except (OSError, ValueError) as error:  # no network, or another file than expected
+    except (OSError, ValueError) as error:  # no network, or an unexpected file
         reason = str(error).splitlines()[0]
         raise DataError(
             f"{url} cannot be fetched ({reason}): name a folder that has the file with --data"
@@ -128,7 +128,7 @@ def read_arrays(path: Path, needed: Sequence[str], optional: str | None = None) 
     """Read arrays of numbers out of a .npz file, and one more as it is: None if it is missing."""
     names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
     try:
-        # NumPy leaves a broken file open that it has opened itself.
+        # NumPy does not close a broken file that it opened.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             found: list[Any] = [np.ascontiguousarray(arrays[name], np.float64) for name in needed]
             return found if optional is None else [*found, arrays.get(optional)]

@@ -102,13 +102,13 @@ def test_a_run_logs_the_model(detector, rows, tmp_path, monkeypatch):
 
 
 def test_what_is_refused(detector, rows, tmp_path):
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         flavor.save_model(detector.plan_, "model")
     with pytest.raises(UsageError, match="would put rows of data in the registry"):
         flavor.log_model(detector, "model", input_example=rows.head(2))
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "notes.txt").write_text("kept")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         flavor.save_model(detector, "there")
     flavor.save_model(detector, "model")
     file = tmp_path / "model" / "model.hush"

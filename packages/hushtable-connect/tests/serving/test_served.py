@@ -77,10 +77,10 @@ def test_what_is_not_known_is_not_said(rows, detector, tmp_path):
     assert served.answer(one)[0]["severity"] > 99.0
     served.detector.offset_ = float("nan")  # as of a release that is too noisy
     assert served.answer(one)[0]["outlier"] is None
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         Served(plan)
     plan.save(tmp_path / "plan.hush")
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         Served.load(tmp_path / "plan.hush")
     (tmp_path / "other.hush").write_bytes(b"no such file")
     with pytest.raises(FileError):

@@ -1,4 +1,4 @@
-"""The application: every page and write of a desk, and how failures are answered."""
+"""The application: every page and write of a desk, and the answers to failures."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
     Returns
     -------
     Starlette
-        An ASGI application, for a server that listens on the loopback address alone.
+        An ASGI application, for a server that listens only on the loopback address.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
 
 
 def _answer(request: Request, status: int, title: str, words: str) -> Response:
-    """Answer a failure: to a script in JSON, to a person as a page."""
+    """Answer a failure, in JSON to a script and as a page to a person."""
     if request.method == "POST":
         return JSONResponse({"error": words}, status)
     desk: Desk = request.app.state.desk
@@ -76,7 +76,7 @@ def _no_page(request: Request, error: Exception) -> Response:
 
 
 class _Contained:
-    """Answers an unexpected failure; of it, the log has the kind alone, and nothing of a row."""
+    """Answers an unexpected failure; the log gets only its kind, and no values of rows."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -90,6 +90,6 @@ class _Contained:
                 raise
             kind = type(error).__name__
             _log.error("unexpected %s, which is a bug in hushtable-desk", kind)
-            words = f"unexpected {kind}, which is a bug in hushtable-desk: please report it"
+            words = f"unexpected {kind}, which is a bug in hushtable-desk: report it"
             response = _answer(Request(scope), 500, N_("Unexpected error"), words)
             await response(scope, receive, send)
