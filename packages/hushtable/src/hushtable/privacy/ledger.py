@@ -89,7 +89,7 @@ class Pool:
     """A round whose sites share the noise: each adds a part, and only the sum is ever visible.
 
     A site knows its own part, and may pass it on. The bound therefore counts on fewer parts than
-    the sum contains: with k sites, c of which may collude with the reader, on ``k - 1 - c``.
+    the sum contains: if c of k sites may collude with the reader, on ``k - 1 - c``.
 
     Attributes
     ----------
