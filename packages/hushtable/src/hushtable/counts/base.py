@@ -67,7 +67,7 @@ class Counts(Displayed, ABC):
 
     @property
     def n_tables(self) -> int:
-        """Number of histograms, each of which counts every row once."""
+        """Number of histograms; each of them counts every row once."""
         return self.plan.family.n_histograms
 
     @property

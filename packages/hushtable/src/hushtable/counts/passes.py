@@ -54,8 +54,8 @@ class _Placing(Counter):
     """Finds the rows' places, and counts again those on one side of the guessed gate.
 
     ``placed`` has the places by the number of a batch's first row; ``guess`` is the gate of the
-    rows so far, which in the end is the gate. ``above`` states whether the rows from the gate on are
-    counted, or those below it: whichever are fewer in the first batch.
+    rows so far, which in the end is the gate. ``above`` states whether the rows from the gate on
+    are counted, or those below it: whichever are fewer in the first batch.
     """
 
     def __init__(self, plan: Plan, histogram: ScoreHistogram) -> None:

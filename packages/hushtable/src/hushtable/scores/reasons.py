@@ -90,7 +90,7 @@ class ContextRows:
     """Reports how many rows of a row's context were counted, if these are few.
 
     If the hash functions of the context are drawn, this is the mean over the tables of the rows in
-    the same cell, some of which may belong to other contexts. The counts must be exact.
+    the same cell, which may include rows of other contexts. The counts must be exact.
     """
 
     def __init__(self, scorer: Scorer) -> None:
