@@ -179,7 +179,7 @@ def test_two_streams_add_up_period_by_period_and_decode():
     unmasked = increment(replace(a, pool=None), 1)
     other = increment(replace(a, pool=replace(a.pool, round="x")), 1)
     for wrong in (unmasked, other):
-        with pytest.raises(PrivacyError, match="make no sum"):
+        with pytest.raises(PrivacyError, match="cannot be added"):
             decoded([wrong, increment(a, 2)])
     with pytest.raises(PrivacyError, match="is in period 1"):
         decoded([both[0], increment(a, 2)])

@@ -179,7 +179,7 @@ def test_old_files_and_damaged_ones(fitted, people, tmp_path):
     for scores in (
         np.array([2.0, 1.0]), np.array([1.0, np.nan]), np.array([1]), np.zeros(0), np.zeros((2, 2)),
     ):  # fmt: skip
-        with pytest.raises(FileError, match="numbers that rise"):
+        with pytest.raises(FileError, match="rising"):
             loaded(entries, arrays | {"usual.scores": scores})
     # As a model has it that learned from verdicts: its values are known, not their scores.
     table = loaded(entries, {k: v for k, v in arrays.items() if k != "usual.scores"}).outliers(

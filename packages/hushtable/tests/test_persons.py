@@ -263,7 +263,7 @@ def test_who_has_one_row_each_loses_none():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"person": "age"}, "no feature"),
+        ({"person": "age"}, "counts it as a feature"),
         ({"person": "who"}, "no column .*who"),
         ({"person": "patient", "rows_per_person": 0}, "rows_per_person"),
         ({"person": "patient", "key": b"short"}, "16"),

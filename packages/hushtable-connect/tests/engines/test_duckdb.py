@@ -115,7 +115,7 @@ def test_what_is_refused(connection, rows):
         engine.register_score(rows, sketch)
     with pytest.raises(UsageError, match="is no model"):
         engine.register_score(connection, plan, name="other")
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         engine.register_sketch(connection, sketch)
     with pytest.raises(duckdb.Error, match="infinity: feature 'a'"):
         connection.execute("SELECT hush_score('inf'::DOUBLE, 'x', 1)").fetchall()

@@ -171,13 +171,16 @@ def test_a_log_that_was_cut_is_reported_and_goes_on(review):
     for length in range(len(whole) - 120, len(whole), 13):
         cut.write_bytes(whole[:length])
         result = review(["q"], "--log", "cut.csv", "--json")
-        assert "cut.csv: cut short in line 4: left out, and all others used" in result.err, length
+        assert (
+            "cut.csv: truncated in line 4: this was left out, and all other lines were used"
+            in result.err
+        ), length
         assert result.json["looked_at"] == 2
         assert cut.read_bytes() == whole[:length] + b"\n"
     review(["f"], "--log", "cut.csv")
     result = review(["q"], "--log", "cut.csv", "--json")
     assert result.json["looked_at"] == 3
-    assert "cut short in line 4" in result.err
+    assert "truncated in line 4" in result.err
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, len(",".join(COLUMNS))])
@@ -210,7 +213,7 @@ def test_another_plan_other_rows_and_other_files_are_refused(review, here, tmp_p
     assert "is not the row that was answered" in turned.err
     (tmp_path / "few.csv").write_text("\n".join(lines[:4]) + "\n")
     few = review(["o"], *log, data=tmp_path / "few.csv")
-    assert "has 3 rows, and answers are on row" in few.err
+    assert "has 3 rows, but there is an answer to row" in few.err
     (tmp_path / "no.csv").write_text("a,b\n1,2\n")
     no = review(["o"], "--log", "no.csv")
     assert "no.csv is no log of hushtable review" in no.err
@@ -305,7 +308,7 @@ def test_a_log_is_learned_as_the_review_would_write_it(review, run, here):
     with open(log[0], "ab") as file:
         file.write(b"2026-01-01T00:00:00")
     cut = run("learn", here / "model.hush", *log, "-o", "m.hush")
-    assert (cut.code, "cut short in line" in cut.err) == (0, True)
+    assert (cut.code, "truncated in line" in cut.err) == (0, True)
 
 
 def test_verdicts_of_colleagues_add_up_and_are_forgotten(learn, run, here):

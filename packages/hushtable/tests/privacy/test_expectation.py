@@ -23,14 +23,14 @@ def test_expectations_at_a_tenth():
     few = Design(0.1, DELTA, 300)
     assert few.expectation().mostly_noise
     assert few.words() == (
-        "Mostly noise: no accuracy is promised for 300 rows at epsilon 0.1. Labelled sets lost "
+        "Mostly noise: no accuracy is promised for 300 rows at epsilon 0.1. Labelled data sets lost "
         "about 8 points of ROC-AUC (of 100) on average, and one in ten lost more than 24. It takes "
         "about 1,200 rows of all sites or an epsilon of 0.43 to lose about 2. This is for one "
         "noise: of one site, or of sites with masks. The loss is against the same tables without "
         "noise. A site of 50 rows that scores with a home model (its own rows beside the result) "
-        "is expected to gain next to nothing over its own rows alone if it is like the others, and "
+        "is expected to gain almost nothing over its own rows alone if it is like the others, and "
         "about 0.1 points (standard deviation 0.3) if three in ten of its rows are rare elsewhere. "
-        "With the result alone, it is likely to do no better than without it. It takes about 3,200 "
+        "With the result alone, it will probably do no better than without it. It takes about 3,200 "
         "rows of all sites or an epsilon of 1.3 for half of what can be gained."
     )
     some = Design(0.1, DELTA, 1500)
@@ -38,11 +38,11 @@ def test_expectations_at_a_tenth():
     assert some.words() == (
         "Expect to lose about 1.6 points of ROC-AUC (of 100) to the noise, for 1,500 rows at "
         "epsilon 0.1; of labelled sets, one in ten lost more than 5. This is for one noise: of "
-        "one site, or of sites with masks. The loss is against the same tables without noise. A "
+        "one site, or of sites with masks. The loss is relative to the same tables without noise. A "
         "site of 50 rows that scores with a home model (its own rows beside the result) is "
         "expected to gain about 0.3 points (standard deviation 0.8) over its own rows alone if it "
         "is like the others, and about 1.7 points (standard deviation 2.4) if three in ten of its "
-        "rows are rare elsewhere. With the result alone, it is likely to do no better than without "
+        "rows are rare elsewhere. With the result alone, it will probably do no better than without "
         "it. It takes about 3,200 rows of all sites or an epsilon of 0.23 for half of what can be "
         "gained."
     )
@@ -63,7 +63,7 @@ def test_what_a_site_is_expected_to_gain():
     few, many = (" ".join(Design(1.0, DELTA, 5000).peer_words(sites)) for sites in (100, 5))
     assert "A site of 50 rows that scores with a home model" in few
     assert "A site of 1,000 rows" in many
-    assert "gain next to nothing" in many
+    assert "gain almost nothing" in many
     assert "for half of what can be gained" not in many
 
 
@@ -115,7 +115,7 @@ def test_nothing_is_proposed_that_a_plan_would_refuse():
     assert "It takes an epsilon of 1.5" in hopeless.words()
     worse = Design(1e-4, 0.05, 20, sites=1_000_000)
     assert worse.helps() == {}
-    assert "Labelled sets" not in worse.words()  # none was measured under as much noise
+    assert "Labelled data sets" not in worse.words()  # none was measured under as much noise
     assert "It takes more rows, more sites or a larger epsilon" in worse.words()
 
 
@@ -132,8 +132,8 @@ def test_more_signal_loses_less(signal, factor):
     ("rows", "own"), [(300, True), (3900, True), (4000, False), (50_000, False)]
 )
 def test_a_design_says_where_a_sites_own_rows_are_as_good(rows, own):
-    """The loss is against the same tables without noise: a site has its own rows without any."""
+    """The loss is relative to the same tables without noise: a site has its own rows without any."""
     design = Design(0.1, DELTA, rows)
     assert (design.signal < 100.0) == own
-    assert ("With the result alone, it is likely to do no better" in design.words()) == own
-    assert "against the same tables without noise" in design.words()
+    assert ("With the result alone, it will probably do no better" in design.words()) == own
+    assert "relative to the same tables without noise" in design.words()

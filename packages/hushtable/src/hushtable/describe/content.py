@@ -62,7 +62,7 @@ def counts_lines(content: Content, counts: Counts) -> dict[str, str]:
     elif content.kind == "detector":
         lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
     else:
-        lines |= {"May leave": "yes, under the ledger below"} | signed_lines(counts)
+        lines |= {"May leave": "yes, as the ledger below states"} | signed_lines(counts)
     return lines
 
 

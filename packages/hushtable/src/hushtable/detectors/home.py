@@ -200,14 +200,11 @@ class OwnRows:
     def words(self) -> str:
         """The weights of the ranking, in words."""
         if self.part == 1.0:
-            return "ranked by the others' counts alone"
+            return "by the others' counts alone"
         if self.weight == 0.0:
-            return "ranked by the site's own rows" + (
-                " and in part by the others' scores" * (self.part > 0.0)
-            )
-        return (
-            f"ranked by the site's own rows; rows rare only elsewhere have weight {self.weight:.2f}"
-        )
+            part = ", and in part by the others' scores" * (self.part > 0.0)
+            return f"by the site's own rows{part}"
+        return f"by the site's own rows; rows rare only elsewhere have weight {self.weight:.2f}"
 
     @property
     def alternatives(self) -> list["OwnRows"]:
