@@ -622,7 +622,8 @@ REFUSED = {
     ),
     "high, and impossible": (
         of("z", "only = 'high'\nimpossible_above = 7"),
-        "column 'z': only = \"high\", and impossible above 7, although 8 is usual: leave one of them out",
+        "column 'z': only = \"high\", and impossible above 7, although 8 is usual: leave one of "
+        "them out",
     ),
     "low, and impossible": (
         of("z", "only = 'low'\nimpossible_below = 3"),

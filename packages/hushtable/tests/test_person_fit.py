@@ -69,8 +69,8 @@ def test_new_rows_may_have_the_column(visits):
 
 def test_no_column_of_persons(visits):
     for rows, person, says in (
-        (visits, "nobody", "has no such column"),
-        (visits[["a", "b"]].to_numpy(), "patient", "has no such column"),
+        (visits, "nobody", "has no column"),
+        (visits[["a", "b"]].to_numpy(), "patient", "has no column"),
         (visits.assign(patient="one"), "patient", "all 3,000 rows are one person's"),
         (visits.assign(patient=visits["patient"].where(visits["a"] > 0)), "patient", "is empty in"),
     ):
