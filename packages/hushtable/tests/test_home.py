@@ -372,7 +372,7 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
     judged.to_csv(table, index=False)
     assert main(["learn", model, table, "-o", path]) == 1
     assert "has no column 'verdict'" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="2 outliers and 20 fine: a home model"):
+    with pytest.raises(UsageError, match="2 outliers and 20 fine rows: a home model"):
         home.learn(judged[:22], y[:22])
     with pytest.raises(DataError, match="30 rows and 29 verdicts"):
         home.learn(judged, y[:29])

@@ -228,7 +228,7 @@ def test_two_reviewers_at_once(review, tmp_path):
         before = (tmp_path / "rows.csv.verdicts.csv").read_bytes()
         second = review(["o"])
         assert second.code == 1
-        assert "another hushtable review or desk has this log" in second.err
+        assert "another hushtable review or desk uses this log" in second.err
         assert (tmp_path / "rows.csv.verdicts.csv").read_bytes() == before
     assert review(["o"], "--json").json["looked_at"] == 2
     with pytest.raises(FileError, match="cannot write"), VerdictLog(tmp_path, "", "").held():

@@ -159,7 +159,7 @@ def test_what_makes_no_sum_is_refused():
 
 def test_what_no_horizon_can_do_is_refused():
     plan = plan_for(3)
-    with pytest.raises(PrivacyError, match="3 periods at one budget"):
+    with pytest.raises(PrivacyError, match="3 periods with one budget"):
         month(plan, 0).release(1.0)
     with pytest.raises(UsageError, match="no horizon"):
         Periods(Plan.draw(SCHEMA, random_state=0, **TERMS), epsilon=1.0)

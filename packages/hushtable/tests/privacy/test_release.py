@@ -218,7 +218,7 @@ def test_a_plan_from_paid_ranges_counts_them_without_marginals(many):
 
 
 def test_ranges_are_refused_where_rows_are_few():
-    with pytest.raises(PrivacyError, match=r"2,000 rows.*do not stand out of the noise"):
+    with pytest.raises(PrivacyError, match=r"2,000 rows.*do not exceed the noise"):
         Plan.ranges(NUMERIC, epsilon=1.0, expected_rows=2000)
 
 

@@ -553,7 +553,7 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
     if (weight := sketch.largest_weight) > rows_per_person:
         raise PrivacyError(
             f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
-            f"can change a count by that: give rows_per_person=={weight} or more"
+            f"can change a count by that: give rows_per_person={weight} or more"
         )
     if (most := sketch.rows_per_person or 0) > rows_per_person:
         raise PrivacyError(
