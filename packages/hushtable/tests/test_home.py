@@ -169,7 +169,7 @@ def test_columns_cannot_be_compared_without_histograms(others, marginals, fahren
     with pytest.raises(PlanError, match="not histograms"):
         HomeModel.fit(fahrenheit, others, marginals=others)
     of_others = Sketch.from_data(Plan.marginals(Schema(SCHEMA.features[:2])), np.zeros((20, 2)))
-    with pytest.raises(PlanError, match="histograms are of the columns temperature, pulse;"):
+    with pytest.raises(PlanError, match="histograms belong to the columns temperature, pulse;"):
         HomeModel.fit(fahrenheit, others, marginals=of_others)
     first = others
     gate = Sketch.from_data(Plan.gate(first), patients(6000, 1))

@@ -338,7 +338,7 @@ def test_detectors_without_explanations_have_no_reasons(people):
         (True, (), "1 or more"),
         (2.5, (), "1 or more"),
         (2, "name", "needs a list of columns"),
-        (2, ["nobody"], r"has no column \['no one'\]"),
+        (2, ["nobody"], r"keep=\['nobody'\]: the data has no such column"),
         (2, ["ward", "ward"], "names a column twice"),
     ],
 )
@@ -348,7 +348,7 @@ def test_bad_wishes_are_refused(fitted, people, n, keep, says):
 
 
 def test_further_columns_are_left_out_and_missing_ones_refused(fitted, people):
-    with pytest.warns(UserWarning, match="'more'.* left out"):
+    with pytest.warns(UserWarning, match="'more'.* are ignored"):
         assert fitted.outliers(people.assign(more=1.0), n=2).equals(fitted.outliers(people, n=2))
     with pytest.raises(DataError, match="yet now missing"):
         fitted.outliers(people.reset_index().drop(columns="ward"), n=2, keep=["name"])

@@ -77,7 +77,7 @@ def test_rounds_that_do_not_fit_are_refused():
     with pytest.raises(PlanError, match="counted no rows"):
         plan.second_pass(Sketch.zero(plan))
     second = plan.second_pass(counts)
-    with pytest.raises(UsageError, match="a third does not improve scores"):
+    with pytest.raises(UsageError, match="a third gains nothing"):
         second.second_pass(Sketch.from_data(second, ROWS))
 
 

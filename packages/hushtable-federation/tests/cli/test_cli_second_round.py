@@ -59,7 +59,7 @@ def test_an_exact_second_round(run, refused, here):
     refused("score", here / "north.csv", "--model", gate, "-o", out, says="plan second FIRST")
     refused("release", model, "--epsilon", 1, "-o", out, says="depends on exact counts")
     refused("plan", "second", first, "--gate", first, "-o", out, says="another plan than Plan.gate")
-    refused("plan", "gate", model, "-o", out, code=2, says="a third does not improve scores")
+    refused("plan", "gate", model, "-o", out, code=2, says="a third gains nothing")
 
 
 def test_a_private_second_round_costs_the_total(run, here):

@@ -215,9 +215,7 @@ class BudgetDisplay(Display):
         return cls(spent, cap, course).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        from matplotlib.ticker import (
-            MaxNLocator,
-        )  # part of an extra, which is installed if we get here
+        from matplotlib.ticker import MaxNLocator  # part of an extra, installed by now
 
         n, more = len(self.spent), len(self.course)
         now = float(self.spent[-1]) if n else 0.0
@@ -435,14 +433,10 @@ class ExplanationDisplay(Display):
         """
         shares = np.asarray(shares, np.float64)
         if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
-            raise UsageError(
-                f"shares of shape {shares.shape}: needs one finite number for each feature"
-            )
+            raise UsageError(f"shares of shape {shares.shape}: needs a finite number per feature")
         names = [f"x{j}" for j in range(len(shares))] if features is None else list(features)
         if len(names) != len(shares):
-            raise UsageError(
-                f"{len(names)} features for {len(shares)} shares: needs one name for each"
-            )
+            raise UsageError(f"{len(names)} features for {len(shares)} shares: needs a name each")
         order = np.argsort(-shares, kind="stable")
         top, others = order[:n_features], order[n_features:]
         rest = float(shares[others].sum())
@@ -823,9 +817,7 @@ class VerdictsDisplay(Display):
             return cls(_running_total(outlier))
         given = as_scores(scores)
         if len(given) != len(outlier):
-            raise UsageError(
-                f"{len(given):,} scores for {len(outlier):,} verdicts: needs one for each"
-            )
+            raise UsageError(f"{len(given):,} scores for {len(outlier):,} verdicts: needs one each")
         return cls(
             _running_total(outlier), _running_total(outlier[np.argsort(given, kind="stable")])
         )

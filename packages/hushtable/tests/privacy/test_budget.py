@@ -122,7 +122,9 @@ def test_an_exhausted_budget_is_refused():
     with pytest.raises(PrivacyError, match=r"exhausted: earlier releases.* add up to epsilon 1:"):
         calibrated_scale(GAUSSIAN, Sensitivity(10), epsilon=1.0, delta=1e-6, before=spent)
     half = Cost(0.5 * spent.rho)
-    with pytest.raises(PrivacyError, match=r"add up to epsilon 0\.691, .*this one should cost 60\.0%"):
+    with pytest.raises(
+        PrivacyError, match=r"add up to epsilon 0\.691, .*this one should cost 60\.0%"
+    ):
         calibrated_scale(GAUSSIAN, Sensitivity(10), epsilon=1.0, delta=1e-6, before=half, share=0.6)
     with pytest.raises(PrivacyError, match="pure epsilon cannot follow"):
         calibrated_scale(LAPLACE, Sensitivity(10), epsilon=1.0, before=half)

@@ -330,9 +330,7 @@ class Sketch(Counts):
         allow_empty = allow_empty or not attended
         if person is not None:
             if max_samples is not None or sample_weight is not None:
-                raise UsageError(
-                    "person= counts whole rows: leave sample_weight and max_samples out"
-                )
+                raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
             rows = PersonRows(person, rows_per_person, key, plan.plan_id, known)
             asks = {"allow_empty": allow_empty, "attended": attended}
             counts, tally = count_persons(plan, X, rows, n_jobs, **asks)

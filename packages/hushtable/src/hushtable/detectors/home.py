@@ -56,7 +56,7 @@ _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
 LEAST_ROWS, _FEW_VERDICTS = 10, 3
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
 #: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. All numbers here
-#: were measured: see docs/benchmarks/accuracy.md.
+#: were measured: see docs/benchmarks/index.md.
 _SLOPE, _PLACE = 2.75, 0.7
 #: Among rows at that place that are not among the rarest three tenths here: the share up to which
 #: the others get no weight of their own, and the share from which on they get full weight.
@@ -133,7 +133,7 @@ class OthersScale(NamedTuple):
 
 @dataclass(frozen=True)
 class OwnRows:
-    """What ranking by both scores needs of a site's own rows: scales, weights and quantiles.
+    """Scales, weights and quantiles of a site's own rows, for ranking by both scores.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ class HomeModel(Displayed):
 
     @property
     def own(self) -> OwnRows:
-        """What is kept of the site's own rows."""
+        """The data kept about the site's own rows."""
         assert self._own is not None
         return self._own
 

@@ -71,9 +71,7 @@ def write(level: str, code: bytes) -> None:
 
 def _read(level: str) -> bytes:
     kept = path_of(level).read_bytes()
-    if (
-        hashlib.sha256(kept[32:]).digest() != kept[:32]
-    ):  # LLVM would end the process
+    if hashlib.sha256(kept[32:]).digest() != kept[:32]:  # LLVM would end the process
         raise OSError(f"{path_of(level)} is damaged: install hushtable again")
     return kept[32:]
 

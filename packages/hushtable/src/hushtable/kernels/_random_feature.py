@@ -241,9 +241,7 @@ def join_values(values, parts, offsets, joined):
         size = 1
         for p in range(bounds[t], bounds[t + 1]):
             cells = sizes[p]
-            for upper in range(
-                size - 1, -1, -1
-            ):  # from the end: read before overwritten
+            for upper in range(size - 1, -1, -1):  # from the end: read before overwritten
                 value = table[upper]
                 for lower in range(cells):
                     table[upper * cells + lower] = value + values[at[p] + lower]

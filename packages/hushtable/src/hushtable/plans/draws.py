@@ -53,7 +53,7 @@ from hushtable.privacy.layout import (
 
 
 class Purpose(Enum):
-    """What the counts under a plan are used for."""
+    """The use of the counts under a plan."""
 
     SCORES = "scores"
     MARGINALS = "marginals"
@@ -149,9 +149,7 @@ class Draw:
         """Draw the hash functions; raises `UsageError` at a parameter that this draw lacks."""
         known = self.parameters
         if unknown := sorted(set(parameters) - set(known)):
-            raise UsageError(
-                f"detector {self.name!r} does not take {', '.join(unknown)}: needs only {known}"
-            )
+            raise UsageError(f"detector {self.name!r} takes no {', '.join(unknown)}: only {known}")
         assert self.function is not None
         return self.function(schema, rng, **parameters)
 

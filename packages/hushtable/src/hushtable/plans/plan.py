@@ -177,7 +177,7 @@ class Plan(Displayed):
 
     @property
     def purpose(self) -> Purpose:
-        """What the counts are used for: to score rows, or as marginals, ranges or ranks."""
+        """The use of the counts: to score rows, or as marginals, ranges or ranks."""
         return purpose_of(self.detector)
 
     @property
@@ -404,10 +404,7 @@ class Plan(Displayed):
         """
         design = Design.given(epsilon, delta, expected_rows, sites)
         if design is None:
-            raise UsageError(
-                "epsilon=None: ranges are found by a private release, which needs a budget: "
-                "give epsilon"
-            )
+            raise UsageError("epsilon=None: ranges are found by a private release: give a budget")
         return cls._histograms(schema, design.range_bins(len(schema)), "ranges", design)
 
     @classmethod
@@ -587,9 +584,7 @@ class Plan(Displayed):
         if first.ledger is not None:
             return self._gated_by_releases(first, gate)
         if gate.ledger is not None:
-            raise UsageError(
-                "the first counts are exact, but the gate's have noise: give exact ones"
-            )
+            raise UsageError("the gate's counts have noise, the first ones do not: give exact ones")
         if not gate.counts.any():
             raise UsageError("no rows were counted for the gate: add the sites' counts first")
         return self.gated(first.counts, otsu_cell(gate.counts))
@@ -770,9 +765,7 @@ def _check_first(first: PlanCounts) -> None:
             "give the release that it was made from"
         )
     if plan.first_counts is not None:
-        raise UsageError(
-            "this plan belongs to a second pass already: a third does not improve scores"
-        )
+        raise UsageError("this plan is for a second pass already: a third gains nothing")
     if plan.horizon is not None:
         raise UsageError(
             f"a second pass cannot follow a plan for {plan.horizon.periods} periods: it would "

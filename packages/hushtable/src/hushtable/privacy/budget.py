@@ -1,4 +1,4 @@
-"""What releases cost a person, and how several costs add up: the algebra, in one place.
+"""Costs of releases to a person, and how several costs add up: the algebra, in one place.
 
 A row falls into one cell of each of m tables. Adding or removing it changes m cells by one;
 replacing it changes up to 2m cells by one. A person with g rows changes them by up to g. Over

@@ -3,7 +3,7 @@
 With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), for any number of
 tables. The deciding number is therefore T = n sqrt(2 rho), the rows in units of that noise: few
 cells per table if T is small, deep tables if it is large. The steps were measured on labelled data
-(`docs/explanation/epsilon.md`).
+(`docs/explanation/privacy.md`).
 
 The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (the
 numbers of columns and rows do not improve the prediction). They were fitted by
