@@ -105,7 +105,7 @@ def test_a_page_stands_by_itself_and_shows_no_value_of_a_row(things, name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Schema", "Schema. This schema holds nothing of a row"),
+        ("Schema", "Schema. This schema holds no data of rows"),
         ("Schema of rows", "This schema holds values of rows: texts of ward (2), and the lowest"),
         ("Plan", "This plan discloses nothing about any row."),
         (

@@ -542,13 +542,13 @@ REFUSED = {
     ),
     "a bound of a category": (
         of("ward", "impossible_above = 3"),
-        "'ward': impossible_above: it has categories",
+        "'ward': impossible_above: the column has categories",
     ),
     "only neither": (of("z", "only = 'up'"), 'only \'up\': needs "high" or "low"'),
     "only a number": (of("z", "only = [1]"), 'only [1]: needs "high" or "low"'),
     "a text of numbers": (
         of("z", "impossible = [0, 'n/a']"),
-        "'z': impossible 'n/a': needs a finite number, as 'z' has",
+        "'z': impossible 'n/a': needs a finite number, like the values of 'z'",
     ),
     "no list": (of("z", "impossible = 0"), "impossible 0: needs a list of values"),
     "an empty list": (of("z", "impossible = []"), "impossible []: needs a list of"),
@@ -976,7 +976,7 @@ def test_a_model_far_away_has_none_beside(tmp_path, monkeypatch):
     (tmp_path / "s3:" / "bucket").mkdir(parents=True)
     (tmp_path / "s3:" / "bucket" / "m.rules.toml").touch()
     assert rules_beside("s3://bucket/m.hush") is None
-    with pytest.raises(UsageError, match=r"s3://bucket/m.hush: rules are beside a model on this"):
+    with pytest.raises(UsageError, match=r"s3://bucket/m.hush: rules are next to a model on this"):
         rules_path("s3://user:secret@bucket/m.hush")
 
 

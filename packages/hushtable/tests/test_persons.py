@@ -282,7 +282,7 @@ def test_what_cannot_be_is_refused(options, words):
 def test_rows_without_names_have_no_such_column():
     plan = Plan.draw(Schema([Feature.numeric("a", low=0, high=9)]), n_tables=2, random_state=0)
     for rows in (np.ones((3, 1)), [[1.0]]):
-        with pytest.raises(DataError, match="no names"):
+        with pytest.raises(DataError, match="no column names"):
             Sketch.from_data(plan, rows, person="patient")
 
 
