@@ -224,7 +224,7 @@ def test_under_a_public_plan_the_entity_has_to_be_the_person():
     rows = readings().dropna(subset="patient")
     with pytest.raises(PrivacyError, match=r"with no person.*--person"):
         Sketch.from_data(plan, read(rows, **NAMES))
-    with pytest.raises(PrivacyError, match="person='nurse' is named"):
+    with pytest.raises(PrivacyError, match="with person='nurse'"):
         Sketch.from_data(plan, read(rows.assign(nurse="eve"), **NAMES), person="nurse")
     counted = Sketch.from_data(plan, read(rows, **NAMES), person="patient", rows_per_person=3)
     assert counted.release(epsilon=1.0).ledger.sensitivity.rows_per_person == 3
