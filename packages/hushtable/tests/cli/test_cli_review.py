@@ -379,7 +379,7 @@ def test_ids_that_are_refused(refused, here, tmp_path):
         refused(*learn, says=words)
     refused(*learn[:-3], "no", *learn[-2:], says="v.csv has no column 'no', which names rows of")
     (tmp_path / "v.csv").write_text("ident,verdict\n00009,1\n")
-    refused(*learn[:-3], "ident", *learn[-2:], says="rows.csv has no such column")
+    refused(*learn[:-3], "ident", *learn[-2:], says="rows.csv has no column ['ident']")
 
 
 def test_other_columns_and_models_are_refused(refused, here, site, tmp_path):
