@@ -366,7 +366,7 @@ def test_two_desks_and_a_review_do_not_write_one_log_at_once(client, at, folder,
     with DeskClient(folder) as second:
         answer = second.get(f"{at}/rows")
         assert answer.status_code == 400
-        assert "another hushtable review or desk has this log" in answer.text
+        assert "another hushtable review or desk uses this log" in answer.text
     client.desk.close()
     with DeskClient(folder) as second:
         assert second.get(f"{at}/rows").status_code == 200
@@ -427,12 +427,12 @@ def test_a_log_that_is_broken(client, at, folder):
     with DeskClient(folder) as again:
         judging = again.desk.table(at[3:]).judging
         assert len(judging.review.answers) == 1
-        assert "cut short" in again.get(f"{at}/rows").text
+        assert "truncated" in again.get(f"{at}/rows").text
     (folder / LOG).write_text("something else\n1\n")
     with DeskClient(folder) as again:
         answer = again.get(f"{at}/rows")
         assert answer.status_code == 400
-        assert "is no log of hushtable review" in answer.text
+        assert "is not a log of hushtable review" in answer.text
     assert (folder / LOG).read_text() == "something else\n1\n"
 
 

@@ -189,7 +189,7 @@ def test_a_ledger_without_the_entries_of_today_reads_with_the_same_numbers(ledge
 def test_a_release_behind_the_plan_stands_there_once(ledger):
     stated = ledger.to_dict()
     stated["behind_plan"] *= 2
-    with pytest.raises(PlanError, match="stands twice among those behind the plan"):
+    with pytest.raises(PlanError, match="is listed twice among those behind the plan"):
         Ledger.from_dict(stated)
 
 

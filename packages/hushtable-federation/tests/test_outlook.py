@@ -187,7 +187,7 @@ def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(those, rows
     round_ = those.open(plan=plan)
     words = " ".join(officer_words(round_, plan))
     assert f"A site of {rows // len(round_.sites):,} rows that scores with a home model" in words
-    assert ("for half of what can be gained" in words) == (plan.design.signal < 80.0)
+    assert ("Half of the possible gain needs" in words) == (plan.design.signal < 80.0)
     hidden = officer_words(those.open(plan=plan), None)
     assert "home model" not in " ".join(hidden)
     columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)

@@ -391,7 +391,7 @@ def test_a_site_that_leaves_ends_the_stream(consortium):
     increments.append(here.result())
     here.next()
     increments.append(here.result("s00", "s01"))
-    with pytest.raises(PrivacyError, match="decode up to period 2, and begin a new plan"):
+    with pytest.raises(PrivacyError, match="decode up to period 2, and start a new plan"):
         decoded(increments)
     assert decoded(increments[:2]).ledger.period == 2
     # Back again: what it sent for period 3 in between is still missing from the sum.

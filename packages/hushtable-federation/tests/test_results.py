@@ -69,7 +69,7 @@ def test_what_is_made_of_a_result_is_not_signed(signed, tmp_path):
 def test_what_was_changed_in_memory_is_not_saved_as_signed(signed, tmp_path):
     *_, result = signed
     changed = replace(result, counts=np.roll(result.counts, 1))
-    with pytest.raises(FileError, match="is not, to the bit, what 'lead' signed"):
+    with pytest.raises(FileError, match="is not bit-identical to what 'lead' signed"):
         changed.save(tmp_path / "changed.hush")
     assert not (tmp_path / "changed.hush").exists()
     replace(changed, seal=None).save(tmp_path / "changed.hush")

@@ -262,7 +262,7 @@ def test_hidden_hash_functions(consortium, tmp_path):
     np.testing.assert_array_equal(
         opened.counts, sum(site.sent(round_) for site in those.sites.values())
     )
-    with pytest.raises(FileError, match="no plan, counts or model: hushtable inspect"):
+    with pytest.raises(FileError, match="not a plan, counts or a model: hushtable inspect"):
         load(tmp_path / "sealed.hush")
 
 

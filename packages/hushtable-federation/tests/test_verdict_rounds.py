@@ -251,7 +251,7 @@ def test_verdicts_of_other_hash_functions_are_refused(model, plan):
     with pytest.raises(UsageError, match="needs verdicts"):
         elsewhere.learn_from(Sketch.from_data(plan, judged(rows(), range(10), range(20, 30))))
     own = Verdicts.from_data(other, rows()[:3], [1, 0, 0])
-    with pytest.raises(PlanError, match="its own model only"):
+    with pytest.raises(PlanError, match="of its own model: this plan"):
         own.signed(plan)
 
 

@@ -201,9 +201,9 @@ def test_a_zone_that_says_nothing_is_refused(options, words):
 def test_other_bad_input():
     with pytest.raises(UsageError, match="name of a column"):
         HushTable(time=3).fit(rows_with())
-    with pytest.raises(UsageError, match="name one"):
+    with pytest.raises(UsageError, match="use one"):
         HushTable(time="x").fit(read(rows_with(x=1), time="at"))
-    with pytest.raises(DataError, match="no names of columns"):
+    with pytest.raises(DataError, match="no column names"):
         HushTable(time="at").fit(np.zeros((5, 2)))
     with pytest.raises(PlanError, match="cyclic"):
         Feature("x", "numeric", low=0, high=1, cyclic=True)

@@ -76,8 +76,8 @@ def test_no_column_of_persons(visits):
     ):
         with pytest.raises(DataError, match=says):
             HushTable().fit(rows, person=person)
-    with pytest.raises(UsageError, match="drop sample_weight"):
+    with pytest.raises(UsageError, match="leave sample_weight"):
         HushTable().fit(visits, person="patient", sample_weight=np.ones(len(visits), int))
     for model in (HushTable(), LSHiTables()):
-        with pytest.raises(UsageError, match="goes with person="):
+        with pytest.raises(UsageError, match="without person="):
             model.fit(visits[["a", "b"]], rows_per_person=2)

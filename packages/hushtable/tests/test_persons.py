@@ -263,7 +263,7 @@ def test_who_has_one_row_each_loses_none():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"person": "age"}, "no feature"),
+        ({"person": "age"}, "counts it as a feature"),
         ({"person": "who"}, "no column .*who"),
         ({"person": "patient", "rows_per_person": 0}, "rows_per_person"),
         ({"person": "patient", "key": b"short"}, "16"),
@@ -282,7 +282,7 @@ def test_what_cannot_be_is_refused(options, words):
 def test_rows_without_names_have_no_such_column():
     plan = Plan.draw(Schema([Feature.numeric("a", low=0, high=9)]), n_tables=2, random_state=0)
     for rows in (np.ones((3, 1)), [[1.0]]):
-        with pytest.raises(DataError, match="no names"):
+        with pytest.raises(DataError, match="no column names"):
             Sketch.from_data(plan, rows, person="patient")
 
 

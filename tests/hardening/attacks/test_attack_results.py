@@ -185,10 +185,10 @@ def test_rolled_counts_are_refused_wherever_they_are_read(scene, refused):
 def test_a_signature_that_was_cut_off_is_missed(scene, refused):
     """Finding 14: the digest does not cover the signature, so that it can go without a trace."""
     written_again(scene.result, scene.changed, None)
-    refused("inspect", scene.changed, says="signed in part only")
+    refused("inspect", scene.changed, says="only partly signed")
     signature = files.read(scene.result).signature
     written_again(scene.result, scene.changed, lambda *_: signature, strip)
-    refused("inspect", scene.changed, says="signed in part only")
+    refused("inspect", scene.changed, says="only partly signed")
     scene.changed.write_bytes(scene.result.read_bytes()[:-8])
     refused("inspect", scene.changed, says="truncated")
 

@@ -118,7 +118,7 @@ def test_files_that_are_no_scores(tmp_path, stamp):
     whole = (tmp_path / "a.parquet").read_bytes()
     for content in (whole, whole[:20] + b"\xff" * 40 + whole[60:], whole[:4] + whole[-90:]):
         (tmp_path / "a.parquet").write_bytes(content)
-        with pytest.raises(UsageError, match="no file of scores"):
+        with pytest.raises(UsageError, match="not a file of scores"):
             ScoreFile(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
 
 

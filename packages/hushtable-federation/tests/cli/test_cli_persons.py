@@ -105,7 +105,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     ("column", "ids", "says"),
     [
         ("who", None, "no column"),
-        ("age", None, "an id is no feature"),
+        ("age", None, "but the plan counts it as a feature"),
         ("patient", [""] + ["P1", "P2"] * 99 + ["P1"], "empty in 1 of 200 rows"),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_private_second_round_costs_the_total(run, here):
 def test_few_rows_have_no_private_second_round(run, refused, here):
     few = ("plan", "draw", here / "schema.toml", "--epsilon", 1, "--expected-rows", 800)
     assert "would not pay" in run(*few, "-o", here / "few.hush").out
-    refused(*few, "--passes", 2, "-o", here / "f.hush", says="a second pass does not pay")
+    refused(*few, "--passes", 2, "-o", here / "f.hush", says="a second pass is not worthwhile")
 
 
 def test_a_plan_for_novelty(run, refused, here):

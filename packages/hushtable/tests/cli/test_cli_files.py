@@ -153,7 +153,7 @@ def test_a_sketch_that_calls_itself_a_release_is_refused(refused, site, tmp_path
 
 def test_other_hash_functions(refused, site, old):
     first, other = site / "a.sketch.hush", site / "other.sketch.hush"
-    says = [f"{other} was counted under another plan than {first}", "other hash functions"]
+    says = [f"{other} was counted under another plan than {first}", "different hash functions"]
     refused("merge", first, site / "b.sketch.hush", other, "-o", old, says=says)
 
 

@@ -205,7 +205,7 @@ def test_increments_that_make_no_sum(refused, kept, tmp_path):
     for given, says in (
         ([*sent(kept), tmp_path / "copy.hush"], ["copy.hush", "counted twice"]),
         (sent(kept, "north-2", "south-2"), "needs each from 1 to 3 once"),
-        (sent(kept, "south-3"), ["is in period 2", "not in period 3", "begin a new plan"]),
+        (sent(kept, "south-3"), ["is in period 2", "not in period 3", "start a new plan"]),
         ([kept / "north-1.hush", kept / "other.hush"], ["other.hush", "another plan"]),
         ([kept / "north-1.sketch.hush"], "holds a sketch"),
         ([kept / "north.periods.hush"], "holds periods"),
@@ -250,7 +250,9 @@ def test_files_and_terms_that_do_not_go_together(refused, here, tmp_path):
     north = here / "north.periods.hush"
     refused("release", here / "other.sketch.hush", "--periods", north, *out, says="another plan")
     refused("release", sketch, "--periods", here / "south-2.hush", *out, says="holds an increment")
-    refused("release", sketch, "--periods", north, "--epsilon", 2, *out, code=2, says="begun with")
+    refused(
+        "release", sketch, "--periods", north, "--epsilon", 2, *out, code=2, says="created with"
+    )
     refused("release", sketch, "--periods", here / "new.hush", *out, code=2, says="give epsilon")
     refused("release", sketch, "--epsilon", 1, *out, says="--periods site.periods.hush")
     refused("release", sketch, "--periods", north, "--share", 0.5, *out, code=2, says="--share")

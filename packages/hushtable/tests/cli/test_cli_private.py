@@ -148,7 +148,7 @@ def test_a_drowned_threshold_is_not_told(run, sites, tmp_path):
 def test_one_round_points_to_the_second(run, sites, tmp_path):
     out = run("plan", "draw", sites / "schema.toml", *TERMS, "-o", tmp_path / "p.hush").out
     assert "A first round for the marginals would pay" in out
-    assert "Expect to lose less than 0.1 points" in out
+    assert "Noise is expected to cost less than 0.1 points" in out
     few = ("--epsilon", 0.1, "--expected-rows", 100)
     out = run("plan", "draw", sites / "schema.toml", *few, "-o", tmp_path / "p.hush").out
     assert "no accuracy is promised" in out

@@ -171,13 +171,16 @@ def test_a_log_that_was_cut_is_reported_and_goes_on(review):
     for length in range(len(whole) - 120, len(whole), 13):
         cut.write_bytes(whole[:length])
         result = review(["q"], "--log", "cut.csv", "--json")
-        assert "cut.csv: cut short in line 4: left out, and all others used" in result.err, length
+        assert (
+            "cut.csv: truncated in line 4: this was left out, and all other lines were used"
+            in result.err
+        ), length
         assert result.json["looked_at"] == 2
         assert cut.read_bytes() == whole[:length] + b"\n"
     review(["f"], "--log", "cut.csv")
     result = review(["q"], "--log", "cut.csv", "--json")
     assert result.json["looked_at"] == 3
-    assert "cut short in line 4" in result.err
+    assert "truncated in line 4" in result.err
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, len(",".join(COLUMNS))])
@@ -210,10 +213,10 @@ def test_another_plan_other_rows_and_other_files_are_refused(review, here, tmp_p
     assert "is not the row that was answered" in turned.err
     (tmp_path / "few.csv").write_text("\n".join(lines[:4]) + "\n")
     few = review(["o"], *log, data=tmp_path / "few.csv")
-    assert "has 3 rows, and answers are on row" in few.err
+    assert "has 3 rows, but there is an answer to row" in few.err
     (tmp_path / "no.csv").write_text("a,b\n1,2\n")
     no = review(["o"], "--log", "no.csv")
-    assert "no.csv is no log of hushtable review" in no.err
+    assert "no.csv is not a log of hushtable review" in no.err
     assert (tmp_path / "no.csv").read_text() == "a,b\n1,2\n"
     assert [one.code for one in (turned, few, no)] == [1, 1, 1]
 
@@ -225,7 +228,7 @@ def test_two_reviewers_at_once(review, tmp_path):
         before = (tmp_path / "rows.csv.verdicts.csv").read_bytes()
         second = review(["o"])
         assert second.code == 1
-        assert "another hushtable review or desk has this log" in second.err
+        assert "another hushtable review or desk uses this log" in second.err
         assert (tmp_path / "rows.csv.verdicts.csv").read_bytes() == before
     assert review(["o"], "--json").json["looked_at"] == 2
     with pytest.raises(FileError, match="cannot write"), VerdictLog(tmp_path, "", "").held():
@@ -305,7 +308,7 @@ def test_a_log_is_learned_as_the_review_would_write_it(review, run, here):
     with open(log[0], "ab") as file:
         file.write(b"2026-01-01T00:00:00")
     cut = run("learn", here / "model.hush", *log, "-o", "m.hush")
-    assert (cut.code, "cut short in line" in cut.err) == (0, True)
+    assert (cut.code, "truncated in line" in cut.err) == (0, True)
 
 
 def test_verdicts_of_colleagues_add_up_and_are_forgotten(learn, run, here):
@@ -369,7 +372,7 @@ def test_ids_that_are_refused(refused, here, tmp_path):
              "--id", "id", "-o", tmp_path / "m.hush"]  # fmt: skip
     for ids, words in (
         (["00004"], "has 00004 in several rows"),
-        (["00009", "nobody"], "has no row whose 'id' is no one"),
+        (["00009", "nobody"], "has no row whose 'id' is nobody"),
         ([f"x{i}" for i in range(9)], "is x0, x1, x2, x3, x4 and 4 more: give"),
     ):
         (tmp_path / "v.csv").write_text("id,verdict\n" + "".join(f"{one},1\n" for one in ids))

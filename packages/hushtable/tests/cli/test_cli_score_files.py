@@ -126,15 +126,15 @@ def test_nothing_of_others_is_lost(score, lake, site, tmp_path):
         (tmp_path / "scores" / "b.scores.parquet").write_bytes(content)
         result = score()
         assert result.code == 2
-        assert "is no file of scores" in result.err
+        assert "is not a file of scores" in result.err
         assert (tmp_path / "scores" / "b.scores.parquet").read_bytes() == content
 
 
 def test_what_is_refused(score, lake, tmp_path):
     before = contents(tmp_path)
     for options, message, code in (
-        ({"out": lake}, "where rows are read from", 2),
-        ({"out": lake / "deep"}, "where rows are read from", 2),
+        ({"out": lake}, "from which rows are read", 2),
+        ({"out": lake / "deep"}, "from which rows are read", 2),
         ({"out": tmp_path / "no" / "scores"}, "make it first", 1),
         ({"out": tmp_path / "scores.txt"}, "ends in .parquet or .csv, or a folder", 2),
     ):

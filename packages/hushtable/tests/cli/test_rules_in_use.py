@@ -51,8 +51,8 @@ def test_impossible_values_come_first_and_known_rows_are_left_out(run, here):
     assert "P007" in before["id"].tolist()
     assert "P007" not in table["id"].tolist()
     assert len(table) == 20
-    assert "1 row is known by your rules, and not listed." in result.out
-    assert "Rows are scored by the rules in m.rules.toml" in result.err
+    assert "1 row is known by your rules and not listed." in result.out
+    assert "Rows are scored with the rules in m.rules.toml" in result.err
 
 
 def test_values_of_no_interest_are_scored_as_usual_ones(run, here):

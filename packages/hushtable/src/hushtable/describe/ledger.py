@@ -1,4 +1,4 @@
-"""A ledger in words: sentences that a privacy officer can sign, and tables of what adds up."""
+"""A ledger in words: sentences that a privacy officer can sign, and tables of its parts."""
 
 import math
 
@@ -11,7 +11,7 @@ LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
 
 def describe_ledger(ledger: Ledger) -> list[str]:
-    """Return what a release costs a person, in sentences that a privacy officer can sign.
+    """Return the cost of a release to a person, in sentences that a privacy officer can sign.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def describe_ledger(ledger: Ledger) -> list[str]:
     >>> print(describe_ledger(release.ledger)[1])
     That is the total over all 100 tables.
     """
-    # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for all that may be shown.
+    # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for every set A of possible outputs.
     delta = f", plus {rounded_up(ledger.delta):g}" if ledger.delta else ""
     horizon, tables = ledger.sensitivity.horizon, ledger.sensitivity.tables
     verb = "Adding or removing" if ledger.sensitivity.adjacency == "add-remove" else "Changing"
@@ -37,7 +37,7 @@ def describe_ledger(ledger: Ledger) -> list[str]:
     counted = f"That is the total over {what}"
     if horizon is not None and horizon.periods > 1:
         counted += f" of all {horizon.periods} periods"
-    # A round whose noise was shared is one release, whichever site names it.
+    # A round whose noise was shared is a single release, whichever site names it.
     earlier = {s.pool or s.release: s for share in ledger.shares for s in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
     if before:
@@ -46,8 +46,8 @@ def describe_ledger(ledger: Ledger) -> list[str]:
     lines.append(counted + ".")
     if earlier:
         lines.append(
-            "If its size was chosen in the light of earlier results, it is a running total: what "
-            "is guaranteed is the cap that was fixed before."
+            "If its size was chosen with knowledge of earlier results, this is a running total: "
+            "the guarantee is the cap that was fixed in advance."
         )
     if horizon is not None:
         more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
@@ -58,7 +58,7 @@ def describe_ledger(ledger: Ledger) -> list[str]:
 
 
 def _several_sites(ledger: Ledger) -> str:
-    """Say what it costs a person whose rows are at several of the sites."""
+    """Describe the cost to a person whose rows are at several of the sites."""
     k = len(ledger.shares)
     merged = _merged(ledger)
     where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
@@ -73,7 +73,7 @@ def _several_sites(ledger: Ledger) -> str:
 
 
 def _records(unit: Sensitivity) -> str:
-    """Say whose rows may come or go: those of one person, in all their periods."""
+    """Describe whose rows may be added or removed: those of one person, in all periods."""
     rows, horizon = unit.rows_per_person, unit.horizon
     if horizon is None or horizon.participations == 1:
         if rows == 1:
@@ -89,7 +89,7 @@ def _records(unit: Sensitivity) -> str:
 
 
 def in_file(ledger: Ledger) -> str:
-    """Say which periods are in a file, of how many; empty if it is of none."""
+    """Describe which periods are in a file, and of how many; empty if there are none."""
     last, window, horizon = ledger.period, ledger.window, ledger.sensitivity.horizon
     if last is None or horizon is None:
         return ""
@@ -100,7 +100,7 @@ def in_file(ledger: Ledger) -> str:
 
 
 def _merged(ledger: Ledger) -> int:
-    """Return of how many releases it is the sum; a round whose sites share the noise is one."""
+    """Describe how many releases are in the sum; a round whose sites share the noise is one."""
     own = sum(ledger.pool_of(share) is None for share in ledger.shares)
     return own + len(ledger.pools)
 
@@ -108,7 +108,7 @@ def _merged(ledger: Ledger) -> int:
 def _pooled(ledger: Ledger, merged: int) -> str:
     colluders = min(pool.colluders for pool in ledger.pools)
     if merged == 1:
-        words = f"{len(ledger.shares)} sites share the noise, and only their sum was to be seen."
+        words = f"{len(ledger.shares)} sites share the noise, and only their sum was visible."
     else:
         rounds, own = len(ledger.pools), merged - len(ledger.pools)
         what = [f"{rounds} round{'s' * (rounds > 1)}"]
@@ -116,17 +116,17 @@ def _pooled(ledger: Ledger, merged: int) -> str:
             what.append(f"{own} release{'s' * (own > 1)}")
         words = (
             f"{' and '.join(what)} about different people are merged. The sites of a round share "
-            "its noise, and only their sum was to be seen."
+            "its noise, and only their sum was visible."
         )
     words += " The bound holds against everyone, each of these sites included"
     if colluders:
         others = "another" if colluders == 1 else f"{colluders} others"
-        words += f", also one that learns the noise of {others}"
+        words += f", even if it learns the noise of {others}"
     return words + "."
 
 
 def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
-    """Return what a ledger adds up to."""
+    """Return the totals of a ledger."""
     sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
     in_a_period = "" if horizon is None else horizon_words(horizon)
     periods = {} if horizon is None else {"Holds": in_file(ledger)}
@@ -146,7 +146,7 @@ def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
 
 
 def horizon_words(horizon: Horizon) -> str:
-    """Say in how many periods a person may have rows, if there are several."""
+    """Describe in how many periods a person may have rows, if there are several periods."""
     if horizon.participations == 1:
         return "" if horizon.periods == 1 else f" in one of {horizon.periods} periods"
     apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
@@ -154,7 +154,7 @@ def horizon_words(horizon: Horizon) -> str:
 
 
 def ledger_rows(ledger: Ledger) -> list[list[str]]:
-    """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
+    """Return the releases that a ledger counts, one row each, under `LEDGER_HEADERS`."""
     all_periods = "" if ledger.period is None else ", all periods"
     rows = [
         [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
