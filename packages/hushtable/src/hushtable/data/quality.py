@@ -158,8 +158,9 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     does not protect against someone who searches for rows that collide. Texts are compared as they
     are written: ``1.0`` and ``1`` differ in a CSV file.
 
-    Isolated values and columns that are multiples of each other are found in a sample of rows, which
-    is drawn in the same way each time; it is the whole table up to 32,767 rows and 128 columns.
+    Isolated values and columns that are multiples of each other are found in a sample of rows,
+    which is drawn in the same way each time; it is the whole table up to 32,767 rows and 128
+    columns.
 
     Examples
     --------
@@ -464,7 +465,7 @@ def _shape(
 
 
 def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield rows that add up others: by a cell that says so, or by their numbers."""
+    """Yield rows that sum up others, as a word for a total or their numbers show."""
     for column in rows.columns:
         seen = column.totals
         if 0 < seen.n <= max(1, rows.n // 10) and rows.n > 1:  # if there are more, it is a category

@@ -103,7 +103,7 @@ def _groups(labels: Sequence[str | None], values: np.ndarray) -> dict[str, np.nd
 def _far_apart(
     groups: dict[str, np.ndarray],
 ) -> tuple[tuple[str, float], tuple[str, float]] | None:
-    """Return the lowest and highest group with their medians, if most of both is far apart."""
+    """Return the groups with the lowest and highest median, if most of their values differ."""
     if len(groups) < _KINDS[0]:
         return None
     medians = sorted((float(np.median(some)), name) for name, some in groups.items())

@@ -104,12 +104,12 @@ class _RecordsBelow:
         follows = [len(other.fields) == len(one.fields) for other in self.records[1:]]
         words = one.filled == len(one.fields) and not any(map(is_number, one.fields))
         if self.blank or (words and follows and all(follows)):
-            return "a table of its own"
+            return "a second table"
         return ""
 
     def _footer(self) -> str:
         several = sum(record.filled > 1 for record in self.records) > 1
-        return "a table of its own" if several else "a footer"
+        return "a second table" if several else "a footer"
 
 
 def second_table(lines: Iterable[str], dialect: Dialect) -> int:
@@ -131,7 +131,7 @@ def second_table(lines: Iterable[str], dialect: Dialect) -> int:
 
 
 class MiddleRows:
-    """Rows that leave empty what no other row does, if they are empty or say that they add up."""
+    """Rows with fields that only they leave empty, if all are empty or a total is stated."""
 
     def __init__(self, names: Sequence[str], first: FirstRows) -> None:
         self.names, self.first = list(names), first
@@ -140,7 +140,7 @@ class MiddleRows:
         self._off = False
 
     def further(self, columns: Sequence[str]) -> list[str]:
-        """Return the columns to read beside others: those with labels, and one that is filled."""
+        """Return the columns to read in addition: those with labels, and one that is filled."""
         width = len(self.names) if self.first.rows else 0
         words = [j for j in range(width) if j not in self.first.numeric][:_LABELS]
         others = [j for j in self.first.always if j not in words][:1]

@@ -36,7 +36,7 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
             file = _opened(raw, start, [names.index(name) for name in chosen])
             try:
                 for share, batch in _batches(file):
-                    batch.validate(full=True)  # from a damaged file, Arrow may read impossible values
+                    batch.validate(full=True)  # for a damaged file
                     for part in split(iter([batch.select(chosen)])):
                         yield int(share * size), part
             except pa.ArrowMemoryError:
