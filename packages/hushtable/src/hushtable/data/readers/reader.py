@@ -63,7 +63,7 @@ class Unasked:
 
 @dataclass(frozen=True)
 class FileLayout:
-    """Layout of a file or the like, as far as it is given; None: the reader finds out."""
+    """Layout of a file or similar source, as far as given; the reader detects the rest."""
 
     #: As Python names it, such as ``"cp1252"``.
     encoding: str | None = None
@@ -94,7 +94,7 @@ class FileLayout:
 
     @property
     def footer(self) -> int:
-        """Lines or rows to leave out at the end; raises `UsageError` if that cannot be."""
+        """Lines or rows to leave out at the end; raises `UsageError` if negative."""
         n = self.skip_footer or 0
         if n < 0:
             raise UsageError(f"{n} lines to skip at the end: needs 0 or more")
@@ -209,7 +209,7 @@ class Reader:
     opened: Any = None
 
     def is_open(self, schema: Any, keep: Sequence[str], attended: bool) -> bool:
-        """Whether the rows were opened so: to open them again would change nothing."""
+        """Return whether the rows were opened this way: opening them again changes nothing."""
         same = self.opened is schema and self.keep == tuple(keep)
         return same and (attended or self.unasked is not None)
 
@@ -375,7 +375,7 @@ def of_file(
     batches: Callable[[list[str] | None], Iterator[tuple[int, Batch]]],
     n_rows: int | None = None,
 ) -> Reader:
-    """Read a file; ``batches`` yields how many bytes it has read, and rows of the columns asked."""
+    """Read a file; ``batches`` yields the bytes read so far, and rows of the requested columns."""
     position, then = [0], _state(path)
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
