@@ -148,8 +148,8 @@ class _Lines:
     ) -> tuple[pa.Table, _Types]:
         """Return the rows of some lines, numbered from ``line``, counted from 0.
 
-        Only the columns in ``types``; if it is None, all columns, and their types are returned. Lines
-        that may be ``deep`` are parsed without Arrow.
+        Only the columns in ``types``; if it is None, all columns, and their types are returned.
+        Lines that may be ``deep`` are parsed without Arrow.
         """
         from pyarrow import json as arrow_json  # not needed for other formats
 

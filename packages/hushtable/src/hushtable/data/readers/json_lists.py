@@ -94,8 +94,8 @@ class _Lists:
             return name, self.found[name][0]
         if not names:
             raise DataError(
-                f'{self.path}: contains no list of objects, such as [{{"age": 42}}, ...]: write one '
-                "object a row (in pandas, orient='records')"
+                f'{self.path}: contains no list of objects, such as [{{"age": 42}}, ...]: write '
+                "one object per row (in pandas, orient='records')"
             )
         longest = max(names, key=lambda name: self.found[name][1])
         raise DataError(

@@ -105,7 +105,7 @@ def c_stream(data: Any) -> Reader:
         return arrow(pa.RecordBatchReader.from_stream(data))
     except pa.ArrowInvalid:  # such as a ChunkedArray
         raise DataError(
-            f"Expected 2D array, got a {type(data).__name__} that is no table: name its column, "
+            f"Expected 2D array, got a {type(data).__name__} that is not a table: name its column, "
             "as in pa.table({'name': column})"
         ) from None
 

@@ -45,7 +45,7 @@ class _FilledRows:
         empty = {j: [k for k, i in enumerate(places[:-1]) if cells[i][j] == ""] for j in self.used}
         few = {j: rows for j, rows in empty.items() if 3 * len(rows) <= len(places)}
         labelled = {k: starts_with_summary(self[k]) for k in {k for r in few.values() for k in r}}
-        enough = len(places) > 3  # as in text files: too few to know which columns no row leaves empty
+        enough = len(places) > 3  # as in text files: fewer rows show too little
         always = [
             self.used.index(j) for j, r in few.items() if enough and all(labelled[k] for k in r)
         ]
