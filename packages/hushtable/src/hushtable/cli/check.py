@@ -116,7 +116,7 @@ def _blocks(
         for one, seen in zip(columns, quality.columns, strict=True)
     ]  # fmt: skip
     yield TextTable(
-        ["column", "kind", "seen by", "range or examples", "missing"], lines[:_MOST], left=4
+        ["column", "kind", "evidence", "range or examples", "missing"], lines[:_MOST], left=4
     )
     if len(lines) > _MOST:
         yield f"... and {len(lines) - _MOST:,} more columns (--json has all)"

@@ -95,8 +95,10 @@ def zone_doubt(zoned: NDArray[np.bool_], there: NDArray[np.bool_], reading: Read
             "leave the zone out"
         )
     if zoned.any() and zoned.sum() < there.sum():
-        return (f"time={name!r}: some times state their zone and others do not: write them all in "
-               "one way")
+        return (
+            f"time={name!r}: some times state their zone and others do not: write them all in "
+            "one way"
+        )
     return (
         f"time={name!r}: its times state their zone, so the hour depends on the place: give the "
         "time zone that counts, such as zone='Europe/Berlin' (--zone Europe/Berlin)"

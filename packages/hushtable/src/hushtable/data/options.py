@@ -162,8 +162,8 @@ class RowOptions:
                 raise UsageError(f"--as {one}: needs a column and a kind, such as --as tsh=number")
             kinds[name] = kind
         missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
-        said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type:
-        ignore[arg-type] # it checks time, zone, entity = (name or "" for name in (self.time, self.zone, self.entity))
+        said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
+        time, zone, entity = (name or "" for name in (self.time, self.zone, self.entity))
         return replace(said, layout=self.layout.kept, time=time, zone=zone, entity=entity)
 
     @property
@@ -369,8 +369,8 @@ def read(
     1.2
     """
     by_name = {fold(name): kind for name, kind in (kinds or {}).items()}
-    reading = Reading(tuple(missing), decimal, dates, by_name, tuple(drop))  # type:
-    ignore[arg-type] given = FileLayout(**layout)
+    reading = Reading(tuple(missing), decimal, dates, by_name, tuple(drop))  # type: ignore[arg-type]
+    given = FileLayout(**layout)
     reader = as_reader(data, layout=given)
     reading = replace(reading, layout=given.kept, time=time, zone=zone, entity=entity)
     return chosen(reader, reading, columns)

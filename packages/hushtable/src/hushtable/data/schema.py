@@ -76,8 +76,9 @@ class Feature:
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
-            raise PlanError(f"a column has the name {self.name!r}: give it a name, or leave the "
-                            "column out")
+            raise PlanError(
+                f"a column has the name {self.name!r}: give it a name, or leave the column out"
+            )
         if not is_text(self.unit):
             raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if type(self.cyclic) is not bool or (self.cyclic and self.kind != "categorical"):
@@ -343,8 +344,9 @@ class Schema(Displayed):
             raise PlanError("differences: must be of numeric columns, and be the last features")
         for place, points in zip(differences.context, differences.points, strict=True):
             if isinstance(next(iter(points), ""), str) != (columns[place].kind != "numeric"):
-                raise PlanError("differences: a context has points of a different kind than its "
-                                "column")
+                raise PlanError(
+                    "differences: a context has points of a different kind than its column"
+                )
 
     def with_differences(self, differences: Differences) -> "Schema":
         """Return the schema with a feature for each of the differences, after all others."""
@@ -402,8 +404,10 @@ class Schema(Displayed):
         for a, b in zip(self.features, other.features, strict=True):
             if a != b and not (self.public and other.public):
                 # Ranges and categories derived from rows are values of rows: no message shows them.
-                return (f"feature {a.name!r} has a different kind, range or categories, derived "
-                       "from rows")
+                return (
+                    f"feature {a.name!r} has a different kind, range or categories, derived "
+                    "from rows"
+                )
             if a != b:
                 return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
         if self.labels != other.labels:
@@ -471,8 +475,9 @@ class Schema(Displayed):
         except ValueError as error:  # this includes a number too long to print
             raise PlanError(f"{path}: not a TOML file of a schema: {error}") from None
         except RecursionError:
-            raise PlanError(f"{path}: nested too deeply: needs one [[feature]] per "
-                            "column") from None
+            raise PlanError(
+                f"{path}: nested too deeply: needs one [[feature]] per column"
+            ) from None
 
 
 def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[Feature, ...]:

@@ -25,8 +25,9 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
     with pa.OSFile(str(path)) as raw:
         start = raw.read(6)
         if start.startswith(b"FEA1"):
-            raise pa.ArrowInvalid("Feather version 1, which is obsolete: write the file again as "
-                                  "version 2")
+            raise pa.ArrowInvalid(
+                "Feather version 1, which is obsolete: write the file again as version 2"
+            )
         raw.seek(0)
         names = column_names(_opened(raw, start, None).schema)
 
@@ -99,6 +100,7 @@ def _check_footer(footer: Any) -> None:
 def _check_batch(batch: pa.RecordBatch, names: list[str]) -> None:
     """Raise `pa.ArrowInvalid` if a damaged file made Arrow return impossible values."""
     if batch.num_rows < 0 or not set(names) <= set(batch.schema.names):
-        raise pa.ArrowInvalid("its columns or numbers of rows are inconsistent: the file is "
-                              "damaged")
+        raise pa.ArrowInvalid(
+            "its columns or numbers of rows are inconsistent: the file is damaged"
+        )
     batch.validate()

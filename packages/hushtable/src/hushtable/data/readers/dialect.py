@@ -117,9 +117,7 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
             raise DataError(
                 f"{source}: blanks seem to be the delimiter: export with a different delimiter, or "
                 "add --delimiter ' ' if it is always one blank, or --delimiter , if each line is "
-                "one field"
-                + "\nAdd: --delimiter ' '"
-                * one_each
+                "one field" + "\nAdd: --delimiter ' '" * one_each
             )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
@@ -453,8 +451,10 @@ class _Head:
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like column names: confirm "
                 f"that it is a row (--no-header), or that it holds names (--skip-lines {first})"
-                + (f", or give a different --delimiter if {self.delimiter!r} does not separate "
-                  "fields")
+                + (
+                    f", or give a different --delimiter if {self.delimiter!r} does not separate "
+                    "fields"
+                )
                 * (at > 0)
                 + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
             )

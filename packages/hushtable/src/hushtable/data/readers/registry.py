@@ -335,8 +335,9 @@ def paths(pattern: str) -> list[Path]:
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
     if not found:
         names = " or ".join(dict.fromkeys(one.name for one in FORMATS.values()))
-        raise DataError(f"{pattern}: no such file, and no folder with {names} files: check the "
-                        "path")
+        raise DataError(
+            f"{pattern}: no such file, and no folder with {names} files: check the path"
+        )
     return found
 
 

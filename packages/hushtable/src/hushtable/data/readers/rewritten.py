@@ -56,8 +56,9 @@ def _row_of(path: Path, wanted: str | None) -> _Path:
     if wanted is not None:
         found = [tags for name, tags in outer.items() if wanted in (name, tags[-1])]
         if len(found) != 1:
-            raise DataError(f"{path}: has no row element {wanted!r}: its row elements are "
-                            f"{[*outer]}")
+            raise DataError(
+                f"{path}: has no row element {wanted!r}: its row elements are {[*outer]}"
+            )
         return found[0]
     if not outer:
         raise DataError(

@@ -438,8 +438,10 @@ def numeric_identifier(name: str, low: float, high: float, n_different: int) -> 
     if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
         return f"{n_different:,} whole numbers, no two equal: identifiers or row numbers"
     if _ID_NAME.search(name):
-        return (f"{n_different:,} whole numbers, no two equal, and the column name suggests an "
-               "identifier")
+        return (
+            f"{n_different:,} whole numbers, no two equal, and the column name suggests an "
+            "identifier"
+        )
     return ""
 
 

@@ -106,8 +106,10 @@ class ColumnDoubts:
         lost = self.n_lost(seen, kind, reading.dates)
         words, doubt = counted[0], ""
         if odd.n > lost:
-            words += (f"; as requested, {odd.n - lost:,} more with a limit, a flag or a different "
-                     "separator")
+            words += (
+                f"; as requested, {odd.n - lost:,} more with a limit, a flag or a different "
+                "separator"
+            )
         if lost:
             become = "value becomes" if lost == 1 else "values become"
             which = self.listed(self._lost(odd, reading, lost))
@@ -153,8 +155,9 @@ class ColumnDoubts:
             return ""
         [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
         day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
-        return (f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is "
-               f"{day}")
+        return (
+            f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is {day}"
+        )
 
     def first(self, noted: Exceptions) -> tuple[str, str]:
         """Return the first of some texts, and where it is."""

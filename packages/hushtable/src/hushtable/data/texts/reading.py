@@ -206,8 +206,9 @@ class ColumnReading:
         if self.dates not in ORDERS:
             raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
         if any(type(power) is not int or abs(power) > _LARGEST for power in self.powers.values()):
-            raise PlanError(f"powers of ten {dict(self.powers)}: needs whole numbers, keyed by "
-                            "unit")
+            raise PlanError(
+                f"powers of ten {dict(self.powers)}: needs whole numbers, keyed by unit"
+            )
 
     @property
     def is_category(self) -> bool:
