@@ -34,15 +34,16 @@ from hushtable.files import write_bytes
 from hushtable.plans.plan import Plan
 
 _HEAD = """\
-# This draft holds the names and kinds of the columns. Fill in or confirm every range and
-# every list of categories, and remove the "# " from the lines that you complete or keep.
+# This draft holds the names and kinds of the columns. Fill in or confirm every range
+# and every list of categories, and remove the "# " from the lines that you complete or
+# keep.
 #
 # Ranges and categories must be public knowledge (a codebook, a data sheet, the law). Do
-# not take them from the data, because the plan contains them and goes to every site. For
-# well-known column names, the draft proposes some. It knows only the name, so check the
-# meaning and the unit of the column. A value beyond its range counts as the nearest end;
-# a category that is not listed counts as unseen. If the categories of a column are
-# numbers, make its kind "categorical" and list them as text.
+# not take them from the data, because the plan contains them and goes to every site.
+# For well-known column names, the draft proposes some. It knows only the name, so check
+# the meaning and the unit of the column. A value beyond its range counts as the nearest
+# end; a category that is not listed counts as unseen. If the categories of a column
+# are numbers, make its kind "categorical" and list them as text.
 #
 # Then check at each site whether its rows fit:
 #   hushtable plan check schema.toml DATA
