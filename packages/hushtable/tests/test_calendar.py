@@ -191,7 +191,7 @@ def test_what_is_no_time_is_refused(rows, options, words):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"zone": "UTC"}, "goes with time"), ({"time": "at", "zone": "Berlin"}, "is unknown")],
+    [({"zone": "UTC"}, "needs time"), ({"time": "at", "zone": "Berlin"}, "is unknown")],
 )
 def test_a_zone_that_says_nothing_is_refused(options, words):
     with pytest.raises(UsageError, match=words):

@@ -119,7 +119,7 @@ def test_formats_that_are_not_read_compressed_are_unpacked(tmp_path):
         (
             "a.xls",
             '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
-            "XML spreadsheet of Excel 2003: open it in Excel",
+            "Excel 2003 XML spreadsheet: open it in Excel",
         ),
         (
             "a.txt",
@@ -333,7 +333,7 @@ def test_xml_with_two_kinds_of_rows(tmp_path):
         ("<d><r><a>1</a></r><r>", "line 1 is no XML .*cut off"),
         ("<d>" * 100 + "</d>" * 100, "nested more than 64 deep"),
         ("<d>" + "".join(f"<r{i}/>" for i in range(10_100)) + "</d>", "more than 10,000 kinds"),
-        ("<d><r>1</r><r>2</r></d>", "no element comes again and holds values"),
+        ("<d><r>1</r><r>2</r></d>", "no element repeats and holds values"),
         ("<d><r><a>1</a><a>2</a></r><r><a>3</a></r></d>",
          r"element 1: 'a' holds a list[^\n]*\nAdd: --drop a"),
     ],

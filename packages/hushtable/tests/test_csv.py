@@ -280,21 +280,21 @@ def test_fewer_names_than_fields(read):
     assert "line 1 has 2 names, most lines below it have 3 fields" in refused(
         read, content, skip_lines=0
     )
-    assert "which holds the names" in refused(read, content)
+    assert "which line holds the names" in refused(read, content)
 
 
 def test_columns_separated_by_blanks(read):
     content = lines(rows=[[a, b.replace(",", "."), c] for a, b, c in ROWS], delimiter=" ")
     assert "--delimiter ' '" in refused(read, content)
     assert read(content, delimiter=" ").names == tuple(NAMES)
-    assert "another --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
+    assert "a different --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
     assert values(read("TSH\n" + "1,5\n" * 9, delimiter=";")) == [["1,5"]] * 9
 
 
 @pytest.mark.parametrize(
     ("below", "says"),
     [
-        ("P99;1", "line 32 has 2 fields, 3 are needed.*if the file was cut off, export it again"),
+        ("P99;1", "line 32 has 2 fields, but needs 3.*if the file was truncated, export it again"),
         ("P99;1;2;a", "line 32 has 4 fields, 3 are needed.*quotation marks around texts"),
         ("Total 30 rows", "line 32 has 1 field, 3 are needed.*it begins 'Total 30 rows'.*a total"),
         ("Summe;;123", "line 32, the last, looks like a total.*'Summe;;123'.*Delete it"),
@@ -373,10 +373,10 @@ def test_names_are_found_however_their_accents_are_composed(read, name, given):
 @pytest.mark.parametrize(
     ("name", "given", "how"),
     [
-        ("unit price", "unit\u00a0price", "blanks or marks that are not visible"),
-        ("unit", "un\u200bit", "blanks or marks that are not visible"),
+        ("unit price", "unit\u00a0price", "blanks or invisible marks"),
+        ("unit", "un\u200bit", "blanks or invisible marks"),
         ("Gr\u00f6\u00dfe", "GROSSE", "case, accents or look-alike letters"),
-        ("a b", "a  b", "blanks or marks that are not visible"),
+        ("a b", "a  b", "blanks or invisible marks"),
     ],
 )
 def test_names_that_look_alike_are_told_apart_in_words(read, name, given, how):
@@ -435,7 +435,7 @@ def test_quotation_marks_that_do_not_close(read):
     for below, says in [
         (["P77;1;\"2", *more, "P78;1;\"2", *more], "line 32 opens a quotation mark, .* 5 lines"),
         (["P77;1;\"2", *more], "line 32 opens a quotation mark"),
-        (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may lack its partner"),
+        (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may be unclosed"),
         (['P77;1;"2', *more * 400_000], "in or below line \\d+ is longer than 4 MB"),
     ]:  # fmt: skip
         with pytest.raises(DataError, match=says):
@@ -506,9 +506,9 @@ def test_a_file_that_changes_while_it_is_read(read, tmp_path, change):
     size = (tmp_path / "a.csv").stat().st_size
     with open(tmp_path / "a.csv", "r+") as file:
         file.truncate(size - 3 if change == "is cut" else size + 3)
-    with pytest.raises(DataError, match="changed while it was read: try again when it is complete"):
+    with pytest.raises(DataError, match="changed while it was being read: try again when it is complete"):
         list(passing)
-    with pytest.raises(DataError, match="changed while it was read"):
+    with pytest.raises(DataError, match="changed while it was being read"):
         list(reader.read())
 
 

@@ -169,7 +169,7 @@ def test_features_and_the_time_may_stand_beside_a_list():
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
-        ({}, {"entity": "ward"}, "goes with time"),
+        ({}, {"entity": "ward"}, "needs time"),
         ({}, {"entity": "at", "time": "at"}, "is the column of the time, too"),
         ({}, {"entity": "nurse", "time": "at"}, "no column 'nurse' (entity)"),
         ({}, {"entity": "patient", "time": "when"}, "no column 'when' (time)"),

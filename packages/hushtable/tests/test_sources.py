@@ -230,7 +230,7 @@ def test_a_formula_that_was_never_worked_out(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xls", b"a\tb", "is no workbook.*call it .csv"),
+        ("a.xls", b"a\tb", "not a workbook.*rename it to .csv"),
         ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "damaged"),
         (
             "a.xlsx",
@@ -432,7 +432,7 @@ def test_standard_input(monkeypatch, temporary, content):
     ("content", "message"),
     [
         (b"", "standard input is empty"),
-        (CSV[:-3], "stops in the middle of a line"),
+        (CSV[:-3], "ends in the middle of a line"),
         (gzip.compress(CSV, mtime=0)[:-9], "standard input"),
         (b"PAR1" + bytes(9), "holds Parquet: save it to a file"),
         (b"PK\3\4", "holds a workbook"),
@@ -591,7 +591,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path, name):
     next(read)
     with (tmp_path / name).open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(DataError, match=f"{name}: changed while it was read"):
+    with pytest.raises(DataError, match=f"{name}: changed while it was being read"):
         list(read)
 
 
@@ -655,7 +655,7 @@ def test_fields_of_structured_arrays_are_columns():
     masked = np.ma.masked_array(X, mask=[(0, 1, 0), (0, 0, 0)])
     assert next(as_reader(masked).read())["x"].to_pylist() == [None, 4.5]
     for bad in (X.reshape(1, 2), np.zeros(2, [("a", float, (2,))])):
-        with pytest.raises(DataError, match="Expected one row a record"):
+        with pytest.raises(DataError, match="Expected one record per row"):
             as_reader(bad)
     with pytest.raises(DataError, match="Complex"):
         as_reader(np.zeros(2, [("a", complex)]))

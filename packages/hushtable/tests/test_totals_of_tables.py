@@ -281,8 +281,8 @@ def test_an_ordinary_last_row_is_never_called_a_total(tmp_path_factory, seed, n,
 @pytest.mark.parametrize(
     ("last", "says"),
     [
-        ("2026-0", "if the file was cut off, export it again"),
-        ("2026-01-01,Alpha", "if the file was cut off, export it again"),
+        ("2026-0", "if the file was truncated, export it again"),
+        ("2026-01-01,Alpha", "if the file was truncated, export it again"),
         ("2026-01-01,Alpha,1,2,3", "quotation marks around texts"),
     ],
 )
@@ -402,7 +402,7 @@ def test_tables_side_by_side(tmp_path):
         assert n_rows(path, sheet="Sheet!A:D") == 40
         reader = as_reader(path, layout=FileLayout(sheet="'Sheet'!F:G"))
         assert (reader.names, reader.n_rows) == (tuple(names), 2)
-        with pytest.raises(UsageError, match="stands behind the last"):
+        with pytest.raises(UsageError, match="comes after the last"):
             n_rows(path, sheet="Sheet!D:A")
     # One table with a spacer, and remarks here and there.
     book(

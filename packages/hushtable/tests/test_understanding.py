@@ -88,7 +88,7 @@ SERIALS = [f"{day:02}.05.2026" for day in range(1, 20)]
     [
         ([*NUMBERS, "ERR", "ERR", "n.b."], "number", 3, "'ERR' in row 60 and 1 more"),
         ([*NUMBERS, "<0.5", "ERR"], "number", 1, "'ERR' in row 61"),
-        ([*NUMBERS, *(f"bad {i}" for i in range(200))], "number", 200, "rows with others"),
+        ([*NUMBERS, *(f"bad {i}" for i in range(200))], "number", 200, "rows with other texts"),
         (["12", "13", "\u00bd"], "number", 1, "in row 2"),
         ([*SERIALS, "451230", "451240"], "date", 2, "'451230' in row 19"),
         ([*SERIALS, "15/mai"], "date", 1, "'15/mai' in row 19"),
@@ -119,7 +119,7 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
         ([*SERIALS, *(f"{d}/mai" for d in range(1, 18))], "--as x=date", "lose 17 of 36 values"),
         ([*NUMBERS, "<0.5", "ERR"], "--as x=number", "lose 1 of 62 values.*'ERR' in row 61"),
         ([*NUMBERS, "<0.5"], "--as x=number", "'<0.5' in row 60$"),
-        (["20.8%", "0.22", "31%"], "--as x=number", "takes them as fractions, 0.2 for 20%"),
+        (["20.8%", "0.22", "31%"], "--as x=number", "reads them as fractions, 0.2 for 20%"),
         (["20.8%", "22", "31%"], "--as x=number", "may be fractions, 0.2 for 20%"),
     ],
 )
