@@ -120,10 +120,10 @@ def test_the_clock_of_a_place():
         place = model.plan_.schema.names.index("hour")
         here = hours.counts[hours.plan.family.offsets[place] :][:26]
         assert np.flatnonzero(here[:24]).tolist() == [13, 14]
-    with pytest.raises(DataError, match="name the place whose clock counts"):
+    with pytest.raises(DataError, match="give the time zone that counts"):
         HushTable(time="at").fit(texts)
     mixed = texts.assign(at=["2026-01-05 12:00", *texts["at"][1:]])
-    with pytest.raises(DataError, match="write all in one way"):
+    with pytest.raises(DataError, match="write them all in one way"):
         HushTable().fit(read(mixed, time="at", zone="Europe/Berlin"))
 
 

@@ -319,7 +319,7 @@ GOOD = {"patient": ["a", "b", "a"], "at": [1.0, 2.0, 3.0], "pulse": [60, 70, 80]
         ({"patient": [True] * 3}, {}, "entity='patient': the column holds bool"),
         ({"since": [1] * 3}, {}, "has a column 'since' already: rename it"),
         ({"pulse place": [1] * 3}, {}, "has a column 'pulse place' already"),
-        ({name: [] for name in GOOD}, {}, "has no rows: history needs one reading or more"),
+        ({name: [] for name in GOOD}, {}, "has no rows: history needs at least one reading"),
     ],
 )
 def test_bad_readings_are_refused_in_words(changed, options, said):
@@ -344,7 +344,7 @@ def test_columns_that_do_not_go_together_are_refused(options, said):
 
 
 def test_rows_without_names_are_refused():
-    with pytest.raises(DataError, match="has no names of columns: history needs a data frame"):
+    with pytest.raises(DataError, match="has no column names: history needs a data frame"):
         history_columns(np.ones((3, 3)), **NAMES)
     twice = pa.Table.from_arrays([pa.array(c) for c in (*GOOD.values(), [1, 2, 3])],
                                  [*GOOD, "pulse"])  # fmt: skip

@@ -170,10 +170,10 @@ def test_features_and_the_time_may_stand_beside_a_list():
     ("change", "options", "said"),
     [
         ({}, {"entity": "ward"}, "needs time"),
-        ({}, {"entity": "at", "time": "at"}, "is the column of the time, too"),
+        ({}, {"entity": "at", "time": "at"}, "is also the column of the time"),
         ({}, {"entity": "nurse", "time": "at"}, "no column 'nurse' (entity)"),
         ({}, {"entity": "patient", "time": "when"}, "no column 'when' (time)"),
-        ({"pulse": 60.0, "heat": "warm"}, NAMES, "no column of different numbers"),
+        ({"pulse": 60.0, "heat": "warm"}, NAMES, "no column of varying numbers"),
         ({"since": 1.5}, NAMES, "has a column 'since' already"),
         ({"pulse place": 1.5}, NAMES, "has a column 'pulse place' already"),
         ({"patient": 1.5}, NAMES, "needs texts or whole numbers"),

@@ -262,7 +262,7 @@ def test_a_plan_notes_the_version(tmp_path):
     assert before.difference(plan) == "texts are compared by rules 0 against 1"
     with pytest.raises(PlanError, match="update hushtable"):
         of_towns(2, ["a"])
-    with pytest.raises(PlanError, match=r"no row has the category 'Zu.*, as texts are folded"):
+    with pytest.raises(PlanError, match=r"no row has the category 'Zu.*, because texts are folded"):
         of_towns(1, [NFD])
 
 

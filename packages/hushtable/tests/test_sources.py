@@ -738,5 +738,5 @@ def test_options_that_a_source_has_no_use_for(tmp_path, name, layout, said):
         else:
             path.write_text("a\n1\n2\n" if suffix == ".csv" else '{"a": 1}\n')
     data = table if name is None else tmp_path / name
-    with pytest.raises(UsageError, match=f"has no use for {said}: leave it out"):
+    with pytest.raises(UsageError, match=f"cannot use {said}: leave it out"):
         read(data, **layout)

@@ -467,7 +467,7 @@ def test_a_total_in_files_of_programs_is_noted(tmp_path, ending):
             frame.to_parquet(path)
         else:
             frame.to_json(path, orient="records", lines=True)
-        found = [one for one in understand(path) if "add up others" in one.doubt]
+        found = [one for one in understand(path) if "sum up others" in one.doubt]
         assert [one.name for one in found] == ["site"] * doubts
         assert all("'Total' in " in one.doubt and not one.refused for one in found)
 

@@ -328,5 +328,5 @@ def test_a_lock_is_held_while_a_period_is_released(refused, here, tmp_path):
     periods = here / "north.periods.hush"
     command = ("release", here / "north-4.sketch.hush", "--periods", periods)
     with files.locked(periods):
-        refused(*command, "-o", tmp_path / "x.hush", says="another process is at work on it")
+        refused(*command, "-o", tmp_path / "x.hush", says="another process is working on it")
     do(*command, "-o", tmp_path / "x.hush")
