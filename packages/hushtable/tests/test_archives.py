@@ -121,7 +121,7 @@ def test_several_tables_are_asked_about(tmp_path, make):
 
 def test_a_member_of_what_has_none_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text(CSV)
-    with pytest.raises(UsageError, match="has no use for --member: leave it out"):
+    with pytest.raises(UsageError, match="cannot use --member: leave it out"):
         as_reader(tmp_path / "a.csv", layout=FileLayout(member="x"))
     with pytest.raises(DataError, match="holds no file 'x'"):
         as_reader(zipped(tmp_path / "a.zip"), layout=FileLayout(member="x"))
@@ -129,7 +129,9 @@ def test_a_member_of_what_has_none_is_refused(tmp_path):
 
 def test_a_member_may_be_a_part_of_the_one_file(tmp_path):
     path = zipped(tmp_path / "a.zip", {"a.json": '{"x": [{"age": 1}], "y": [{"age": 2}]}'})
-    with pytest.raises(DataError, match=rf"{path}: a.json: holds several lists.*\nAdd: --member x"):
+    with pytest.raises(
+        DataError, match=rf"{path}: a.json: contains several lists.*\nAdd: --member x"
+    ):
         as_reader(path)
     (batch,) = as_reader(path, layout=FileLayout(member="y")).read()
     assert batch.to_pylist() == [{"age": 2}]
@@ -154,7 +156,7 @@ def test_messages_name_the_file_in_the_archive(tmp_path):
     path = zipped(tmp_path / "a.zip", {"export.csv": CSV + "1,2,3\n"})
     with pytest.raises(DataError) as caught:
         HushTable().fit(as_reader(path))
-    assert str(caught.value).startswith(f"{path}: export.csv: line 5 has 3 fields, 2 are needed")
+    assert str(caught.value).startswith(f"{path}: export.csv: line 5 has 3 fields, but needs 2")
 
 
 # Bad input
@@ -185,7 +187,9 @@ def test_a_file_that_becomes_huge(tmp_path, temporary, declared):
             at = content.index(mark) + place
             content[at : at + 4] = (1000).to_bytes(4, "little")
         path.write_bytes(content)
-    with pytest.raises(DataError, match=r"would unpack to more than, over 200 times|cannot be unpacked"):
+    with pytest.raises(
+        DataError, match=r"would unpack to more than .* GB, over 200 times|cannot be unpacked"
+    ):
         as_reader(path)
     gc.collect()
     assert sum(one.stat().st_size for one in temporary.iterdir()) <= 1 << 21
@@ -196,7 +200,7 @@ def test_a_file_that_becomes_huge(tmp_path, temporary, declared):
 def test_a_compressed_file_that_becomes_huge(tmp_path, pack):
     path = tmp_path / "a.parquet.gz"
     path.write_bytes(pack(b"PAR1" + bytes(1 << 24)))
-    with pytest.raises(DataError, match="would unpack to more than, over 200 times its size"):
+    with pytest.raises(DataError, match="would unpack to more than .* GB, over 200 times its size"):
         as_reader(path)
 
 
@@ -303,7 +307,7 @@ def test_an_archive_that_changes_while_it_is_unpacked(tmp_path, monkeypatch):
             file.write(b"more")
 
     monkeypatch.setattr(unpacking, "_pour", slowly)
-    with pytest.raises(DataError, match="changed while it was read"):
+    with pytest.raises(DataError, match="changed while it was being read"):
         as_reader(path)
 
 

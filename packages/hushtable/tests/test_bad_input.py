@@ -52,7 +52,7 @@ def csv(tmp_path, text, name="a.csv"):
         ("", "the file is empty"),
         ("a,b\n", "no rows"),
         ("a,b\n1,2\n", "1 sample"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 field, 2 are needed"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 field, but needs 2"),
         ("a,b\n1,inf\n2,3\n", "'inf' in line 2"),
         ("a,b\n1,\n2,\n", "b: it is missing in every row\nAdd: --drop b"),
         ("a,a\n1,2\n3,4\n", "'a' is listed twice"),

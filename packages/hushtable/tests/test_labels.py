@@ -218,7 +218,7 @@ def test_a_byte_order_mark_before_a_value_is_no_part_of_it(tmp_path):
     assert again.plan_.plan_id == model.plan_.plan_id
     assert again.score_samples(marked).tolist() == model.score_samples(clean).tolist()
     marked.write_text("\ufeffx,w,day\n" + "".join(odd) + "\ufeffx,w,day\n" + "".join(lines))
-    with pytest.raises(DataError, match="line 92 repeats the names of columns"):
+    with pytest.raises(DataError, match="line 92 repeats the names of the columns"):
         HushTable().fit(marked)
 
 

@@ -185,7 +185,7 @@ def test_footers_and_tables_below(tmp_path, footer, end):
 def test_another_table_of_as_many_columns_below_a_blank_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(text("", "name,lead,deputy,room", *["Alpha,Ann,Bo,x1"] * 3))
-    assert "line 43, below an empty line, holds no row but words" in refused(path)
+    assert "line 43, below an empty line, is not a row: it holds words" in refused(path)
     assert remedied(path, refused(path)) == (4, 40)
     # Filled up with delimiters, as workbooks are exported.
     path.write_text(text(",,,", "name,lead,deputy,", *["Alpha,Ann,Bo,"] * 3))
@@ -205,7 +205,7 @@ def test_another_table_in_a_sheet(tmp_path):
     book(path, [NAMES, *ROWS, [], ["Managers"], [], *other])
     assert remedied(path, refused(path)) == (3, 40)
     book(path, [NAMES, *ROWS, [], NAMES, *ROWS])
-    assert "row 43 repeats the names of columns" in refused(path)
+    assert "row 43 repeats the names of the columns" in refused(path)
 
 
 def grouped():
@@ -244,7 +244,7 @@ def test_a_category_of_that_name_with_a_gap_is_no_subtotal(tmp_path):
 def test_two_exports_with_marks_in_one_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("\ufeff" + text() + "\ufeff" + text())
-    assert "line 42 repeats the names of columns: delete it" in refused(path)
+    assert "line 42 repeats the names of the columns: delete it" in refused(path)
     path.write_text("\ufeff" + text() + "\ufeff" + text().partition("\n")[2])
     (batch,) = as_reader(path).read()
     assert {len(day) for day in batch["day"].to_pylist()} == {10}
@@ -365,7 +365,7 @@ def test_a_file_of_totals_only(tmp_path):
 
 def test_formats_without_lines_have_no_use_for_it(tmp_path):
     pd.DataFrame(ROWS, columns=NAMES).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="has no use for --skip-footer"):
+    with pytest.raises(UsageError, match="cannot use --skip-footer"):
         n_rows(tmp_path / "a.parquet", skip_footer=1)
 
 
