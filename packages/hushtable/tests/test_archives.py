@@ -200,7 +200,9 @@ def test_a_file_that_becomes_huge(tmp_path, temporary, declared):
 def test_a_compressed_file_that_becomes_huge(tmp_path, pack):
     path = tmp_path / "a.parquet.gz"
     path.write_bytes(pack(b"PAR1" + bytes(1 << 24)))
-    with pytest.raises(DataError, match="would unpack to more than .* GB, over 200 times its size"):
+    with pytest.raises(
+        DataError, match=r"would unpack to more than .* GB, over 200 times its size"
+    ):
         as_reader(path)
 
 

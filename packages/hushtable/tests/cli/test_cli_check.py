@@ -62,8 +62,8 @@ def test_check_says_what_lies_outside(run, hospital):
     result = run(*arguments, "--drop", "id,admitted")
     assert result.code == 0
     assert result.err == (
-        "hushtable: ward: 'ICU' (1 row) and 'icu' (1) differ only by case: are they the same label? "
-        "If not, add --as ward=category (--as ward=label)\n"
+        "hushtable: ward: 'ICU' (1 row) and 'icu' (1) differ only by case: are they the same "
+        "label? If not, add --as ward=category (--as ward=label)\n"
     )
     lines = [line.split() for line in result.out.splitlines()]
     for line in (
