@@ -170,7 +170,7 @@ def test_rows_that_do_not_fit_the_plan(plan, fine):
     for rows, message in [
         (fine[["age"]], r"no column \['ward'\]"),
         (fine.rename(columns={"age": "Age"}), r"no column \['age'\].*other columns are \['Age'\]"),
-        (fine.assign(age="old"), "'age': 'old' in row 0 is no number"),
+        (fine.assign(age="old"), "'age': 'old' in row 0 is not a number"),
         (fine.assign(age=[1.0, np.inf, 2.0]), "infinity: feature 'age' in row 1"),
         (fine.iloc[:0], "no rows"),
         (fine.assign(ward=pd.to_datetime(["2024-01-01"] * 3)), None),

@@ -176,7 +176,9 @@ def test_days_that_stand_apart(tmp_path):
     typed = rows.assign(seen=pd.to_datetime(rows["seen"]))
     for table in (rows, path, typed):
         [one] = found(table, "sentinel")
-        assert one.words.startswith("seen: 1900-01-01 (40 rows) lies far from all others: does it")
+        assert one.words.startswith(
+            "seen: 1900-01-01 (40 rows) is far from all other values: is it"
+        )
 
 
 def test_a_doubt_of_the_columns_is_counted():

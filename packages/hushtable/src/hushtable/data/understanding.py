@@ -151,9 +151,9 @@ def _code_text(code: float, form: Form) -> str:
 def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
     """Return a column with the question whether some values are codes for missing ones."""
     listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
-    lie, do = ("lies", "does it") if len(codes) == 1 else ("lie", "do they")
+    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
     kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all others: {do} stand for a missing value?"
+    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
     doubt += f" If not, add --as {kept}"
     options = tuple(("--missing", text) for text in codes)
     return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
