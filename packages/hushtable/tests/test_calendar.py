@@ -163,7 +163,7 @@ def test_without_a_person_a_time_in_doubt_is_missing_and_no_refusal(tmp_path, od
         rows = open_rows(path, plan.schema, reading, attended=False)
         counts.append(Sketch.from_data(plan, rows).counts)
         noted = " ".join(rows.unasked.words)
-        assert ("taken as missing: 1, the first in line 7" in noted) == bool(last)
+        assert ("read as missing: 1, the first in line 7" in noted) == bool(last)
     np.testing.assert_array_equal(*counts)
     pd.DataFrame({"at": [*times, odd], "x": range(6)}).to_csv(path, index=False)
     with pytest.raises(DataError):
@@ -178,7 +178,7 @@ def rows_with(**columns):
     ("rows", "options", "words"),
     [
         (rows_with(x=1), {"time": "when"}, "no column 'when'"),
-        (rows_with(hour=1), {"time": "at"}, "has a column 'hour' already"),
+        (rows_with(hour=1), {"time": "at"}, "already has a column 'hour'"),
         (rows_with(x=np.arange(9.0)), {"time": "x"}, "needs points in time"),
         (rows_with(x=1), {"time": "at", "zone": "Europe/Berlin"}, "leave the zone out"),
         (rows_with(at=["05/11/2026 10:00", "01/02/2026 11:00", None] * 3), {"time": "at"}, "dates"),

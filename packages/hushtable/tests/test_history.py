@@ -317,8 +317,8 @@ GOOD = {"patient": ["a", "b", "a"], "at": [1.0, 2.0, 3.0], "pulse": [60, 70, 80]
         ({"at": [True] * 3}, {}, "time='at': the column holds bool, needs points in time"),
         ({"patient": [0.5, 1.0, 2.0]}, {}, "entity='patient': the column holds double, needs tex"),
         ({"patient": [True] * 3}, {}, "entity='patient': the column holds bool"),
-        ({"since": [1] * 3}, {}, "has a column 'since' already: rename it"),
-        ({"pulse place": [1] * 3}, {}, "has a column 'pulse place' already"),
+        ({"since": [1] * 3}, {}, "already has a column 'since': rename it"),
+        ({"pulse place": [1] * 3}, {}, "already has a column 'pulse place'"),
         ({name: [] for name in GOOD}, {}, "has no rows: history needs at least one reading"),
     ],
 )

@@ -174,8 +174,8 @@ def test_features_and_the_time_may_stand_beside_a_list():
         ({}, {"entity": "nurse", "time": "at"}, "no column 'nurse' (entity)"),
         ({}, {"entity": "patient", "time": "when"}, "no column 'when' (time)"),
         ({"pulse": 60.0, "heat": "warm"}, NAMES, "no column of varying numbers"),
-        ({"since": 1.5}, NAMES, "has a column 'since' already"),
-        ({"pulse place": 1.5}, NAMES, "has a column 'pulse place' already"),
+        ({"since": 1.5}, NAMES, "already has a column 'since'"),
+        ({"pulse place": 1.5}, NAMES, "already has a column 'pulse place'"),
         ({"patient": 1.5}, NAMES, "needs texts or whole numbers"),
     ],
 )  # fmt: skip
