@@ -108,13 +108,13 @@ SEVERAL = {"x/one.csv": CSV, "x/two.csv": CSV.replace("30", "31") * 2, "README.t
 @pytest.mark.parametrize("make", [zipped, tarred])
 def test_several_tables_are_asked_about(tmp_path, make):
     path = make(tmp_path / "a.arc", SEVERAL)
-    with pytest.raises(DataError, match=r"several files, \['x/one.csv', 'x/two.csv'\]: give one by "
+    with pytest.raises(DataError, match=r"several files, \['x/one.csv', 'x/two.csv'\]: choose one with "
                        r"--member NAME\nAdd: --member x/two.csv$"):  # fmt: skip
         as_reader(path)
     for name in ("x/one.csv", "one.csv"):
         assert values(as_reader(path, layout=FileLayout(member=name))) == ROWS
     with pytest.raises(
-        DataError, match=r"holds no file 'no.csv', but \['x/one.csv', 'x/two.csv'\]"
+        DataError, match=r"does not contain 'no.csv', but \['x/one.csv', 'x/two.csv'\]"
     ):
         as_reader(path, layout=FileLayout(member="no.csv"))
 
@@ -123,7 +123,7 @@ def test_a_member_of_what_has_none_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text(CSV)
     with pytest.raises(UsageError, match="cannot use --member: leave it out"):
         as_reader(tmp_path / "a.csv", layout=FileLayout(member="x"))
-    with pytest.raises(DataError, match="holds no file 'x'"):
+    with pytest.raises(DataError, match="does not contain 'x'"):
         as_reader(zipped(tmp_path / "a.zip"), layout=FileLayout(member="x"))
 
 

@@ -159,7 +159,7 @@ def test_another_encoding_far_below(read):
 def test_encodings_that_cannot_be(read, tmp_path):
     (tmp_path / "a.csv").write_text(lines())
     for name in ("nope", "hex", "rot13"):
-        with pytest.raises(UsageError, match=f"no encoding is called '{name}'"):
+        with pytest.raises(UsageError, match=f"there is no encoding '{name}'"):
             as_reader(tmp_path / "a.csv", layout=FileLayout(encoding=name))
     (tmp_path / "a.csv").write_bytes(lines(names=["ä", "b", "c"]).encode("cp1252"))
     with pytest.raises(DataError, match="its bytes are not utf-8: give another encoding"):

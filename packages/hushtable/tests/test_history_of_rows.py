@@ -190,7 +190,7 @@ def test_what_cannot_be_compared_is_refused_in_words(change, options, said):
 def test_entities_with_one_reading_have_no_history():
     frame = readings()
     frame["patient"] = [f"p{i}" for i in range(len(frame))]
-    with pytest.raises(DataError, match="missing in every row"):
+    with pytest.raises(DataError, match="all its values are missing"):
         HushTable(**NAMES, random_state=0).fit(frame)
 
 

@@ -83,7 +83,7 @@ def test_several_lists_are_asked_about(tmp_path):
         DataError, match=r"has no list 'three': it contains the lists \['one', 'x.two"
     ):
         as_reader(path, layout=FileLayout(member="three"))
-    with pytest.raises(DataError, match="has no list 'a': it holds one list, which has no name"):
+    with pytest.raises(DataError, match="has no list 'a': it contains one list without a name"):
         as_reader(saved(path, json.dumps(ROWS)), layout=FileLayout(member="a"))
 
 

@@ -185,7 +185,7 @@ def check_column(name, kind, got, truth, options, one):
             assert gone or value == float(cell), (name, cell, value)
     if lost:
         assert options.get("kinds", {}).get(name) == "number"
-        assert f"as asked, {lost:,} value" in one.doubt, (lost, one)
+        assert f"as requested, {lost:,} value" in one.doubt, (lost, one)
     return lost
 
 

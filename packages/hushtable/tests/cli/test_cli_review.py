@@ -207,7 +207,7 @@ def test_another_plan_other_rows_and_other_files_are_refused(review, here, tmp_p
     log = ("--log", "rows.csv.verdicts.csv")
     turned = review(["o"], *log, data=tmp_path / "turned.csv")
     assert "row 7 of" in turned.err
-    assert "is not the row that was reviewed" in turned.err
+    assert "is not the row that was answered" in turned.err
     (tmp_path / "few.csv").write_text("\n".join(lines[:4]) + "\n")
     few = review(["o"], *log, data=tmp_path / "few.csv")
     assert "has 3 rows, and answers are on row" in few.err
