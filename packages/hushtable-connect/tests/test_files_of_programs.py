@@ -184,7 +184,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
         return read(*arguments, **options)
 
     monkeypatch.setattr(pyreadstat, "read_sav", slowly)
-    with pytest.raises(DataError, match="changed while it was read: try again when it is complete"):
+    with pytest.raises(DataError, match="changed while it was being read: try again"):
         as_reader(path)
 
 

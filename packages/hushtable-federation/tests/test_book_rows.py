@@ -156,7 +156,7 @@ def test_values_that_cannot_be_taken():
     with pytest.raises(DataError, match="holds the integer"):
         digester.digests()
     rows = pa.table({"x0": ["text"], "x1": [1.0]})
-    with pytest.raises(DataError, match="'text' in row 0 is no number"):
+    with pytest.raises(DataError, match="'text' in row 0 is not a number"):
         list(digester.watch(as_reader(rows)).read())
     with pytest.raises(UsageError, match="not read to their end"):
         digester.digests()

@@ -154,7 +154,7 @@ def test_journals_that_are_none(here, tmp_path):
 def test_one_process_at_a_time(here, tmp_path):
     path = tally.path_of(tmp_path / "lead.key", here.round)
     late = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=0.3)
-    with files.locked(path), pytest.raises(FileError, match="another process is at work"):
+    with files.locked(path), pytest.raises(FileError, match="another process is working"):
         late.run()
     # Of a process that was killed, as much stays as takes it to end.
     patient = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=20.0)

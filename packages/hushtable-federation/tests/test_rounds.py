@@ -490,7 +490,7 @@ def move_rows(entries, arrays):
 FAULTS = {
     "empty": (lambda those, good: b"", "the file is empty"),
     "truncated": (lambda those, good: good[: len(good) // 2], "truncated"),
-    "bit flip": (lambda those, good: flipped(good), "not those the file was written with"),
+    "bit flip": (lambda those, good: flipped(good), "not the ones that the file was written with"),
     "not a submission": (
         lambda those, good: files.pack("plan", *those.plan.entries()),
         "holds a plan",

@@ -169,13 +169,13 @@ def test_features_and_the_time_may_stand_beside_a_list():
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
-        ({}, {"entity": "ward"}, "goes with time"),
-        ({}, {"entity": "at", "time": "at"}, "is the column of the time, too"),
+        ({}, {"entity": "ward"}, "needs time"),
+        ({}, {"entity": "at", "time": "at"}, "is also the column of the time"),
         ({}, {"entity": "nurse", "time": "at"}, "no column 'nurse' (entity)"),
         ({}, {"entity": "patient", "time": "when"}, "no column 'when' (time)"),
-        ({"pulse": 60.0, "heat": "warm"}, NAMES, "no column of different numbers"),
-        ({"since": 1.5}, NAMES, "has a column 'since' already"),
-        ({"pulse place": 1.5}, NAMES, "has a column 'pulse place' already"),
+        ({"pulse": 60.0, "heat": "warm"}, NAMES, "no column of varying numbers"),
+        ({"since": 1.5}, NAMES, "already has a column 'since'"),
+        ({"pulse place": 1.5}, NAMES, "already has a column 'pulse place'"),
         ({"patient": 1.5}, NAMES, "needs texts or whole numbers"),
     ],
 )  # fmt: skip
@@ -190,7 +190,7 @@ def test_what_cannot_be_compared_is_refused_in_words(change, options, said):
 def test_entities_with_one_reading_have_no_history():
     frame = readings()
     frame["patient"] = [f"p{i}" for i in range(len(frame))]
-    with pytest.raises(DataError, match="missing in every row"):
+    with pytest.raises(DataError, match="all its values are missing"):
         HushTable(**NAMES, random_state=0).fit(frame)
 
 

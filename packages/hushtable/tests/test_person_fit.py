@@ -71,7 +71,7 @@ def test_no_column_of_persons(visits):
     for rows, person, says in (
         (visits, "nobody", "has no column"),
         (visits[["a", "b"]].to_numpy(), "patient", "has no column"),
-        (visits.assign(patient="one"), "patient", "all 3,000 rows are one person's"),
+        (visits.assign(patient="one"), "patient", "all 3,000 rows belong to one person"),
         (visits.assign(patient=visits["patient"].where(visits["a"] > 0)), "patient", "is empty in"),
     ):
         with pytest.raises(DataError, match=says):

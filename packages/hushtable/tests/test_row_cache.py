@@ -179,7 +179,7 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
     assert facts(HushTable(random_state=0).fit(path)) == facts(detector)
     monkeypatch.setattr(HushTable, "_drawn_by", changing)
     bounded(1)
-    with pytest.raises(DataError, match=r"rows\.csv: changed while it was read"):
+    with pytest.raises(DataError, match=r"rows\.csv: changed while it was being read"):
         HushTable(random_state=0).fit(path)
 
 

@@ -163,7 +163,7 @@ def test_a_book_notes_what_was_verified(scene, run, monkeypatch):
     book = ("--book", scene.folder / "s00.book")
     model = ("round", "model", scene.result, *book, "-o", scene.folder / "x.hush")
     assert json.loads(run(*model, "--json").out)["verified"] is None
-    assert "hushtable round verify checks it" in " ".join(run(*model).out.split())
+    assert "hushtable round verify checks the signature" in " ".join(run(*model).out.split())
     assert run("round", "verify", scene.result, *book).code == 0
     assert list(notes) == [files.read(scene.result).digest]
     assert f"verified on {now():%Y-%m-%d}" in " ".join(run(*model).out.split())

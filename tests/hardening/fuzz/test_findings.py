@@ -206,4 +206,4 @@ def test_programs_of_edits_get_past_the_digests():
         except FileError as error:
             reasons.add(str(error)[:40])
     assert len(reasons) > 10, reasons
-    assert not any("arrays are not those" in reason for reason in reasons)
+    assert not any("arrays are not the ones" in reason for reason in reasons)

@@ -64,7 +64,7 @@ def test_a_folder_holds_the_model_and_gives_the_library_s_answers(detector, rows
     assert loaded.get_raw_model().offset_ == detector.offset_
     with pytest.raises(mlflow.exceptions.MlflowException, match=r"missing inputs \['ward'\]"):
         loaded.predict(rows[["age", "pulse"]])
-    with pytest.raises(DataError, match="'fast' in row 0 is no number"):
+    with pytest.raises(DataError, match="'fast' in row 0 is not a number"):
         loaded.predict(odd.assign(pulse="fast"))
 
 

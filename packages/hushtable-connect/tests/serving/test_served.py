@@ -50,7 +50,7 @@ def test_a_request_is_answered_as_a_frame_is(detector, rows):
         ([], "no rows"),
         ([{"age": 30}], r"row 0 has no value \['ward'\]"),
         ([{"age": 30, "ward": "north"}, {"age": "x", "ward": "north"}], "mixes types"),
-        ([{"age": "x", "ward": "north"}], "'x' in row 0 is no number"),
+        ([{"age": "x", "ward": "north"}], "'x' in row 0 is not a number"),
         ([{"age": float("inf"), "ward": "north"}], "infinity: feature 'age' in row 0"),
         ([{"age": 10**30, "ward": "north"}], "integer 1000000000000000000000000000000: whole"),
         ([{"age": [30], "ward": "north"}], "column 'age' has type list"),

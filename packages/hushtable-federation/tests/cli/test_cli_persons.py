@@ -184,7 +184,7 @@ def test_an_answer_without_persons_is_said_where_it_matters(here, run):
     visits(write_rows(here / "north.csv", 200, 7), [f"Q{i}" for i in range(200)])
     printed = run(*another(here, "later", data_set="2027"), "--new-people")
     assert "1 earlier answer about other rows named no persons" in printed.out
-    assert "Each row is a person of its own" in printed.out
+    assert "each row belongs to a different person" in printed.out
 
 
 def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
@@ -216,4 +216,4 @@ def test_a_model_of_some_rows_of_each(run, tmp_path, rng):
     option = doubtful.err.rpartition("Add: ")[2].split()
     assert run("fit", data, "--person", "patient", *option, "-o", model).code == 0, option
     refused = run("fit", data, "--rows-per-person", 2, "-o", model)
-    assert (refused.code, "goes with --person" in refused.err) == (2, True)
+    assert (refused.code, "needs --person" in refused.err) == (2, True)

@@ -416,7 +416,7 @@ def test_of_two_amendments_at_a_time_one_is_refused(here, run):
     with files.locked(journal):
         done = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
     assert done.code == 1
-    assert "another process is at work" in done.err
+    assert "another process is working" in done.err
     assert not list((here / "box").glob("*.amend.*"))
 
 

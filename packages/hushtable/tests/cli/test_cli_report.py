@@ -233,7 +233,7 @@ def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
 def test_refused(refused, site, consortium, tmp_path, old):
     page = tmp_path / "r.html"
     model, rows = site / "model.hush", site / "rows.csv"
-    refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="ends in .html")
+    refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="must end in .html")
     refused("report", model, "-o", tmp_path / "none" / "r.html", says="no folder")
     refused("report", model, "-o", page, "--rows", 3, code=2, says="give DATA after MODEL")
     refused("report", model, "-o", page, "--ranks", model, code=2, says="give DATA after MODEL")

@@ -111,7 +111,7 @@ def test_a_review_writes_rules_and_goes_on(run, here, monkeypatch):
     # The log of the session before the rules is that of the same rows.
     again = reviewed("q")
     assert again.code == 0, again.err
-    assert "Going on from log.csv: 1 answer." in again.out
+    assert "Continuing from log.csv: 1 answer." in again.out
 
 
 def test_broken_rules_are_refused_by_name_and_nothing_is_written(run, here):

@@ -228,7 +228,7 @@ def test_the_commands(tmp_path, capsys):
         "0",
     ]
     assert main([*draw, "--relations", folder + "r.hush"]) == 2
-    assert "--relations needs --marginals" in capsys.readouterr().err
+    assert "--relations also needs --marginals" in capsys.readouterr().err
     run(*draw, "--relations", folder + "r.hush", "--marginals", folder + "m.hush")
     count("plan.hush", "all.hush")
     run("score", folder + "rows.csv", "--model", folder + "all.hush", "--count", "60",
