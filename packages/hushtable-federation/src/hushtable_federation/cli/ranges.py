@@ -99,7 +99,7 @@ class _RangesRead:
             return others_in(self.result, book, Purpose.MARGINALS)
 
     def failing(self, whose: str = "all") -> list[str]:
-        """Return the columns with too many own values beyond a limit of all sites, or of the others."""
+        """Return the columns with too many own values beyond a limit of all or of the others."""
         return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
 
     @property

@@ -100,8 +100,8 @@ def whom(key: Path, keys: Keys, book: Path | None, trust: list[Card]) -> Known:
     beside, rules = key.with_suffix(".book") if book is None else book, policy_beside(key)
     if not beside.exists() and not rules.exists():
         raise UsageError(
-            f"{key}: there is no book and no policy beside these keys, so they are not a site's: "
-            "give a site's keys, because the secret is for sites only"
+            f"{key}: there is no book and no policy beside these keys: give the keys of a site, "
+            "because the secret is for sites only"
         )
     policy = load_policy(rules)
     with Book.open(beside, keys.card) as notes:
