@@ -339,7 +339,7 @@ class Reply:
 
     @property
     def new(self) -> list[Card]:
-        """Return the parties that are not known here: a person has to compare their fingerprints."""
+        """Return the parties that are not known here; a person has to check these cards."""
         return list(dict.fromkeys(card for _, card in self.strangers))
 
     def trust(self, cards: Sequence[Card]) -> None:

@@ -132,7 +132,7 @@ class CoordinatorVisit:
                     self.folder.refuse(name, str(error))
 
     def _has_keys(self, tally: Tally, visit: Visit) -> bool:
-        """If it is time, decide whose keys all sites mask with, and distribute these; return whether it is.
+        """Return whether it is decided whose keys mask the counts; decide if it is time.
 
         If all sites have drawn a key, they notice that by themselves, and no request is needed.
         """
@@ -262,7 +262,7 @@ class CoordinatorVisit:
     # --- decisions ----------------------------------------------------------------------------
 
     def _decided(self) -> Decisions:
-        """Return earlier decisions: those recorded here, or those that requests in the folder show."""
+        """Return earlier decisions: recorded here, or shown by requests in the folder."""
         noted = Decisions()
         if self.journal.exists():
             noted = read_decided(self.journal, self.folder.round)
@@ -286,7 +286,7 @@ class CoordinatorVisit:
                 )
 
     def _keep_amendment(self) -> None:
-        """Keep the current amendment beside the decisions; without it, late answers would not count."""
+        """Keep the amendment beside the decisions; without it, late answers would not count."""
         kept, made = self.journal.with_suffix(".amendment.hush"), self.folder.amendment
         if kept.exists():
             self.folder.put_again(kept.read_bytes())

@@ -328,7 +328,7 @@ _OF_ONE_FOLDER = _OF_ONE_FILE | {errno.ENOENT, errno.ENOTDIR}
 _ADVICE_HERE = {
     errno.ENOENT: "check the path; create or mount the folder, and run the command again",
     errno.ENOTDIR: "give a folder",
-    errno.EISDIR: "a folder has the name of a file of the round: rename it, then run the command again",
+    errno.EISDIR: "a folder has the name of a round's file: rename it, then run the command again",
     **dict.fromkeys(
         (errno.EACCES, errno.EPERM, errno.EROFS),
         "ask the administrator of the folder for the right to list, read and write in it (chmod "
@@ -343,12 +343,12 @@ _OTHERWISE = "check that the folder can be reached, then run the command again"
 
 
 def is_private(where: str) -> bool:
-    """Return whether a folder is a directory on this machine that no one else may write to."""
+    """Return whether a folder is a local directory that no one else may write to."""
     return "://" not in where and os.path.isdir(where) and not _others_may_write(os.stat(where))
 
 
 def _others_may_replace(folder: os.stat_result) -> bool:
-    """Return whether others may remove and rename our files in a folder, which lacks a sticky bit."""
+    """Return whether others may remove our files in a folder, as it has no sticky bit."""
     return _others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
 
 
@@ -368,7 +368,7 @@ def _too_wide(where: str, mode: int) -> str:
 
 
 def _is_alone(user: int, group: int) -> bool:
-    """Return whether a group is the one that many systems create per user, without other members."""
+    """Return whether a group is a user's own, as many systems create, without others."""
     import grp  # each specific to one system
     import pwd
 
@@ -392,7 +392,9 @@ class Directory:
         self._device = found.st_dev
         if _others_may_replace(found):
             words = _too_wide(where, found.st_mode)
-            raise FileError(f"{words}; mount a network drive that does not store modes with dir_mode=0700")  # fmt: skip
+            raise FileError(
+                f"{words}; mount a network drive that does not store modes with dir_mode=0700"
+            )
         self._path = Path(where).absolute()
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
@@ -472,7 +474,7 @@ class Directory:
             files.write_bytes(self._path / name, content, private=False)
 
     def _check(self) -> None:
-        """Raise if the folder is gone, for example unmounted, even if an empty one appeared instead."""
+        """Raise if the folder is gone, even if an empty one appeared instead."""
         if os.stat(self._path).st_dev != self._device:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 

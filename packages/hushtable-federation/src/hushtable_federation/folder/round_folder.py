@@ -183,7 +183,7 @@ class RoundFolder:
         self.odd[name] = why
 
     def _writer(self, step: str, sender: str) -> Card | None:
-        """Return the card of the party that writes the files of a step; None if it is not a party."""
+        """Return the card of the party that writes a step's files; None if it is not a party."""
         lead = self.round.coordinator
         if step.startswith(ASK) or (step in ("amend", "result") and sender == lead.name):
             return lead
@@ -229,7 +229,7 @@ class RoundFolder:
 
     @property
     def decided(self) -> bool:
-        """Return whether the coordinator signed the list of sites in the sum; its first request shows it."""
+        """Return whether the coordinator signed the list of sites, as its first request shows."""
         every = (self.requests(step, name) for step in ASKED for name in self.round.names)
         return any(True for found in every for _ in found)
 
@@ -239,7 +239,7 @@ class RoundFolder:
         return [name for name in self.round.names if name not in out]
 
     def refused(self, site: str, step: str = "") -> str:
-        """Return the word with which a site refused a step, if it did; by default, the first step."""
+        """Return the word with which a site refused a step, by default the first; empty if not."""
         for name, content in self.of(REFUSED + step, site):
             try:
                 Message.read(content, self.round.card(site)).check(self.round, "refused")

@@ -252,7 +252,7 @@ class SiteVisit:
             self._add(visit, self._step, given.content)
 
     def _add_head(self) -> None:
-        """Before the answer, write a file that shows that the book holds it, to detect older copies."""
+        """Write, before the answer, a file that shows that the book holds it."""
         if not self._has_head:
             self.folder.add(HEAD, self.me.name, self.online.head(self.folder.round))
 
