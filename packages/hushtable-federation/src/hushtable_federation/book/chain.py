@@ -28,7 +28,7 @@ _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full: free some space",
     sqlite3.SQLITE_READONLY: _NO_WRITING,
     sqlite3.SQLITE_CANTOPEN: _NO_WRITING,
-    sqlite3.SQLITE_BUSY: f"another process has locked it for {_PATIENCE:g} seconds: wait until it has finished",
+    sqlite3.SQLITE_BUSY: f"another process has locked it for {_PATIENCE:g} seconds: wait for that",
     sqlite3.SQLITE_IOERR: "the disk failed: free some space, or check the disk",
 }
 
