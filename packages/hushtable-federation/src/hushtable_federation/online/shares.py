@@ -358,7 +358,7 @@ class Complaint:
 
 @dataclass(frozen=True)
 class CheckedList:
-    """A list as a site accepts it: by dealer, its row with the opening, or the complaint about it."""
+    """A list as a site accepts it: by dealer, its row and opening, or the complaint."""
 
     sites: Sites
     rows: dict[str, bytes]
