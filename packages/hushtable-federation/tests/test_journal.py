@@ -146,7 +146,7 @@ def test_journals_that_are_none(here, tmp_path):
         SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     for text in (b"", b"{}", b'{"sites": 3}', b"\xff"):
         path.write_bytes(text)
-        with pytest.raises(FileError, match="not the decisions of a coordinator, or damaged"):
+        with pytest.raises(FileError, match="not a coordinator's decisions, or it is damaged"):
             SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     assert here.books["east"].answers() == []
 

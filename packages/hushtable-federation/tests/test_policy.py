@@ -116,7 +116,7 @@ def test_a_policy_that_cannot_be_read(tmp_path):
         ("total_epsilon = 2.0", "total_epsilon = 1.0", "epsilon is above total_epsilon"),
         ("delta = 1e-06", 'delta = "small"', "delta='small'"),
         ("known_sites = 2", "known_sites = 0", "known_sites=0"),
-        ("answer = false", "answer = true", "unattended answers are allowed, and no plan"),
+        ("answer = false", "answer = true", "unattended answers are allowed, but no plan"),
         ("answer = false", "answer = 1", "needs true or false"),
         ("masks = true", "masks = 1", r"line \d+: \[round\] masks is 1: needs true or false"),
         ("max_rows = false", "max_rows = 500", r"\[round\] max_rows is 500: needs true or false"),
@@ -359,7 +359,7 @@ def test_an_officers_signature(consortium, tmp_path):
     for what, approval in wrong.items():
         assert refused(round_, site, policy, approval=approval) is Refusal.POLICY, what
     (tmp_path / "b.approval").write_text("{}")
-    with pytest.raises(FileError, match="holds no approval"):
+    with pytest.raises(FileError, match="this is not an approval"):
         Approval.load(tmp_path / "b.approval")
 
 

@@ -214,7 +214,7 @@ def test_too_few_persons_are_said_before_anything_is_spent(small, capsys):
     do("round", "show", "few.hush")  # what a site sees before it answers
     out = " ".join(capsys.readouterr().out.split())
     assert all(one in out for one in words)
-    assert "nothing was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
+    assert "no round was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
     assert not (small / "none.hush").exists()
 
 

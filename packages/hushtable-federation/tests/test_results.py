@@ -86,7 +86,7 @@ def test_only_the_coordinator_signs(consortium):
         with pytest.raises(RoundError, match="the round was opened by 'lead'"):
             collection.result(keys)
     masked = those.collect(those.open(), {})
-    with pytest.raises(RoundError, match="the masks come off in steps"):
+    with pytest.raises(RoundError, match="the masks are removed in steps"):
         masked.result()
 
 

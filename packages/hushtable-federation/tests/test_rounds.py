@@ -384,7 +384,7 @@ def test_a_round_for_others(consortium):
 def test_a_roster_with_other_keys_of_mine(consortium):
     those = consortium(2)
     round_ = those.open(cards=[Keys.generate("s00").card, those.cards[1]])
-    with pytest.raises(RoundError, match="with other keys than these"):
+    with pytest.raises(RoundError, match="with keys other than these"):
         those.sites["s00"].submit(round_)
 
 
@@ -538,7 +538,7 @@ FAULTS = {
         lambda those, good: repacked(
             good, those.sites["s00"].keys, lambda e, a: e.update(made="yesterday")
         ),
-        "does not say when",
+        "does not state when",
     ),
     "noise of other terms": (
         lambda those, good: repacked(
@@ -558,7 +558,7 @@ FAULTS = {
     ),
     "a huge count": (
         lambda those, good: repacked(good, those.sites["s00"].keys, set_word(2**60)),
-        "beyond 2\\^52",
+        "exceeds 2\\^52",
     ),
     "totals that disagree": (
         lambda those, good: repacked(good, those.sites["s00"].keys, move_rows),
@@ -728,9 +728,9 @@ def test_names_that_do_not_fit(name):
 def test_a_book_and_keys_of_different_sites(consortium):
     those = consortium(2)
     path = those.sites["s00"].book.path
-    with pytest.raises(RoundError, match="keys and book belong together"):
+    with pytest.raises(RoundError, match="use the keys and the book that belong together"):
         Book.open(path, those.sites["s01"].keys.card)
-    with pytest.raises(RoundError, match="keys and book belong together"):
+    with pytest.raises(RoundError, match="use the keys and the book that belong together"):
         Book.open(path, Keys.generate("s00").card)
 
 

@@ -39,7 +39,7 @@ WRONG = {
     'columns = ["a"]\n# more\ndrop = ["b"]': (4, "columns and drop exclude each other"),
     'cdm = "x"': (2, "cdm goes with omop"),
     'query = "select 1"\nomop = "visit"': (2, "leave out the query"),
-    'database = "patients"': (2, "database is for vantage6"),
+    'database = "patients"': (2, "database is only for vantage6"),
     'key = "again.key"': (2, "not a TOML file"),
 }
 
@@ -148,7 +148,7 @@ def test_rows_that_nobody_named(places):
     site = Site.open(places.file("north"))
     with (
         site.book() as book,
-        pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"),
+        pytest.raises(UsageError, match=r"no rows were given: .* \(rows = \.\.\.\)"),
     ):
         SiteRows(site.settings, book, NOBODY).open(Plan.draw(SCHEMA, n_tables=2))
 
@@ -371,7 +371,7 @@ def test_what_is_systematic_at_a_site_of_a_campaign(places, capsys):
     assert "Recommended: score with" in printed
     assert files_of(places.folder) == before
     assert main(compare) == 2
-    assert "give this site's book (--book), or its file" in capsys.readouterr().err
+    assert "give either this site's book (--book), or its file" in capsys.readouterr().err
     assert main([*model, "--marginals", str(result), "-o", made]) == 2
     assert "needs the result of the round about the columns" in capsys.readouterr().err
     assert main([*model[:3], "--marginals", str(marginals), "-o", made]) == 2

@@ -62,7 +62,7 @@ def test_what_an_officer_signs_says_that_the_number_can_be_read(tmp_path):
     here = Rehearsal(["a", "b"], tmp_path, least=2, max_rows=MOST)
     said = " ".join(officer_words(here.round, here.round.plan))
     here.close()
-    assert "No row and no score leaves; about how many rows a site has can be read" in said
+    assert "No row and no score leaves a site, but its approximate number of rows becomes readable" in said
 
 
 def test_honest_sites_of_any_size_pass(rehearse):
@@ -130,7 +130,7 @@ def test_one_liar_neither_stops_a_round_nor_has_others_blamed(rehearse, victim, 
     wrong[victim] = lie
     here, secure_sum = rehearse(change=said_by("s4", wrong))
     check_sum(here, secure_sum.run())
-    named = {"s4": "said wrong totals of its masks"} if lie > 100 else {}
+    named = {"s4": "stated wrong totals of its masks"} if lie > 100 else {}
     assert secure_sum.found_out == named
 
 
@@ -293,7 +293,7 @@ def test_plans_without_such_totals(rehearse):
     horizon = Plan.draw(schema, epsilon=1.0, expected_rows=900, horizon=3, random_state=0)
     cards = [keys.card for keys in here.keys.values()]
     asked = {"epsilon": 1.0, "deadline": here.round.deadline, "max_rows": 10}
-    with pytest.raises(FileError, match="max_rows bounds tables that count each row once"):
+    with pytest.raises(FileError, match="max_rows is only for tables that count each row once"):
         Round.open(horizon, cards, here.lead, **asked)
     with pytest.raises(FileError, match="is checked under masks"):
         Round.open(here.round.plan, cards, here.lead, masked=False, **asked)

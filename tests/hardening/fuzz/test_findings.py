@@ -53,7 +53,7 @@ def test_half_a_character_in_an_approval(tmp_path):
     Approval.sign(seeds.round_(), seeds.keys("north")).save(tmp_path / "a")
     said = json.loads((tmp_path / "a").read_text()) | {"round_id": "\ud800"}
     (tmp_path / "a").write_text(json.dumps(said))
-    with pytest.raises(FileError, match="holds no approval"):
+    with pytest.raises(FileError, match="this is not an approval"):
         Approval.load(tmp_path / "a")
 
 
@@ -176,7 +176,7 @@ def test_books_with_other_steps_in_them(over, value):
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("update steps set kept = ?", (value,))
         db.commit()
-    with pytest.raises(FileError, match="a damaged one: restore it"):
+    with pytest.raises(FileError, match="it is damaged: restore it"):
         read_all(path, told.round)
 
 

@@ -182,7 +182,7 @@ class Comparison:
             )
         elif not sentences:
             allowed = "chance" if self.level < LEVEL else "chance and honest differences"
-            sentences.append(f"The counts fit: {allowed} can explain the differences.")
+            sentences.append(f"The counts fit: {allowed} can explain them.")
         if self.fits is False:
             sentences.append(
                 "Ask the coordinator and the other sites what these rows are before you score "
@@ -208,7 +208,7 @@ def strange_share(
     noise_sd : float
         Standard deviation of that noise on a cell.
     tables : int
-        Number of tables, each of which counts every row once.
+        Number of tables. Each table counts every row once.
     """
     own_rows, rest_rows = own.sum() / tables, rest.sum() / tables
     share = np.maximum(rest, 0) / rest_rows

@@ -261,7 +261,7 @@ class Sealed(Noised):
 
     @property
     def n_tables(self) -> int:
-        """Return the number of histograms, each of which counts every row once."""
+        """Return the number of histograms. Each one counts every row once."""
         return len(self.layout.cells)
 
     def counted_under(self, layout: Layout) -> bool:

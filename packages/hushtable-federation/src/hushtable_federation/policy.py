@@ -266,12 +266,8 @@ class Policy:
     def check_persons(self, told: bool, rows_per_person: int) -> None:
         """Raise `Refused` if nothing shows that no person has more rows than a round states.
 
-        Parameters
-        ----------
-        told : bool
-            Whether a column identifies persons, so that the rows of each person are counted.
-        rows_per_person : int
-            The bound that the round states.
+        ``told`` states whether a column identifies persons, so that the rows of each person are
+        counted; ``rows_per_person`` is the bound that the round states.
         """
         if told:
             return

@@ -266,14 +266,14 @@ class Event(NamedTuple):
 class Play:
     """A round that is simulated from the first visit to the result.
 
+    ``told`` is called with each `Event` as it happens, for visits at which something happened.
+
     Parameters
     ----------
     folder : Path
         An empty folder, for the folder of the round, ``round``, and one for each party.
     cast : Scenario
         The parties.
-    told : callable
-        Called with each `Event` as it happens, for visits at which something happened.
 
     Attributes
     ----------

@@ -263,7 +263,7 @@ class Collection:
     repeated : list of (str, str)
         File and site of submissions that arrived again unchanged, and count once.
     contradicted : set of str
-        Sites that sent two different submissions, neither of which is valid.
+        Sites that sent two different submissions: neither is valid.
 
     Examples
     --------
