@@ -189,10 +189,7 @@ def standing(progress: Progress) -> str:
     if progress.phase == "stopped":
         return f"Stopped: {progress.stopped}."
     if progress.phase == "short" and progress.left < round_.needed:
-        return (
-            f"The round cannot finish: {progress.left} of {n} sites are left, and {round_.needed} "
-            "are needed."
-        )
+        return f"It cannot finish: {progress.left} of {n} sites are left, and {round_.needed} are needed."
     if progress.phase == "counting":
         names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
         awaited = f"Waiting for {listed(names)}"
@@ -208,10 +205,7 @@ def standing(progress: Progress) -> str:
             f"{round_.needed} are needed. Nothing that they sent can be read."
         )
     if progress.phase == "closing":
-        return (
-            f"{n_in} of {n} sites have answered, which is enough: {round_.coordinator.name} can "
-            "continue."
-        )
+        return f"{n_in} of {n} sites have answered: {round_.coordinator.name} can continue."
     if progress.phase == "unmasking":
         return (
             f"{n_in} of {n} sites are in the sum. {len(progress.those('helped'))} of at least "
@@ -235,8 +229,7 @@ def _until(round_: Round, awaited: str, late: bool) -> str:
     first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
     return (
         f"{first} The round continues without missing sites at "
-        f"{shown_time(goes_on(round_.deadline))}, because it allows {minutes} minutes for clocks "
-        "that differ."
+        f"{shown_time(goes_on(round_.deadline))}: it allows {minutes} minutes for clocks that differ."
     )
 
 
@@ -307,11 +300,7 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         else f"Nothing until the other sites or {lead} have run the command; then run it again."
     )
     steps = [f"Remind {listed(awaited)}."] if awaited else []
-    steps += (
-        [f"Ask {listed(refused)} for the reason, which is in the log beside its book."]
-        if refused
-        else []
-    )
+    steps += [f"Ask {listed(refused)} for the reason, in the site's log."] if refused else []
     return [
         Todo(awaited, f"Answer with the site's rows, until {until}.", answer, True),
         Todo(refused, f"Resolve why the site refused, and answer until {until}.", answer, True),
@@ -325,7 +314,7 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
             "rows: the site is needed once more to remove the masks."
         )
              if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
     ]  # fmt: skip
 
 
@@ -336,21 +325,16 @@ def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]
     there = progress.those("in")
     drop = "".join(f" --drop {quote(name)}" for name in missing)
     if len(there) >= round_.needed:
-        words = (
-            f"Nothing until {after}; then run round sync. To continue without {listed(missing)} "
-            "now:"
-        )
+        words = f"Nothing until {after}; then run this. To continue without {listed(missing)} now:"
         todo = Todo([lead], words, amend + drop)
     else:
-        words = (
-            f"Extend the round: {len(there)} sites have answered, and {round_.needed} are needed."
-        )
+        words = f"Extend the round: {len(there)} sites answered, and {round_.needed} are needed."
         todo = Todo([lead], words, f"{amend} --days 3", needs_person=True)
     return [
         todo,
         Todo(missing, f"The time to answer is over: ask {lead} for more time.", needs_person=True),
         Todo(there, f"Nothing until {after}; run this again after {lead} has run it.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
     ]
 
 
@@ -390,7 +374,7 @@ def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
         Todo([lead], follows, sync),
         Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),
         Todo(late, f"Nothing, unless {lead} extends the round: the time to answer is over."),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
     ]
 
 

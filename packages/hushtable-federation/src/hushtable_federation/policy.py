@@ -33,7 +33,7 @@ Persons = int | Literal["column"]
 
 @dataclass(frozen=True)
 class Policy:
-    """What the people of a site allow.
+    """Rules that the people of a site set.
 
     Attributes
     ----------

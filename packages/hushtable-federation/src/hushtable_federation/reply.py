@@ -301,8 +301,7 @@ class Reply:
             )
         with refusing(Refusal.ROUND):
             self.plan = round_.layout.check(given)
-            # With hidden hash functions, only the sites know the number of rows that they were
-            # designed for.
+            # With hidden hash functions, only the sites know the expected number of rows.
             check_public_delta(round_.terms.delta, self.plan.expected_rows)
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
@@ -339,7 +338,7 @@ class Reply:
 
     @property
     def new(self) -> list[Card]:
-        """Return the parties that are not known here; a person has to check these cards."""
+        """Return the parties that are not known here; a person has to check these."""
         return list(dict.fromkeys(card for _, card in self.strangers))
 
     def trust(self, cards: Sequence[Card]) -> None:

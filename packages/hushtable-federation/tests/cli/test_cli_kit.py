@@ -206,8 +206,8 @@ def test_of_a_kit_that_cannot_be_written_nothing_stays(tmp_path, run, monkeypatc
     ("options", "words"),
     [
         (("--sites", "north"), "needs two or more names"),
-        (("--sites", "north,north"), "north is there twice"),
-        (("--sites", "lead,north"), "lead is there twice"),
+        (("--sites", "north,north"), "north appears twice"),
+        (("--sites", "lead,north"), "lead appears twice"),
         (("--sites", "north,"), "name ''"),
         (("--sites", "north,../etc"), "name '../etc'"),
         (("--sites", "north,South"), "name 'South'"),

@@ -80,7 +80,7 @@ def test_what_people_read(run, here, code):
     (here / "new").mkdir()
     said = run("round", "meet", here / "new", "--key", here / "north.key", "--again",
                "--expect", here / "names.txt", "--coordinator", "lead").out  # fmt: skip
-    assert "Waiting for lead and south. Call again." in said
+    assert "Waiting for lead and south. Run this command again later." in said
     assert "1 of 3" in said
 
 

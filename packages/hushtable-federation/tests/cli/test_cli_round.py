@@ -66,7 +66,7 @@ def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     allow_no_masks(here, "north")
     do(*line)
     do("round", "amend", here / "round.box", "--key", here / "lead.key", "--drop", "south")
-    assert "The result of 1 sites" in run(*visit(here, here / "round.box", "lead")).out
+    assert "the result of 1 sites" in run(*visit(here, here / "round.box", "lead")).out
     (result,) = (here / "round.box").glob("*.result.*")
     assert load(result).ledger.pool is None
     (sent,) = (here / "round.box").glob("*.submission.*")
@@ -177,7 +177,7 @@ def test_a_question_that_is_answered_no(here, run, monkeypatch):
     said = run(*line, *trust(here, *ALL))
     assert said.code == 130
     assert "nothing was written" in said.err
-    assert "What will leave north" in said.out
+    assert "north will send these counts, and nothing else" in said.out
     assert not list((here / "round.box").glob("*.masked.*"))
     with Book.open(here / "north.book") as book:
         assert book.answers() == []
@@ -317,7 +317,7 @@ def test_a_forecast_in_words_for_machines_and_as_a_picture(here, run, refused):
     assert facts["spent"]["all rows"] == ahead["rounds"][0]["epsilon"]
     assert "forecast" not in facts
     shown = run("round", "book", book, "--forecast", "--plot", here / "budget.png", "--history")
-    assert "Forecast for all rows: epsilon 1 of 3 is spent." in shown.out
+    assert "Forecast for all rows: epsilon 1 of 3 is spent so far." in shown.out
     assert "the round again, or next month    yes" in shown.out
     assert "no: earlier rounds had other terms" in shown.out
     assert f"Wrote {here / 'budget.png'}" in shown.out

@@ -66,7 +66,7 @@ def test_a_round_from_its_opening_to_its_result(run, here):
     said = answer(run, here, "north")
     assert "Counted the rows" in said
     assert "No counts were sent" in said
-    assert "Awaited: east and south" in said
+    assert "Waiting for east and south" in said
     assert "hushtable round sync box --key north.key -o north" in said
     assert state(run)["states"] == {"east": "awaited", "north": "ready", "south": "awaited"}
     lead = flat(run("round", "status", "box", "--key", "lead.key").out)
@@ -167,7 +167,7 @@ def test_a_rehearsal_tells_who_did_what_and_what_it_took(run, tmp_path):
     played = run("round", "rehearse", *options, "--folder", folder)
     assert played.code == 0, played.err
     assert not STEPS.search(played.out.replace("wrong shares", "")), played.out
-    for words in ("Sent this site's counts", "equals the sum", "gave wrong shares", "A site:"):
+    for words in ("Sent this site's counts", "equals the sum", "gave wrong shares", "Each site:"):
         assert words in flat(played.out)
     assert len(list((folder / "round").glob("*.masked.*"))) >= 4
     facts = run("round", "rehearse", *options, "--json").json

@@ -1,4 +1,4 @@
-"""What happens before a site answers: the options, what the screen shows, and the questions."""
+"""Options of commands that answer for a site, and what they show and ask before that."""
 
 import sys
 from collections.abc import Iterator

@@ -48,8 +48,8 @@ _Masks = Annotated[
     typer.Option(
         "--masks/--no-masks",
         help=(
-            "Share the noise under masks (too few sites, no result), or let each site add the "
-            "whole noise (late sites may be missing)."
+            "Share the noise under masks (the result needs all sites, or --least of them), or let "
+            "each site add the whole noise (the result can be without late sites)."
         ),
     ),
 ]
