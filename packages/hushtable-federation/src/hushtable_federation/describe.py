@@ -189,7 +189,9 @@ def standing(progress: Progress) -> str:
     if progress.phase == "stopped":
         return f"Stopped: {progress.stopped}."
     if progress.phase == "short" and progress.left < round_.needed:
-        return f"It cannot finish: {progress.left} of {n} sites are left, and {round_.needed} are needed."
+        return (
+            f"It cannot end: {progress.left} of {n} sites are left, and {round_.needed} are needed."
+        )
     if progress.phase == "counting":
         names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
         awaited = f"Waiting for {listed(names)}"
@@ -229,7 +231,7 @@ def _until(round_: Round, awaited: str, late: bool) -> str:
     first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
     return (
         f"{first} The round continues without missing sites at "
-        f"{shown_time(goes_on(round_.deadline))}: it allows {minutes} minutes for clocks that differ."
+        f"{shown_time(goes_on(round_.deadline))}: it allows {minutes} minutes for clock errors."
     )
 
 

@@ -136,7 +136,7 @@ def test_waiting_until_all_are_there(run, here, meet, monkeypatch):
 
 def test_what_is_refused(here, refused, code):
     north = ("round", "meet", here / "shared", "--key", here / "north.key")
-    refused(*north, "--code", "1" * 9, says="trust none of these cards")
+    refused(*north, "--code", "1" * 9, says="Trust none of them")
     refused(*north, "--code", code, "--absent", "east", code=2, says="'east'")
     refused(*north, "--absent", "south", code=2, says="--absent goes with --code")
     refused(*north, "--expect", "north,south", "--coordinator", "south", code=2, says="are fixed")

@@ -86,7 +86,7 @@ def test_a_period_again_and_a_site_that_joins(here, run, refused):
     assert joined["period"] == 2
     refused("round", "next", first, "--key", here / "lead.key", "--again", "--site",
             here / "east.card", "-o", here / "x.hush",
-            says="of the same sites", code=2)  # fmt: skip
+            says="for the same sites", code=2)  # fmt: skip
 
 
 def test_a_file_without_rows(here, run):

@@ -153,7 +153,7 @@ def test_the_same_rows_under_another_name(here, run):
     assert "seem to be those of 'all rows'" in again.err
     assert not list((here / "again.box").glob("*.masked.*"))
     assert run(*line, "--new-people").code == 0
-    assert "2027: stated to be about new people, although similar to those of all rows" in run(
+    assert "2027: about new people, similar to those of all rows" in run(
         "round", "book", here / "north.book", "--history"
     ).out  # fmt: skip
 

@@ -281,7 +281,7 @@ def code_of_status(run, here, name=None):
 def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, run, monkeypatch):
     until = asked(here).deadline
     goes_on = until + clock.CLOCKS
-    at = f"without missing sites at {clock.shown_time(goes_on)}, because it allows 15 minutes"
+    at = f"without missing sites at {clock.shown_time(goes_on)}: it allows 15 minutes"
     without_rows = [one for one in sync(here, "west") if one != here / "west.csv"]
     (here / "west").mkdir()
     assert run(*without_rows).code == 3  # rows are asked for

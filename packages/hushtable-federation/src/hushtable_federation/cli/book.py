@@ -267,8 +267,8 @@ def _what(entry: Entry) -> str:
         how = f", {WORDS.get(record['how'], record['how'])}" if "how" in record else ""
         return f"{card.name} as {record['role']}, {card.fingerprint}{how}"
     if entry.kind == "rows":
-        said_so = ": stated to be about new people" if record["new_people"] else ""
-        like = f", although similar to those of {record['like']}" if record["like"] else ""
+        said_so = ": about new people" if record["new_people"] else ""
+        like = f", similar to those of {record['like']}" if record["like"] else ""
         return f"{record['data_set']}{said_so}{like}"
     if entry.kind == "answer":
         title = f" ({record['title']})" if record["title"] else ""
