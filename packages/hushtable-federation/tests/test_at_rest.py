@@ -95,7 +95,7 @@ def test_a_kill_between_keys_and_book_is_mended_by_the_next_call(here, run, monk
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (None, "there is no variable HUSHTABLE_TEST_PASSPHRASE in the environment"),
+        (None, "there is no environment variable HUSHTABLE_TEST_PASSPHRASE"),
         ("short", "5 characters: needs 12 or more"),
         ("another passphrase", "does not open these keys"),
     ],

@@ -73,7 +73,8 @@ def test_fewer_are_found_where_the_sites_are_alike_and_missed_where_not(those):
     poison(those, 150)
     result = result_of(those)
     assert seen(those, result).fits
-    assert seen(those, result).words() == ["The counts fit: chance and honest differences can explain them."]
+    (words,) = seen(those, result).words()
+    assert words == "The counts fit: chance and honest differences can explain them."
     assert seen(those, result, alike=True).fits is False
 
 

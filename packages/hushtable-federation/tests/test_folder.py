@@ -470,7 +470,9 @@ def test_refusals_reach_the_coordinator(folder):
     posts.add("refused", "s02", Message.refuse(here.round.round_id, card.keys, Refusal.POLICY))
     visit = here.visit()
     assert visit.waits_for == ["s02"]
-    assert visit.words == ["s02 refused (policy): its log contains the reason. It may still answer; ask its people."]
+    assert visit.words == [
+        "s02 refused (policy): its log contains the reason. It may still answer; ask its people."
+    ]
     here.site("s02")
     here.sites()
     assert here.visit().words == [

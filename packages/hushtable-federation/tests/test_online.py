@@ -254,7 +254,11 @@ ENTRY = {"masked": DIGEST, "shares": DIGEST}
     [
         ("survivors", ["s00"], "1 sites are left, and 3 are needed"),
         ("survivors", ["s01", "s02", "s03"], "not have this site's answer"),
-        ("survivors", {"s00": ENTRY, "s01": ENTRY, "mallory": ENTRY}, "names sites that are not in the round"),
+        (
+            "survivors",
+            {"s00": ENTRY, "s01": ENTRY, "mallory": ENTRY},
+            "names sites that are not in",
+        ),
         ("survivors", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not have this site's answer"),
         ("survivors", None, "malformed"),
         ("survivors", [1, 2, 3], "malformed"),

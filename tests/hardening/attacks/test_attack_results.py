@@ -202,7 +202,7 @@ def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
 
     written_again(scene.result, scene.changed, None, both)
     _, verify, model, score, merge, *_ = everything_that_reads(scene)
-    refused(*verify, says="is not signed: anyone may have made or changed it")
+    refused(*verify, says="is not signed: anyone could have made or changed it")
     for command in (("inspect", scene.changed), model, score, merge):
         shown = run(*command)
         assert shown.code == 0

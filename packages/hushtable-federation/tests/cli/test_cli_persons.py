@@ -94,7 +94,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     policy = here / "south.policy.toml"
     assert run("round", "policy", policy, "--json").json["persons"] == "column"
     policy.write_text(policy.read_text().replace('"column"', "3"))
-    assert "Persons       3 rows at most per person, as affirmed" in run("round", "policy", policy).out
+    assert "Persons       3 rows at most per person" in run("round", "policy", policy).out
     south = visit(here, open_another(here, "later"), "south", rows="south.csv")
     refused(*south, says=["up to 3", "--rows-per-person 3", "person = ..."])
     policy.write_text(policy.read_text().replace("persons = 3", "persons = 2"))

@@ -336,7 +336,15 @@ def test_forecasts_that_are_refused(here, run, refused):
     book = here / "north.book"
     refused("round", "book", book, "--forecast", "--data-set", "x", says="answered about 'x'")
     refused("round", "book", book, here / "gone.hush", "--forecast", says="No such file")
-    refused("round", "book", book, here / "plan.hush", "--forecast", code=2, says="not designed for a budget")
+    refused(
+        "round",
+        "book",
+        book,
+        here / "plan.hush",
+        "--forecast",
+        code=2,
+        says="designed for a budget",
+    )
     refused("round", "book", book, here / "north.csv", "--forecast", says="not a .hush file")
     do("plan", "hide", here / "plan.hush", "-o", here / "hidden.hush")
     refused("round", "book", book, here / "hidden.hush", "--forecast", says="hidden.hush")

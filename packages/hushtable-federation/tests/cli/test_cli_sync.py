@@ -324,9 +324,9 @@ def test_from_half_of_the_time_on_the_coordinator_goes_on_without_a_site(here, r
     for name in ("lead", "north"):
         code, said = code_of(run, here, name)
         assert (code, f"From {clock.shown_time(half)} on" in said) == (0, True)
-    assert "Run this command: it decides which sites are in" not in code_of_status(run, here, "lead")[1]
+    assert "it decides which sites are in" not in code_of_status(run, here, "lead")[1]
     monkeypatch.setattr(clock, "read", lambda: half + timedelta(seconds=1))
-    assert "Run this command: it decides which sites are in" in code_of_status(run, here, "lead")[1]
+    assert "it decides which sites are in" in code_of_status(run, here, "lead")[1]
     assert "Asked 2 sites to send their counts" in code_of(run, here, "lead")[1]
     assert run(*sync(here, "west")).code == 3
     for name in ("north", "south", "lead", "north", "south", "lead"):
