@@ -272,7 +272,7 @@ def test_who_saw_other_cards_is_named(tmp_path):
         assert party.visit().step == "reveal"
     reveal = file(folders["north"], "north", "reveal").read_bytes()
     put(folders["lead"], "north", "reveal", reveal)
-    with pytest.raises(RoundError, match="'north' has seen a different card .* of 'south'"):
+    with pytest.raises(RoundError, match=r"'north' has seen a different card .* of 'south'"):
         parties["lead"].visit()
 
 

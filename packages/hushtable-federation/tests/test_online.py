@@ -143,7 +143,7 @@ def test_rounds_that_need_no_secure_sum(consortium):
     those = consortium(3)
     with pytest.raises(RoundError, match="needs no secure sum"):
         SecureSum(those.open(masked=False), those.lead, Memory({}))
-    with pytest.raises(RoundError, match="with other keys"):
+    with pytest.raises(RoundError, match="with different keys"):
         SecureSum(those.open(), Keys.generate("lead"), Memory({}))
 
 
@@ -221,7 +221,7 @@ def test_no_share_without_enough_signatures(shared, quick_noise):
     signed, site, hand = online.answers("survivors"), those.sites["s00"], Hand(online)
     few = {name: signed[name] for name in ("s00", "s01")}
     answer = agent(site).answer(hand.unmask(few))
-    assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
+    assert "2 sites signed the list, and 3 are needed" in refusal(answer, site)
 
     # A signature that the coordinator made up.
     fake = Message.make(round_, "survivors", Keys.generate("s02"), {"sites": hand.sites(signed)})
@@ -239,7 +239,7 @@ def test_no_share_without_enough_signatures(shared, quick_noise):
     assert "does not have the signature of 's0" in refusal(answer, site)
     late = Message.make(round_, "survivors", those.sites["s04"].keys, {"sites": hand.sites(signed)})
     answer = agent(site).answer(hand.unmask(few | {"s04": late.content}))
-    assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
+    assert "2 sites signed the list, and 3 are needed" in refusal(answer, site)
 
     answer = agent(site).answer(hand.unmask(signed))
     assert Message.read(answer, site.keys.card).step == "unmask"
@@ -299,7 +299,7 @@ def test_steps_out_of_order_and_requests_of_others(shared):
     for step, body in (("unmask", {}), ("masked", {}), ("survivors", {"sites": {}})):
         answer = agent(site).answer(ask(round_, step, those.lead, body))
         assert Message.read(answer, site.keys.card).step == "refused"
-    assert "comes first" in refusal(agent(site).answer(ask(round_, "unmask", those.lead, {})), site)
+    assert "has to come first" in refusal(agent(site).answer(ask(round_, "unmask", those.lead, {})), site)
     stranger = Keys.generate("lead")
     answer = agent(site).answer(ask(round_, "shares", stranger, {}))
     assert "does not have the signature" in refusal(answer, site)
@@ -340,7 +340,7 @@ def changes_of_what_was_dealt(hand):
         made_up: "does not have the signature of 's01'",
         of_another: "does not have the signature of 's01'",
         none: "malformed",
-        row: "passes on shares than 's01' signed",
+        row: "passes on shares that 's01' did not sign",
         swapped: "passes on shares than 's00' signed",
         fewer: "malformed",
         no_rows: "malformed",

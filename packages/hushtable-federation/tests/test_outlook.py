@@ -125,7 +125,7 @@ def test_other_terms_do_not_add_up(those):
     site.submit(those.open())
     found = forecast(site.book, those.open(rows_per_person=2))[0]
     assert (found.why_not, found.more) == ("earlier rounds had other terms", 0)
-    with pytest.raises(PrivacyError, match="do not add up"):
+    with pytest.raises(PrivacyError, match="cannot be added"):
         site.submit(those.open(rows_per_person=2))
 
 

@@ -359,7 +359,7 @@ def test_an_officers_signature(consortium, tmp_path):
     for what, approval in wrong.items():
         assert refused(round_, site, policy, approval=approval) is Refusal.POLICY, what
     (tmp_path / "b.approval").write_text("{}")
-    with pytest.raises(FileError, match="this is not an approval"):
+    with pytest.raises(FileError, match="holds no approval"):
         Approval.load(tmp_path / "b.approval")
 
 

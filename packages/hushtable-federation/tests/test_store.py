@@ -417,7 +417,7 @@ def test_two_rounds_share_a_folder(store):
 
 
 def test_a_folder_that_is_missing_or_a_file(folder, store):
-    with pytest.raises(FileError, match="create (or mount )?the folder"):
+    with pytest.raises(FileError, match=r"create (or mount )?the folder"):
         Store.open(f"{folder.url}/none")
     store.add(NAME, CONTENT)
     with pytest.raises(FileError, match=r"give (a|the URL of a) folder"):

@@ -53,7 +53,7 @@ def test_half_a_character_in_an_approval(tmp_path):
     Approval.sign(seeds.round_(), seeds.keys("north")).save(tmp_path / "a")
     said = json.loads((tmp_path / "a").read_text()) | {"round_id": "\ud800"}
     (tmp_path / "a").write_text(json.dumps(said))
-    with pytest.raises(FileError, match="this is not an approval"):
+    with pytest.raises(FileError, match="holds no approval"):
         Approval.load(tmp_path / "a")
 
 

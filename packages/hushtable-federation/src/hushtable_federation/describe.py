@@ -410,9 +410,9 @@ _DONE = {
     "unmask": "Helped to remove the masks from the sum. This costs nothing.",
     "without": "Helped to leave out a site that sent wrong shares. This costs nothing.",
     "ask-shares": "Asked {n} to send their counts.",
-    "ask-survivors": "Asked {{n}} to sign the list of who is in the sum.",
-    "ask-unmask": "Asked {{n}} to help take the masks off the sum.",
-    "ask-without": "Asked {{n}} to help leave out who was found out.",
+    "ask-survivors": "Asked {n} to sign the list of sites in the sum.",
+    "ask-unmask": "Asked {n} to help remove the masks from the sum.",
+    "ask-without": "Asked {n} to help leave out a site that sent wrong shares.",
     "result": "Put the signed result into the folder, for every site.",
 }
 
