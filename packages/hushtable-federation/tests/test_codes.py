@@ -334,7 +334,7 @@ def test_a_set_without_me(parties):
     with pytest.raises(RoundError, match="several cards"):
         Seen((hellos[0], hellos[1], hellos[1]), "lead")
     for names, words in (
-        (("lead", "south"), "and not 'north'"),
+        (("lead", "south"), "but not 'north'"),
         (("north",), "only you"),
     ):
         with pytest.raises(UsageError, match=words):
@@ -349,7 +349,7 @@ def test_another_coordinator(parties):
     for name in ("lead", "south"):
         parties[name].visit()
     parties["north"].visit(coordinator="south")
-    with pytest.raises(RoundError, match="'north' takes 'south' for the coordinator"):
+    with pytest.raises(RoundError, match="'north' names 'south' as the coordinator"):
         parties["lead"].visit()
 
 
@@ -433,7 +433,7 @@ def test_notes_that_others_may_read_or_that_are_damaged(parties):
     north.notes.write_text(json.dumps(said))
     other = Party(north.folder, "north", north.folder)
     other.notes = north.notes
-    with pytest.raises(RoundError, match="with other keys"):
+    with pytest.raises(RoundError, match="with different keys"):
         other.visit()
 
 

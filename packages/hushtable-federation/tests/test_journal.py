@@ -131,7 +131,7 @@ def test_an_answer_in_the_sum_that_is_gone_is_asked_for_again(here, tmp_path):
     path = tally.path_of(tmp_path / "lead.key", here.round)
     one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     (path.with_suffix("") / "masked.0.hush").unlink()
-    with pytest.raises(RoundError, match=r"east: in the sum, but what they sent is gone"):
+    with pytest.raises(RoundError, match=r"east: in the sum, but their answers are missing"):
         SecureSum(here.round, here.lead, Memory({}), journal=path).run()
     again = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     np.testing.assert_array_equal(again.counts, one.counts)

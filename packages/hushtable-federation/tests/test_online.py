@@ -232,7 +232,7 @@ def test_no_share_without_enough_signatures(shared, quick_noise):
     other = {"sites": hand.sites(["s00", "s01", "s02"])}
     other = Message.make(round_, "survivors", those.sites["s02"].keys, other)
     answer = agent(site).answer(hand.unmask(signed | {"s02": other.content}))
-    assert "signed a different list" in refusal(answer, site)
+    assert "signed a list of sites that differs" in refusal(answer, site)
 
     # One signature under three names, and one of a site that is not on the list.
     answer = agent(site).answer(hand.unmask(dict.fromkeys(few | {"s02": b""}, signed["s01"])))
@@ -299,7 +299,8 @@ def test_steps_out_of_order_and_requests_of_others(shared):
     for step, body in (("unmask", {}), ("masked", {}), ("survivors", {"sites": {}})):
         answer = agent(site).answer(ask(round_, step, those.lead, body))
         assert Message.read(answer, site.keys.card).step == "refused"
-    assert "has to come first" in refusal(agent(site).answer(ask(round_, "unmask", those.lead, {})), site)
+    early = agent(site).answer(ask(round_, "unmask", those.lead, {}))
+    assert "has to come first" in refusal(early, site)
     stranger = Keys.generate("lead")
     answer = agent(site).answer(ask(round_, "shares", stranger, {}))
     assert "does not have the signature" in refusal(answer, site)
@@ -341,7 +342,7 @@ def changes_of_what_was_dealt(hand):
         of_another: "does not have the signature of 's01'",
         none: "malformed",
         row: "passes on shares that 's01' did not sign",
-        swapped: "passes on shares than 's00' signed",
+        swapped: "passes on shares that 's00' did not sign",
         fewer: "malformed",
         no_rows: "malformed",
         flat: "passes on shares",

@@ -101,7 +101,9 @@ def test_numbers_that_are_no_counts_are_found(rehearse, monkeypatch):
 
 def test_who_is_gone_may_have_been_made_to_look_so(rehearse):
     _, secure_sum = rehearse({"s2": 20 * MOST}, [("s2", "unmask")])
-    with pytest.raises(RoundError, match=r"s2 counted about .* or one of those who answered said"):
+    with pytest.raises(
+        RoundError, match=r"s2 counted about .* or one of those that answered stated"
+    ):
         secure_sum.run()
     assert secure_sum.found_out == {}  # no one can tell
 
@@ -236,7 +238,7 @@ def test_whoever_says_wrong_totals_to_hide_its_rows_is_named_or_the_group_is(ope
         assert set(found.liars) == named
         ((group, why),) = found.stops.items()
         assert group.startswith(which)
-        assert "together, as no one can tell which of them, counted about" in f"{group} {why}"
+        assert "together, because it is unknown which of them, counted about" in f"{group} {why}"
 
 
 def test_two_who_agree_on_wrong_totals_hide_what_both_may_count_and_no_more(opening):
