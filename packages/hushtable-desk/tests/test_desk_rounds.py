@@ -316,7 +316,7 @@ def test_a_result_elsewhere_in_the_folder_is_put_beside_the_tables_once(those, t
 
 #: What a policy forbids: a line of it and what replaces it, and the reason.
 FORBIDDEN = {
-    "epsilon": ("epsilon = 2.0\n", "epsilon = 0.5\n", "the policy allows a round 0.5"),
+    "epsilon": ("epsilon = 2.0\n", "epsilon = 0.5\n", "the policy allows 0.5 per round"),
     "total": ("epsilon = 2.0\ntotal_epsilon = 2.0", "epsilon = 0.5\ntotal_epsilon = 0.5", "0.5"),
     "column": ("# [[feature]]\n# name = \"age\"\n# kind = \"numeric\"\n# low = 0\n# high = 120",
                '[[feature]]\nname = "a"\nkind = "numeric"\nlow = -1\nhigh = 1', "the range of 'a'"),
@@ -361,7 +361,7 @@ def test_a_book_that_has_nothing_left(those, tmp_path):
     north = those.browser("north")
     assert "Forbidden: this site cannot answer the round." in north.get(north.address).text
     refused = north.write(f"{north.address}/approve", key=those.key_of_officer("north"))
-    assert "and the cap of 'north' is 0.5" in refused.json()["error"]
+    assert "but the cap of 'north' is 0.5" in refused.json()["error"]
     assert "of at most 0.5 is spent" in north.get("/rounds").text
 
 

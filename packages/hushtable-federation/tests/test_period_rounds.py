@@ -216,10 +216,10 @@ def test_a_result_of_another_period_is_found_out(consortium):
     second = here.next()
     names = dict.fromkeys(second.names, "ab" * 32)
     forged = with_seal(second, first, names, those.lead)
-    with pytest.raises(RoundError, match="states another period"):
+    with pytest.raises(RoundError, match="states a different period"):
         Result("forged.hush", forged, forged.seal, those.lead.card).check_round(second)
     sums = with_seal(here.round, decoded([first, here.result()]), names, those.lead)
-    with pytest.raises(RoundError, match="states another window"):
+    with pytest.raises(RoundError, match="states a different window"):
         Result("sum.hush", sums, sums.seal, those.lead.card).check_round(second)
 
 
@@ -528,7 +528,7 @@ def test_what_is_not_opened(consortium):
         first.next(those.sites["s00"].keys, deadline=DEADLINE, at=T0)
     with pytest.raises(UsageError, match="has passed"):
         first.next(those.lead, deadline=T0 - MONTH, at=T0)
-    with pytest.raises(UsageError, match="of the same sites"):
+    with pytest.raises(UsageError, match="for the same sites"):
         first.next(those.lead, deadline=DEADLINE, at=T0, again=True, joining=[those.lead.card])
     with pytest.raises(HushTableError, match="different name"):
         first.next(those.lead, deadline=DEADLINE, at=T0, joining=[those.cards[0]])
