@@ -96,7 +96,7 @@ def test_several_files_with_several_threads(tmp_path):
     plan = Plan.draw(SCHEMA, n_tables=3, random_state=0)
     digester = RowDigester(SCHEMA, KEY)
     watched = digester.watch(as_reader(str(tmp_path)))
-    with pytest.raises(UsageError, match="not read to their end"):
+    with pytest.raises(UsageError, match="not read completely"):
         digester.digests()
     for threads in (1, 4):
         counts = Sketch.from_data(plan, watched, n_jobs=threads).counts
@@ -158,7 +158,7 @@ def test_values_that_cannot_be_taken():
     rows = pa.table({"x0": ["text"], "x1": [1.0]})
     with pytest.raises(DataError, match="'text' in row 0 is not a number"):
         list(digester.watch(as_reader(rows)).read())
-    with pytest.raises(UsageError, match="not read to their end"):
+    with pytest.raises(UsageError, match="not read completely"):
         digester.digests()
     with pytest.raises(DataError, match="3 columns"):
         digester.watch(as_reader(np.zeros((2, 3))))

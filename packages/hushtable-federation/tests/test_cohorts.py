@@ -198,7 +198,7 @@ def test_new_people_need_others_to_be_new_beside(those):
     book.check_others("all rows")
     answered(those, those.open(title="1"), table(names(0, 80)), "all rows")
     book.check_others("2027")
-    with pytest.raises(UsageError, match="data_set of their own"):
+    with pytest.raises(UsageError, match="their own data_set"):
         book.check_others("all rows")
 
 
@@ -215,7 +215,7 @@ def test_registers_stay_in_the_chain_and_a_changed_one_is_noticed(those):
         forged = to_bytes(np.arange(80, dtype=np.uint64))
         digest = entry.content["blobs"]["persons"]
         book._db.run("update blobs set content = ? where digest = ?", (forged, digest))
-        with pytest.raises(Exception, match="was changed from outside"):
+        with pytest.raises(Exception, match="was changed by another program"):
             book.barred("2027")
 
 

@@ -235,7 +235,7 @@ def test_rows_of_other_people_stand_apart(tmp_path):
 def test_different_units_before_and_now_are_refused(tmp_path):
     with closing(Consortium(tmp_path, 2)) as those:
         collected(those, those.open(), those.sites)
-        with pytest.raises(PrivacyError, match="their costs do not add up"):
+        with pytest.raises(PrivacyError, match="their costs cannot be added"):
             those.sites["s00"].submit(those.open(rows_per_person=2))
 
 

@@ -182,7 +182,7 @@ def test_a_commitment_to_another_key_shows_in_the_end():
 def test_a_public_part_of_another_form(dealt, field, change):
     parts = {name: getattr(dealt[0], name) for name in ("secrets", "readers", "proof")}
     parts[field] = change(parts[field])
-    with pytest.raises(RoundError, match=f"dealt with {field} of another form"):
+    with pytest.raises(RoundError, match=f"dealt with {field} of the wrong form"):
         Dealing(ABOUT, **parts)
 
 

@@ -325,10 +325,10 @@ def test_a_login_is_for_the_folder_of_the_file_alone(server, known, login, tmp_p
 @pytest.mark.parametrize(
     ("url", "host_key", "login_", "says"),
     [
-        ("s3://bucket/x", "", "agent", "is for sftp"),
-        ("s3://bucket/x", "SHA256:x", "", "host_key is for sftp"),
+        ("s3://bucket/x", "", "agent", "is only for sftp"),
+        ("s3://bucket/x", "SHA256:x", "", "host_key is only for sftp"),
         ("s3://bucket/x", "", "env:LOGIN", "ACCESS_KEY:SECRET_KEY"),
-        ("abfs://x/y", "", "env:LOGIN", "from the environment"),
+        ("abfs://x/y", "", "env:LOGIN", "set the environment variables"),
     ],
 )
 def test_what_does_not_fit_a_url(login, url, host_key, login_, says):

@@ -131,7 +131,7 @@ def test_an_answer_in_the_sum_that_is_gone_is_asked_for_again(here, tmp_path):
     path = tally.path_of(tmp_path / "lead.key", here.round)
     one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     (path.with_suffix("") / "masked.0.hush").unlink()
-    with pytest.raises(RoundError, match=r"east: in the sum, but what they sent is gone"):
+    with pytest.raises(RoundError, match=r"east: in the sum, but their answers are missing"):
         SecureSum(here.round, here.lead, Memory({}), journal=path).run()
     again = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     np.testing.assert_array_equal(again.counts, one.counts)
@@ -146,7 +146,7 @@ def test_journals_that_are_none(here, tmp_path):
         SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     for text in (b"", b"{}", b'{"sites": 3}', b"\xff"):
         path.write_bytes(text)
-        with pytest.raises(FileError, match="not the decisions of a coordinator, or damaged"):
+        with pytest.raises(FileError, match="not a coordinator's decisions, or it is damaged"):
             SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     assert here.books["east"].answers() == []
 

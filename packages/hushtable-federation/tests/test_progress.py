@@ -110,7 +110,7 @@ def test_a_refusal_counts_if_its_site_signed_it_for_this_round(play):
     found = progress(play)
     assert found.refused == {"site01": Refusal.BUDGET}
     assert found.those("refused") == ["site01"]
-    assert describe.site_words(found, "site01") == "refused: its budget does not suffice"
+    assert describe.site_words(found, "site01") == "refused: its budget is not sufficient"
     assert found.states["site02"] == found.states["site03"] == "awaited"
     assert found.facts()["refusals"] == {"site01": "budget"}
 

@@ -208,13 +208,13 @@ def test_a_site_without_a_concept_is_no_hindrance(small, capsys):
 
 def test_too_few_persons_are_said_before_anything_is_spent(small, capsys):
     do(*open_for_ranges(3_000, output="few.hush"))
-    words = "takes about", "The 3,000 expected are fewer: they suffice for the quantiles"
+    words = "needs about", "The 3,000 expected rows are fewer: they are enough for the quantiles"
     out = " ".join(capsys.readouterr().out.split())
     assert all(one in out for one in words)
     do("round", "show", "few.hush")  # what a site sees before it answers
     out = " ".join(capsys.readouterr().out.split())
     assert all(one in out for one in words)
-    assert "nothing was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
+    assert "no round was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
     assert not (small / "none.hush").exists()
 
 

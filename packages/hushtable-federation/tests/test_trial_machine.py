@@ -302,7 +302,7 @@ def test_a_key_that_its_own_user_may_not_read(terminals):
     done = as_party("north", "round sync --site north.toml --unattended")
     path.chmod(0o600)
     assert done.code == 1, done
-    assert "may not be read by the user" in done.words
+    assert "may not read these keys" in done.words
     assert "chmod 600" in done.words
 
 

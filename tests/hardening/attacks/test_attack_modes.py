@@ -168,7 +168,7 @@ def test_a_secret_that_others_may_read_is_refused(bits):
     run("round secret -o s.secret")
     assert len(read_secret("s.secret")) == 32
     Path("other").write_text("of another kind")
-    with pytest.raises(FileError, match="holds no secret"):
+    with pytest.raises(FileError, match="this is not a secret"):
         read_secret("other")
     os.chmod("s.secret", bits)
     with pytest.raises(PrivacyError, match=rf"s\.secret: .*mode {bits:03o}.*chmod 600"):

@@ -202,7 +202,7 @@ def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
 
     written_again(scene.result, scene.changed, None, both)
     _, verify, model, score, merge, *_ = everything_that_reads(scene)
-    refused(*verify, says="is not signed: anyone may have made or changed it")
+    refused(*verify, says="is not signed: anyone could have made or changed it")
     for command in (("inspect", scene.changed), model, score, merge):
         shown = run(*command)
         assert shown.code == 0
@@ -247,9 +247,9 @@ def test_the_coordinator_itself_changes_the_sum(scene, refused):
     true = files.read(scene.result).digest
     round_ = ("--round", scene.folder / "round.hush")
     refused("round", "verify", scene.changed, *scene.submissions, *round_,
-            says=["its counts are not the sum of the submissions", "Do not follow it"])  # fmt: skip
+            says=["its counts are not the sum of the submissions", "Do not use it"])  # fmt: skip
     refused("round", "verify", scene.changed, *round_, "--digest", true,
-            says=["two different results", "Follow neither"])  # fmt: skip
+            says=["two different results", "Use neither"])  # fmt: skip
 
 
 def other_submission(entries):
@@ -281,7 +281,7 @@ def fewer_parts_counted(entries):
         (left_out, "it names submissions of ['s01', 's02']"),
         (stranger, "it names submissions of ['s01', 's02', 's99']"),
         (shares_exchanged, "its ledger does not hold the share of 's00'"),
-        (fewer_parts_counted, "its ledger is not what the round's terms ask for"),
+        (fewer_parts_counted, "its ledger does not match the round's terms"),
     ],
 )
 def test_the_coordinator_itself_states_what_is_not_so(scene, refused, edit, says):

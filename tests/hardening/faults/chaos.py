@@ -328,7 +328,7 @@ class Run:
             if self.rng.random() < 0.5 and self.least < len(self.names):
                 how["drop"] = (str(self.rng.choice(self.names)),)
             if posts.decided:
-                with pytest.raises(RoundError, match="decided already"):
+                with pytest.raises(RoundError, match="already decided"):
                     posts.amend(self.those.lead, **how)
             else:
                 posts.amend(self.those.lead, **how)
@@ -467,7 +467,7 @@ class Run:
         assert listed
         assert self.end.waits_for
         assert set(self.end.waits_for) <= set(self.away), self.end
-        if "is not in the folder" in " ".join(self.end.words):
+        if "are missing from the folder" in " ".join(self.end.words):
             assert self.unhealed
             return "a file of a party that is away is damaged"
         assert len(alive & set(listed)) < self.least

@@ -176,7 +176,7 @@ def test_books_with_other_steps_in_them(over, value):
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("update steps set kept = ?", (value,))
         db.commit()
-    with pytest.raises(FileError, match="a damaged one: restore it"):
+    with pytest.raises(FileError, match="it is damaged: restore it"):
         read_all(path, told.round)
 
 

@@ -1,4 +1,4 @@
-"""Rounds in words: what a round asks, how far it is, and who has to do what."""
+"""Describe rounds in words: what a round counts, its state, and who has to do what."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,9 +26,9 @@ from hushtable_federation.visit import Visit
 
 
 def officer_words(round_: Round, plan: Plan | None) -> list[str]:
-    """Return what a round asks of each site, in sentences that an officer signs.
+    """Return what a round requests from each site, in sentences that an officer signs.
 
-    The plan that would be counted by is None where its hash functions are hidden and not given.
+    The plan is None if its hash functions are hidden and not given.
     """
     layout, terms, k = round_.layout, round_.terms, len(round_.sites)
     what = "the columns of a plan that is hidden here"
@@ -38,21 +38,21 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
     noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
     if terms.masked:
         least = "all" if round_.needed == k else f"at least {terms.least} of"
-        noise += f", and a mask that only the sum of {least} {k} sites is free of"
+        noise += f", and a mask that disappears only in the sum of {least} {k} sites"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
-    rows, mixed, nothing = "rows", "", "No row leaves, no number of rows and no score."
+    rows, mixed, nothing = "rows", "", "No row, no number of rows and no score leaves a site."
     if terms.max_rows is not None:
         nothing = (
-            "No row and no score leaves; about how many rows a site has can be read (the totals of "
-            "its tables, with its noise)."
+            "No row and no score leaves a site, but its approximate number of rows becomes "
+            "readable (the totals of its tables, with its noise)."
         )
     if round_.place is not None:
-        rows, mixed = "rows of this period", "; they mix those of its periods so far"
+        rows, mixed = "rows of this period", ", which mix those of its periods so far"
     return [
         *(f"{line}." for line in [period_words(round_)] if line),
         f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
         f"their {rows} by {what}.",
-        f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
+        f"Each site sends {layout.n_cells:,} counts, in {n_tables(len(layout.cells))} "
         f"({layout.detector}){mixed}; {noise}. {nothing}",
         *describe_ledger(ledger)[:2],
         *_gains(plan, k),
@@ -61,14 +61,14 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
 
 
 def _gains(plan: Plan | None, sites: int) -> list[str]:
-    """Return what a site is to gain by a round about a model's tables, in sentences."""
+    """Return in sentences what a site can gain from a round about a model's tables."""
     if plan is None or plan.design is None or not plan.purpose.scores_rows:
         return []
     return plan.design.peer_words(sites)[1:]
 
 
 def period_words(round_: Round) -> str:
-    """Return which period a round is about, and what all of them cost; empty outside a stream."""
+    """Return the period of a round, and the cost of all periods; empty outside a stream."""
     place, horizon, terms = round_.place, round_.layout.horizon, round_.terms
     if place is None or horizon is None:
         return ""
@@ -80,7 +80,7 @@ def period_words(round_: Round) -> str:
 
 
 def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
-    """Return the terms of a round, and how many sites are in, where that is known."""
+    """Return the terms of a round and, if known, how many sites have answered."""
     terms = round_.terms
     hidden = ", hash functions hidden from the coordinator" if round_.plan is None else ""
     over = " (over)" if now() > round_.deadline else ""
@@ -92,10 +92,10 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
         "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
         "Cost": terms.words(),
-        "Noise": f"{round_.site_scale:,.4g} a site{' on mixed counts' if period else ''}, "
-        + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
+        "Noise": f"{round_.site_scale:,.4g} per site{' on mixed counts' if period else ''}, "
+        + (f"under masks, k_min {terms.k_min}" if terms.masked else "complete, without masks"),
         "Needs": f"{round_.needed} of {len(round_.sites)} sites"
-        + ("" if n_accepted is None else f"; {n_accepted} are in"),
+        + ("" if n_accepted is None else f"; {n_accepted} have answered"),
     }
 
 
@@ -122,57 +122,57 @@ def _listed(names: Sequence[str], noun: str = "") -> str:
     return f"{len(names):,}{noun} ({', '.join(names[:8])}{more})"
 
 
-#: Stands for the file of a result in commands, where it is not known which one.
+#: Placeholder in commands for the file of a result, if its name is not known.
 RESULT = "RESULT"
-#: What a person calls the states of a site.
+#: Words for the states of a site.
 STATES = {
     "awaited": "awaited",
-    "ready": "rows are counted; counts are not sent yet",
+    "ready": "rows counted; counts not sent yet",
     "refused": "refused",
-    "twice": "signed two different answers: neither counts",
-    "in": "counts are in",
-    "asked": "counts are in; asked to call once more",
-    "helped": "counts are in; has done what was asked",
+    "twice": "signed two different answers: neither is valid",
+    "in": "counts received",
+    "asked": "counts received; asked to run the command once more",
+    "helped": "counts received; has done what was requested",
     "summed": "in the result",
     "dropped": "left out by the coordinator",
     "out": "not in the sum",
 }
-#: By step, what sites have done that answered it.
+#: By step, what the sites that answered it have done.
 HELPED: dict[str, str] = {
-    "survivors": "signed the list of who is in it",
-    "unmask": "helped to take the masks off",
-    "without": "helped to leave out who was found out",
+    "survivors": "signed the list of sites in it",
+    "unmask": "helped to remove the masks",
+    "without": "helped to leave out a site that sent wrong shares",
 }
 _REFUSALS = {
-    Refusal.REQUEST: "what it was asked is not in order",
-    Refusal.ROUND: "the round is not for it: other keys, or another plan",
+    Refusal.REQUEST: "the request that it got is not valid",
+    Refusal.ROUND: "the round is not for this site: other keys, or another plan",
     Refusal.TIME: "by its clock, the round is not open",
     Refusal.POLICY: "its policy does not allow it, or its officer has not signed",
     Refusal.UNKNOWN: "it does not know the coordinator, or too many of the sites",
-    Refusal.BUDGET: "its budget does not suffice",
-    Refusal.ANSWERED: "it answered before, to another request",
-    Refusal.ORDER: "a step is missing before this one",
-    Refusal.SITES: "the list of sites is not the one that it knows, or too short",
-    Refusal.SHARES: "what another site is said to have sent does not check out",
-    Refusal.UNAVAILABLE: "something failed there; its log says what",
+    Refusal.BUDGET: "its budget is not sufficient",
+    Refusal.ANSWERED: "it has already answered a different request",
+    Refusal.ORDER: "an earlier step is missing",
+    Refusal.SITES: "the list of sites differs from the one that it knows, or is too short",
+    Refusal.SHARES: "what it received as sent by another site is not valid",
+    Refusal.UNAVAILABLE: "something failed there; its log contains the reason",
 }
 
 
 class Todo(NamedTuple):
-    """A thing to do, and who has to do it."""
+    """A task, and who has to do it."""
 
     #: Names.
     who: list[str]
     #: A sentence or two.
     words: str
-    #: To be typed; empty if nothing is.
+    #: The command to type; empty if there is none.
     command: str = ""
-    #: Whether a person has to do it: no call of ``round sync`` does it by itself.
+    #: Whether a person has to do it, because no run of ``round sync`` does it alone.
     needs_person: bool = False
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names for a sentence, safe to print; the first few of many."""
+    """Return names for a sentence, safe to print; only the first few if there are many."""
     shown = [name if name.isprintable() else repr(name) for name in names]
     more = len(shown) - most
     if more > 0:
@@ -182,7 +182,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
 
 
 def standing(progress: Progress) -> str:
-    """Return where the round stands, in a sentence or two."""
+    """Return the state of the round, in one or two sentences."""
     round_, n = progress.round, len(progress.round.names)
     until = shown_time(round_.deadline)
     n_in = len(progress.those("in", "asked", "helped"))
@@ -194,20 +194,20 @@ def standing(progress: Progress) -> str:
         )
     if progress.phase == "counting":
         names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
-        awaited = f"{listed(names)} {'is' if len(names) == 1 else 'are'} awaited"
+        awaited = f"Waiting for {listed(names)}"
         if not progress.settled and not progress.late:
             return (
                 f"{len(progress.those('ready'))} of {n} sites have counted their rows. "
                 f"{_keys_words(round_, awaited)}"
             )
-        return f"{n_in} of {n} sites are in. {_until(round_, awaited, progress.late)}"
+        return f"{n_in} of {n} sites have answered. {_until(round_, awaited, progress.late)}"
     if progress.phase == "short":
         return (
-            f"The time was over on {until}: {n_in} of {n} sites are in, and {round_.needed} are "
-            "needed. Nothing can be read of what they sent."
+            f"The time to answer ended on {until}: {n_in} of {n} sites have answered, and "
+            f"{round_.needed} are needed. Nothing that they sent can be read."
         )
     if progress.phase == "closing":
-        return f"{n_in} of {n} sites are in, which is enough: {round_.coordinator.name} can go on."
+        return f"{n_in} of {n} sites have answered: {round_.coordinator.name} can continue."
     if progress.phase == "unmasking":
         return (
             f"{n_in} of {n} sites are in the sum. {len(progress.those('helped'))} of at least "
@@ -217,34 +217,33 @@ def standing(progress: Progress) -> str:
 
 
 def _keys_words(round_: Round, awaited: str) -> str:
-    """Return until when the first visits of sites are awaited."""
+    """Return who has yet to make a first visit, and until when."""
     half = shown_time(keys_until(round_.opened, round_.deadline))
     return (
-        f"{awaited}. Nothing of the counts is sent before. From {half} on, the next "
-        f"call of {round_.coordinator.name} decides to go on without sites that have not called."
+        f"{awaited}. No counts are sent before that. From {half} on, the next run of round sync by "
+        f"{round_.coordinator.name} leaves out the sites that have not run it."
     )
 
 
 def _until(round_: Round, awaited: str, late: bool) -> str:
-    """Return until when someone is awaited, and when the round goes on without them."""
+    """Return who is awaited until when, and when the round continues without them."""
     until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
     first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
     return (
-        f"{first} Without who is missing, the round goes on at "
-        f"{shown_time(goes_on(round_.deadline))}: {minutes} minutes are allowed for clocks that "
-        "differ."
+        f"{first} The round continues without missing sites at "
+        f"{shown_time(goes_on(round_.deadline))}: it allows {minutes} minutes for clock errors."
     )
 
 
 def site_words(progress: Progress, name: str) -> str:
-    """Return where a site stands."""
+    """Return the state of a site."""
     words = STATES[progress.states[name]]
     refused = progress.refused.get(name)
     return words if refused is None else f"{words}: {_REFUSALS.get(refused, str(refused))}"
 
 
 def amendment_words(progress: Progress) -> str:
-    """Return what the coordinator changed since the round was opened; empty if nothing."""
+    """Return what the coordinator has changed since the round was opened; empty if nothing."""
     made = progress.amendment
     if not made.number:
         return ""
@@ -253,24 +252,22 @@ def amendment_words(progress: Progress) -> str:
 
 
 def aside_lines(odd: Mapping[str, str], most: int = 5) -> list[str]:
-    """Return what to say of files that do not count, by name with the reason; the first of many."""
-    lines = [f"Left aside: {name}: {why}" for name, why in [*odd.items()][:most]]
+    """Return lines about files that do not count, with the reasons; only the first if many."""
+    lines = [f"Ignored: {name}: {why}" for name, why in [*odd.items()][:most]]
     more = len(odd) - most
-    return lines + ([f"Left aside: {more:,} more (--json names them)."] if more > 0 else [])
+    return lines + ([f"Ignored: {more:,} more (--json lists them)."] if more > 0 else [])
 
 
 def damaged_words(n: int) -> str:
-    """Return what to say of files that cannot be used."""
-    return (
-        f"{'1 file is' if n == 1 else f'{n} files are'} damaged or not all there yet: left aside."
-    )
+    """Return a sentence about files that cannot be used."""
+    return f"{'1 file is' if n == 1 else f'{n} files are'} damaged or incomplete, and ignored."
 
 
 # --- what to do -----------------------------------------------------------------------------------
 
 
 def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[Todo]:
-    """Return who has to do what now, the most urgent first."""
+    """Return who has to do what now, the most urgent task first."""
     sync = f"hushtable round sync {folder} --key {key}"
     amend = f"hushtable round amend {folder} --key {key}"
     by_phase = {
@@ -285,7 +282,7 @@ def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[
 def _stopped(progress: Progress, _sync: str, _amend: str) -> list[Todo]:
     lead, names = progress.round.coordinator.name, progress.round.names
     return [
-        Todo([lead], "Open another round, and tell the sites which one.", needs_person=True),
+        Todo([lead], "Open another round, and inform the sites.", needs_person=True),
         Todo([name for name in names if name != lead], f"Nothing: {lead} opens another round."),
     ]
 
@@ -300,56 +297,60 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         return [*_waiting_for_clocks(progress, sync, amend), *_twice(progress, amend)]
     settles = [lead] if progress.lead_settles else []
     again = (
-        "Call again, without rows: the site can send its counts."
+        "Run this again, without rows: the site can now send its counts."
         if progress.settled
-        else f"Nothing until the other sites, or {lead}, have called; then call again."
+        else f"Nothing until the other sites or {lead} have run the command; then run it again."
     )
     steps = [f"Remind {listed(awaited)}."] if awaited else []
-    steps += [f"Ask {listed(refused)}: the log beside each book says why."] if refused else []
+    steps += [f"Ask {listed(refused)} for the reason, in the site's log."] if refused else []
     return [
         Todo(awaited, f"Answer with the site's rows, until {until}.", answer, True),
-        Todo(refused, f"Settle why the site refused, and answer until {until}.", answer, True),
-        Todo(settles, "Call: who is in is decided by that.", sync),
+        Todo(refused, f"Resolve why the site refused, and answer until {until}.", answer, True),
+        Todo(settles, "Run this command: it decides which sites are in the round.", sync),
         Todo(ready, again, sync),
         Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
              f"{amend} --days 3", bool(refused)),
         *_twice(progress, amend),
-        Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {after}, "
-             "without rows: the site is needed once more to take the masks off."
+        Todo(progress.those("in"), (
+            f"Nothing. Run this again after the others have answered, or after {after}, without "
+            "rows: the site is needed once more to remove the masks."
+        )
              if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
     ]  # fmt: skip
 
 
 def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]:
-    """Return what to do between the deadline and the time when the round goes on."""
+    """Return what to do between the deadline and the time when the round continues."""
     round_, missing = progress.round, progress.those(*MISSING)
     lead, after = round_.coordinator.name, shown_time(goes_on(round_.deadline))
     there = progress.those("in")
     drop = "".join(f" --drop {quote(name)}" for name in missing)
     if len(there) >= round_.needed:
-        words = f"Nothing until {after}; then call. To go on without {listed(missing)} at once:"
+        words = f"Nothing until {after}; then run this. To continue without {listed(missing)} now:"
         todo = Todo([lead], words, amend + drop)
     else:
-        words = f"Extend the round: {len(there)} sites are in, and {round_.needed} are needed."
+        words = f"Extend the round: {len(there)} sites answered, and {round_.needed} are needed."
         todo = Todo([lead], words, f"{amend} --days 3", needs_person=True)
     return [
         todo,
-        Todo(missing, f"The time to answer is over: ask {lead} for more.", needs_person=True),
-        Todo(there, f"Nothing until {after}; then call again, once {lead} has called.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(missing, f"The time to answer is over: ask {lead} for more time.", needs_person=True),
+        Todo(there, f"Nothing until {after}; run this again after {lead} has run it.", sync),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
     ]
 
 
 def _twice(progress: Progress, amend: str) -> list[Todo]:
-    """Return what to do about sites that signed two answers, as with two copies of a book."""
+    """Return what to do about sites that signed two answers, for example with two books."""
     lead, names = progress.round.coordinator.name, progress.those("twice")
     drop = "".join(f" --drop {quote(name)}" for name in names)
-    words = f"Go on without {listed(names)}, of whom neither answer counts:"
+    words = f"Continue without {listed(names)}, because neither answer is valid:"
     return [
         Todo([lead] if names else [], words, amend + drop, True),
-        Todo(names, "Find out which book is the newest, and call with that one alone: two "
-             f"different answers are there. {lead} goes on without the site.", "", True),
+        Todo(names, (
+            "Find out which book is the newest, and use only that one, because there are two "
+            f"different answers. {lead} continues without the site."
+        ), "", True),
     ]  # fmt: skip
 
 
@@ -369,15 +370,13 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
 
 def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
     lead = progress.round.coordinator.name
-    follows = (
-        "Ask the sites to take the masks off." if progress.round.terms.masked else "Add it up."
-    )
+    follows = "Ask the sites to remove the masks." if progress.round.terms.masked else "Add it up."
     late = progress.those(*MISSING)
     return [
         Todo([lead], follows, sync),
         Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),
-        Todo(late, f"Nothing, unless {lead} extends the round: the time is over."),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} goes on without the site."),
+        Todo(late, f"Nothing, unless {lead} extends the round: the time to answer is over."),
+        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
     ]
 
 
@@ -385,36 +384,36 @@ def _unmasking(progress: Progress, sync: str, _: str) -> list[Todo]:
     lead, asked = progress.round.coordinator.name, progress.those("asked")
     goes_on = lead in progress.waits_for
     return [
-        Todo(asked, "Call once more, without rows: the sum needs this site. It costs nothing.",
+        Todo(asked, "Run this once more, without rows: the sum needs this site. It costs nothing.",
              sync),
-        Todo([lead], "Call: the sites have answered." if goes_on else
-             f"Remind {listed(asked)}, and call again.", sync),
+        Todo([lead], "Run this: the sites have answered." if goes_on else
+             f"Remind {listed(asked)}, and run this again.", sync),
         Todo(progress.those("in", "helped"), f"Nothing until {lead} has called.", sync),
         Todo(progress.those("out", "dropped"),
-             "Nothing: the site is not in the sum. The result will be there for it as well."),
+             "Nothing: the site is not in the sum. It can fetch the result like the others."),
     ]  # fmt: skip
 
 
 def _fetch(progress: Progress, sync: str) -> Todo:
     lead, names = progress.round.coordinator.name, progress.round.names
-    return Todo(list(dict.fromkeys([lead, *names])), "Fetch the result, checked.", sync)
+    return Todo(list(dict.fromkeys([lead, *names])), "Fetch the result and verify it.", sync)
 
 
 # --- what was done --------------------------------------------------------------------------------
 
 _DONE = {
-    "keys": "Counted the rows, and sent a key for this round alone. No count has left.",
-    "masked": "Sent this site's counts, with noise and masked. No row has left.",
-    "submission": "Sent this site's counts, with noise. No row has left.",
-    "shares": "Sent what takes the masks off again, sealed.",
-    "survivors": "Signed the list of who is in the sum. This costs nothing.",
-    "unmask": "Helped to take the masks off the sum. This costs nothing.",
-    "without": "Helped to leave out a site that was found out. This costs nothing.",
+    "keys": "Counted the rows, and sent a key for this round. No counts were sent.",
+    "masked": "Sent this site's counts, with noise and masked. No rows were sent.",
+    "submission": "Sent this site's counts, with noise. No rows were sent.",
+    "shares": "Sent the sealed shares that remove the masks later.",
+    "survivors": "Signed the list of sites in the sum. This costs nothing.",
+    "unmask": "Helped to remove the masks from the sum. This costs nothing.",
+    "without": "Helped to leave out a site that sent wrong shares. This costs nothing.",
     "ask-shares": "Asked {n} to send their counts.",
-    "ask-survivors": "Asked {n} to sign the list of who is in the sum.",
-    "ask-unmask": "Asked {n} to help take the masks off the sum.",
-    "ask-without": "Asked {n} to help leave out who was found out.",
-    "result": "Put the result into the folder, signed, for every site.",
+    "ask-survivors": "Asked {n} to sign the list of sites in the sum.",
+    "ask-unmask": "Asked {n} to help remove the masks from the sum.",
+    "ask-without": "Asked {n} to help leave out a site that sent wrong shares.",
+    "result": "Put the signed result into the folder, for every site.",
 }
 
 
@@ -422,7 +421,7 @@ def done_words(posted: Sequence[str]) -> list[str]:
     """Return what a visit put into the folder, in sentences; ``posted`` as in `Visit`."""
     steps = dict.fromkeys(posted)
     if "masked" in steps:
-        for one in ("keys", "shares"):  # one thing to a person
+        for one in ("keys", "shares"):  # a single step for the reader
             steps.pop(one, None)
     n = Counter(posted)
     counted = {step: "1 site" if n[step] == 1 else f"{n[step]} sites" for step in steps}
@@ -430,7 +429,7 @@ def done_words(posted: Sequence[str]) -> list[str]:
 
 
 def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
-    """Return for whom a party waits after its visit, and until when."""
+    """Return whom a party waits for after its visit, and until when."""
     round_, late = round_folder.round, now() > round_folder.round.deadline
     lead = round_.coordinator.name
     if visit.state not in ("waiting", "act") or (me != lead and me in visit.waits_for):
@@ -439,13 +438,13 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     without_key = [name for name in round_folder.left() if name not in round_folder.there("keys")]
     asks = round_folder.there(ASK + "shares")
     if round_.terms.masked and without_key and not asks and not late:
-        return [_keys_words(round_, f"Awaited: {listed(without_key)}")]
+        return [_keys_words(round_, f"Waiting for {listed(without_key)}")]
     if me == lead:
         if asked:
-            return [f"Awaited: {listed(visit.waits_for)}, to help take the masks off the sum."]
+            return [f"Waiting for {listed(visit.waits_for)} to help remove the masks from the sum."]
         if not visit.waits_for:
             return []
-        return [_until(round_, f"Awaited: {listed(visit.waits_for)},", late)]
+        return [_until(round_, f"Waiting for {listed(visit.waits_for)}", late)]
     there = {
         *round_folder.there("masked"),
         *round_folder.there("submission"),
@@ -453,20 +452,21 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     }
     missing = [name for name in round_.names if name not in there]
     if asked:
-        return [f"Awaited: {lead}, who goes on from here."]
+        return [f"Waiting for {lead} to continue."]
     first = (
-        _until(round_, f"The counts of {listed(missing)} are awaited", late)
+        _until(round_, f"Waiting for the counts of {listed(missing)}", late)
         if missing
-        else "Something is there of every site."
+        else "Every site has sent its file."
     )
-    then = f"Then {lead} goes on." if not round_.terms.masked else (
-        f"Then {lead} asks each site to call once more, without rows, to take the masks off."
+    then = f"Then {lead} continues." if not round_.terms.masked else (
+        f"Then {lead} asks each site to run the command once more, without rows, to remove the "
+        "masks."
     )  # fmt: skip
     return [first, then]
 
 
 def who_words(progress: Progress, who: Sequence[str]) -> str:
-    """Return for whom a thing to do is."""
+    """Return who has to do a task."""
     everyone = {progress.round.coordinator.name, *progress.round.names}
     return "Everyone" if everyone <= set(who) else listed(who)
 
@@ -475,31 +475,32 @@ def who_words(progress: Progress, who: Sequence[str]) -> str:
 
 
 def next_lines(asked: Round, result: Path | str) -> list[str]:
-    """Return what a result is for: sentences, and commands that are indented."""
+    """Return what to do with a result: sentences, and indented commands."""
     if asked.period is not None:
         before = "" if asked.period == 1 else "EARLIER... "
         return [
-            "Decode it with those of the periods before: the sum of all is a model.",
+            "Decode it with the results of the earlier periods: the sum of all is a model.",
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if asked.plan is None and asked.layout.purpose.refines:
         given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
         return [
-            "Each draws the plan of the next round from it, and one sends you the layout:",
+            "Each site draws the plan of the next round from it, and one site sends you the "
+            "layout:",
             f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
         ]
     if asked.plan is None:
         return [
-            "Each opens it with the plan that they share:",
+            "Each site opens it with the shared plan:",
             f"  hushtable round model {result} --plan plan.hush -o model.hush",
         ]
     if is_for_ranges(asked):
-        return ["For whom it is:", f"  hushtable round ranges {result} -o ranges.html"]
+        return ["To read the ranges:", f"  hushtable round ranges {result} -o ranges.html"]
     if asked.layout.purpose.refines:
-        return ["Go on with: hushtable round next"]
+        return ["Continue with: hushtable round next"]
     if asked.layout.purpose is Purpose.GATE:
         return [
-            "Go on with the merged counts of the first pass:",
+            "Continue with the merged counts of the first pass:",
             f"  hushtable plan second FIRST --gate {result} -o second.plan.hush",
         ]
     if not asked.layout.purpose.scores_rows:
@@ -510,7 +511,7 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
     lines = ["At each site:", f"  hushtable score DATA --model {result} -o scores.parquet"]
     if asked.plan.share_of_budget is not None:
         lines += [
-            "Or go on with the second pass, for which there is budget left:",
+            "Or continue with the second pass, for which there is budget left:",
             f"  hushtable plan gate {result} -o gate.plan.hush",
         ]
     return lines

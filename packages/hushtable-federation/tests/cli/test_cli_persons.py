@@ -94,7 +94,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     policy = here / "south.policy.toml"
     assert run("round", "policy", policy, "--json").json["persons"] == "column"
     policy.write_text(policy.read_text().replace('"column"', "3"))
-    assert "Persons       3 rows at most of each, as affirmed" in run("round", "policy", policy).out
+    assert "Persons       3 rows at most per person" in run("round", "policy", policy).out
     south = visit(here, open_another(here, "later"), "south", rows="south.csv")
     refused(*south, says=["up to 3", "--rows-per-person 3", "person = ..."])
     policy.write_text(policy.read_text().replace("persons = 3", "persons = 2"))
@@ -150,7 +150,7 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     persons = first["counted"]["persons"]
     assert persons["persons_known"] == persons["answers_without_persons"] == 0
     later = another(here, "later")
-    refused(*later, "--new-people", code=2, says="a data_set of their own")
+    refused(*later, "--new-people", code=2, says="their own data_set")
     say(here, "north", data_set="2027")
     renamed = run(*later)
     assert (renamed.code, sent(here, "later")) == (1, [])

@@ -325,7 +325,7 @@ def test_no_folder_anywhere(here, run):
     for command in ("sync", "status"):
         done = run("round", command, "--site", here / "north.toml")
         assert done.code == 2
-        assert "no folder of rounds is named" in done.err
+        assert "no folder of rounds was given" in done.err
         assert "north.toml" in done.err
     assert run("round", "status").code == 2
 

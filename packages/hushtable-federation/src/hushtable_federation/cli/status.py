@@ -1,4 +1,4 @@
-"""``hushtable round status``: where a round stands."""
+"""``hushtable round status``: the state of a round."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,14 +38,18 @@ from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
 
 _Key = Annotated[
-    Path | None, option("FILE", "Your keys: your rounds alone, and what you have to do.", "--key")
+    Path | None,
+    option("FILE", "Your keys: show only your rounds, and what you have to do.", "--key"),
 ]
 _Site = Annotated[
-    Path | None, option("FILE", "Your file, which names folder and keys: as --key.", "--site")
+    Path | None,
+    option("FILE", "Your file, which names the folder and the keys: as --key.", "--site"),
 ]
-_Which = Annotated[str | None, option("ID", "One round alone, by the first digits of its id.")]
+_Which = Annotated[
+    str | None, option("ID", "Show only this round, given by the first digits of its id.")
+]
 _Html = Annotated[
-    Path | None, option("FILE", "Also write it as one page for people: .html (extra report).")
+    Path | None, option("FILE", "Also write the state as an .html page (extra report).")
 ]
 
 
@@ -56,12 +60,12 @@ def status(
     which: _Which = None,
     html: _Html = None,
 ) -> CommandResult:
-    """Show where a round stands: who is in, and who has to do what.
+    """Show the state of a round: who has answered, and who has to do what.
 
-    Only what is signed counts, and no keys are needed to look; the page tells everyone's part.
+    Only signed files count, and you need no keys; the page lists what each party has to do.
 
-    Exit codes: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
-    usage; 3 a person has to act: you, with --site or --key; the coordinator, without.
+    Exit codes: 0 nothing to do except to wait or to run round sync; 1 failed; 2 wrong usage; 3 a
+    person has to act: you, with --site or --key; otherwise the coordinator.
 
     Example:
       hushtable round status /mnt/round --html status.html
@@ -71,7 +75,7 @@ def status(
     store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
     if html is not None:
         if html.suffix != ".html":
-            raise UsageError(f"--html {html}: a page needs a name that ends in .html")
+            raise UsageError(f"--html {html}: needs a name that ends in .html")
         check_extra()
     me = None if settings is None else Keys.load(settings.key).card
     found = [Progress.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
@@ -102,7 +106,7 @@ def status(
 
 
 def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
-    """Return the settings of the party that looks; None of no one in particular."""
+    """Return the settings of the party that asks; None if no party is given."""
     if site is not None and key is not None:
         raise UsageError("--site and --key exclude each other: the file names the keys")
     given = site or key
@@ -115,7 +119,7 @@ def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool
 
 
 def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
-    """Return the rounds to show, the one that was opened last first."""
+    """Return the rounds to show, the most recent one first."""
     found = [
         one
         for one in reversed(rounds(store))
@@ -128,7 +132,7 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
 
 
 def _mine(todo: list[Todo], me: Card | None) -> list[Todo]:
-    """Return what a reader has to do; of no one in particular, what each has."""
+    """Return what this party has to do, or what everyone has to do if no party is given."""
     if me is None:
         return todo
     return [one._replace(who=[me.name]) for one in todo if me.name in one.who]
