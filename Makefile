@@ -1,32 +1,32 @@
-# Every target sets up what it needs in .venv; Python >= 3.11 and make are enough to start.
+# Every target sets up its needs in .venv; you need only Python >= 3.11 and make to start.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 120
 BIN := .venv/bin
 
-# One cache of compiled kernels for all targets: a compile costs more than most tests.
+# One cache of compiled kernels for all targets, because a compilation takes longer than most tests.
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 
-# Tests start hundreds of processes: kept bytecode saves each of them a fifth of its start.
+# Tests start hundreds of processes; cached bytecode saves each of them a fifth of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Labelled data sets for the accuracy tests, where they lie beside the clone.
+# Labelled data sets for the accuracy tests, if they are beside the clone.
 ifneq ($(wildcard ../shared/data),)
 export HUSHTABLE_DATA ?= $(abspath ../shared/data)
 endif
 
-# Runs a talkative command; shows what it said only if it fails.
+# Runs a command with much output; shows the output only if it fails.
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
-# The packages and a group of pyproject.toml go into an environment in the versions that pyproject.toml
-# allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each file by its hash, and by uv:
-# its one cache serves all environments.
+# Installs the packages and a group of pyproject.toml into an environment, in the versions that
+# pyproject.toml allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each checked by its
+# hash, with uv, whose cache serves all environments.
 UV := .venv-supply/bin/uv
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 NAMES := hushtable hushtable-federation hushtable-connect hushtable-desk hushtable-bench
 PACKAGES := $(foreach name,$(NAMES),--editable ./packages/$(name))
-# All packages with a group of tools; the core alone without.
+# All packages with a group of tools; without a group, only the core.
 chosen = $(if $(1),$(PACKAGES),--editable ./packages/hushtable)
 hashed = $(UV) pip install --quiet --python $(1) --require-hashes --requirement .ci/locks/$(2).txt
 ifdef LOCKED
@@ -39,27 +39,27 @@ install = $(1) -m pip install --quiet "pip>=25.1" && \
 	$(1) -m pip install --quiet $(call chosen,$(2)) $(addprefix --group ,$(2))
 endif
 
-# What tells soonest whether versions of Python and of the libraries go together.
+# The tests that show soonest whether versions of Python and of the libraries work together.
 VERSIONS := $(addprefix packages/hushtable/tests/,test_same_bits.py test_files.py test_inputs.py test_detectors.py \
 	test_plots.py privacy/test_mechanism.py cli/test_cli_commands.py) \
 	packages/hushtable-federation/tests/test_rounds.py packages/hushtable-connect/tests/engines/test_dask.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: nightly demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
-.PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel lock audit sbom coverage clean
+.PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel rehearse lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
 	@$(BIN)/hushtable demo
 
-# A process for each core; a file's tests mostly stay with one of them, and so what they share.
+# A process for each core; most tests of a file stay in one process, and share its fixtures.
 PARALLEL := -n auto --dist worksteal
 
-# All of every day but what make test-attacks runs.
+# All everyday tests except those of make test-attacks.
 test: .venv/.group-test .venv/.kernels
 	$(BIN)/pytest -m "not slow" --ignore=tests/hardening/attacks --ignore=tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
 
-# What measures time or memory comes last, with the machine for itself.
+# Tests that measure time or memory come last, without others at the same time.
 test-slow: .venv/.group-test .venv/.kernels
 ifneq ($(PYTEST_ARGS),)
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)
@@ -68,27 +68,27 @@ else
 	$(BIN)/pytest -m "slow and serial"
 endif
 
-# What was found by attacking, each as a test that failed before, and faults of disks, networks and clocks.
+# Attacks that succeeded once, each as a test that failed before, and faults of disks, networks, and clocks.
 test-attacks: .venv/.group-test .venv/.kernels
 	$(BIN)/pytest tests/hardening/attacks tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
 
-# In an environment of its own: Flower pins many libraries tightly.
+# In a separate environment, because Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
 	.venv-flower/bin/pytest packages/hushtable-federation/tests/flower $(PYTEST_ARGS)
 
-# Likewise: NVFlare brings a web server, Docker's client and gRPC.
+# In a separate environment, because NVFlare brings a web server, Docker's client, and gRPC.
 test-nvflare: .venv-nvflare/.created
 	.venv-nvflare/bin/pytest packages/hushtable-federation/tests/nvflare $(PYTEST_ARGS)
-# Likewise: vantage6 pins its libraries to single versions.
+# In a separate environment, because vantage6 pins its libraries to single versions.
 test-vantage6: .venv-vantage6/.created
 	.venv-vantage6/bin/pytest packages/hushtable-federation/tests/vantage6 $(PYTEST_ARGS)
 
-# Kernels count as not run: what Numba compiles leaves no trace.
+# Kernels count as not run, because code that Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels
 	@mkdir -p .cache/coverage
 	$(BIN)/pytest -m "not slow" --cov --cov-report=term $(or $(PYTEST_ARGS),$(PARALLEL))
 
-# With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
+# With the oldest libraries that pyproject.toml allows; their own warnings are ignored.
 test-oldest: .venv-oldest/.created
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
 		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
@@ -100,7 +100,7 @@ test-newest:
 	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
 		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL)))
 
-# With last night's builds of the libraries beneath, but of NumPy: Numba refuses what it does not know.
+# With last night's builds of the libraries, except NumPy, because Numba refuses unknown versions.
 NIGHTLY := scipy scikit-learn pandas matplotlib
 test-nightly:
 	rm -rf .venv-nightly && $(PYTHON) -m venv .venv-nightly
@@ -112,11 +112,11 @@ test-nightly:
 
 kernels: .venv/.kernels
 
-# Hours. MUTANTS="--sample 75" judges a sample, MUTANTS=--show tells what is known.
+# Takes hours. MUTANTS="--sample 75" judges a sample, MUTANTS=--show prints the known results.
 mutants: .venv/.group-mutants
 	nice $(BIN)/python .ci/mutants.py $(MUTANTS)
 
-# What CI leaves out for its time.
+# The checks that take too long for CI.
 nightly:
 	@.ci/nightly
 
@@ -138,20 +138,20 @@ format: .venv/.group-dev
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
-# From scratch each time: Sphinx repeats no warning for a page that it has already read.
+# From scratch each time, because Sphinx does not repeat warnings for a page that it has already read.
 docs: .venv/.group-dev
-	@rm -rf docs/_build docs/generated docs/gallery
+	@rm -rf docs/_build docs/generated docs/reference/generated docs/gallery
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python .ci/check_links.py docs/_build/html
 	@$(BIN)/python .ci/check_words.py
 
-# The pages of make docs, each opened on a desk and on a telephone.
+# The pages of make docs, each opened in a desktop window and in a telephone's window.
 check-pages: .venv/.group-dev
 	@$(BIN)/python .ci/check_pages.py docs/_build/html
 
 BUILD = --outdir dist $(if $(LOCKED),--no-isolation)
 
-# Of each package one for every platform; of the core also one for this with its kernels built; TWICE=1 builds both again elsewhere.
+# One wheel of each package for every platform, and one of the core for this platform with built kernels; TWICE=1 builds both again elsewhere.
 wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
 	@for name in $(NAMES); do \
@@ -161,7 +161,11 @@ wheel: .venv/.group-dev .venv-supply/.created
 	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable*)
 	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice)
 
-# Each extra alone, in an empty environment; of the wheel that make wheel built.
+# The wheels in dist go to an index on this machine; the README is followed with the packages from that index.
+rehearse: .venv/.group-dev .venv-supply/.created
+	@$(BIN)/python .ci/rehearse.py dist
+
+# Each extra alone, in an empty environment, with the wheel that make wheel built.
 check-extras: .venv/.created .venv-supply/.created
 	@$(BIN)/python .ci/check_extras.py dist
 
@@ -169,7 +173,7 @@ locked = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-
 	$(addprefix --no-emit-package ,$(NAMES)) $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
 all = $(foreach name,$(NAMES),packages/$(name)/pyproject.toml)
 
-# After a change of dependencies, and to take newer versions: make lock UPGRADE=--upgrade.
+# Run this after a change of dependencies. For newer versions: make lock UPGRADE=--upgrade.
 lock: .venv-supply/.created
 	@$(call locked,build,--group build)
 	@$(call locked,supply,--group supply)
@@ -181,7 +185,7 @@ lock: .venv-supply/.created
 	@$(call locked,nvflare,packages/hushtable/pyproject.toml --group nvflare)
 	@$(call locked,vantage6,packages/hushtable/pyproject.toml --group vantage6)
 
-# Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
+# Reads PyPI's database of known vulnerabilities, so it needs the network; CI does not run it.
 audit: .venv-supply/.created
 	@for set in build supply dev flower nvflare vantage6; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
@@ -189,8 +193,8 @@ audit: .venv-supply/.created
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
 	done
 
-# What an installed package with the extras of sites and coordinators brings along, as CycloneDX:
-# the wheel in dist, where make wheel has built one.
+# The dependencies of an installed package with the extras of sites and coordinators, as CycloneDX; for the
+# wheel in dist, if make wheel has built one.
 sbom: .venv-supply/.created
 	@mkdir -p dist && rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
 	@.venv-supply/bin/uv pip install --quiet --python .venv-sbom/bin/python \
@@ -201,7 +205,7 @@ sbom: .venv-supply/.created
 	@rm -rf .venv-sbom
 
 clean: # keeps the environments
-	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/gallery
+	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/reference/generated docs/gallery
 	find packages tests docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/.created: $(SUPPLY)
@@ -247,7 +251,7 @@ clean: # keeps the environments
 	@$(call install,$(BIN)/python,,package)
 	@touch $@
 
-# As in a wheel for this platform, and those that no wheel has; a change of their sources builds them again.
+# Kernels as in a wheel for this platform, and those that no wheel has; a change of their sources builds them again.
 .venv/.kernels: $(wildcard packages/hushtable/src/hushtable/kernels/*.py) .venv/.group-test
 	@$(BIN)/python -m hushtable.kernels._build
 	@$(BIN)/python .ci/warm_kernels.py

@@ -1,10 +1,10 @@
 """Keep the catalogues of the packages: every text of their pages, in each language.
 
-    python .ci/catalogue.py            what a catalogue lacks, or has too much; exit code 1
-    python .ci/catalogue.py --update   brings the catalogues up to date, and compiles them
+    python .ci/catalogue.py            print missing and superfluous texts; exit code 1 if any
+    python .ci/catalogue.py --update   bring the catalogues up to date, and compile them
 
-A package has catalogues if it has a folder locale/CODE/LC_MESSAGES. A new language is one file more
-in each of these, and a line in hushtable/language.py.
+A package has catalogues if it has a folder locale/CODE/LC_MESSAGES. A new language needs one more
+file in each of these, and a line in hushtable/language.py.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def sources() -> list[Path]:
 
 
 def template(source: Path) -> Catalog:
-    """Return all texts of a package's pages, each with where it is."""
+    """Return all texts of a package's pages, each with its place."""
     found = Catalog(project=source.parents[1].name, charset="utf-8")
     texts = extract_from_dir(source, METHODS, OPTIONS, keywords=KEYWORDS)
     for name, _, message, comments, context in sorted(texts, key=lambda one: (one[0], one[1])):
@@ -39,27 +39,29 @@ def template(source: Path) -> Catalog:
 
 
 def catalogues(source: Path) -> Iterator[tuple[Path, Catalog]]:
-    """Give each catalogue of a package with its path."""
+    """Yield each catalogue of a package with its path."""
     for path in sorted(source.glob("locale/*/LC_MESSAGES/*.po")):
         with path.open("rb") as file:
             yield path, read_po(file, locale=path.parts[-3])
 
 
 def compiled(catalogue: Catalog) -> bytes:
-    """Return a catalogue as gettext reads it."""
+    """Return a catalogue in the form that gettext reads."""
     file = io.BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()
 
 
 def faults(source: Path) -> Iterator[str]:
-    """Yield what is wrong with the catalogues of a package."""
+    """Yield the faults of the catalogues of a package."""
     needed = {message.id for message in template(source) if message.id}
     for path, catalogue in catalogues(source):
         name = f"{path.stem}, {path.parts[-3]}"
         there = {message.id for message in catalogue if message.id}
         yield from (f"{name} lacks {text!r}" for text in sorted(map(str, needed - there)))
-        yield from (f"{name} has {text!r}, on no page" for text in sorted(map(str, there - needed)))
+        yield from (
+            f"{name} has {text!r}, which is on no page" for text in sorted(map(str, there - needed))
+        )
         for message in catalogue:
             said = message.string if isinstance(message.string, tuple) else (message.string,)
             if message.id and (message.fuzzy or not all(said)):

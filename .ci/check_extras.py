@@ -1,9 +1,9 @@
-"""Install each extra alone in an empty environment, and use it; check that the base does not grow.
+"""Install each extra alone in an empty environment and use it; check the base's dependencies.
 
     python .ci/check_extras.py dist [EXTRA ...]
 
-With LOCKED=1, in the versions of .ci/locks/: those of the file of the extra's own name where there
-is one, as Flower has, else those of dev.txt.
+With LOCKED=1, the versions come from .ci/locks/: from the file with the extra's name if there is
+one (as for Flower), else from dev.txt.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOCKS = ROOT / ".ci" / "locks"
 UV = ROOT / ".venv-supply" / "bin" / "uv"
-#: What the package alone brings. It grows for no other runtime.
+#: Dependencies of the package alone. No other runtime may be added to them.
 BASE = {
     "charset-normalizer", "numba", "numpy", "platformdirs", "pyarrow", "python-calamine",
     "rfc8785", "rich", "safetensors", "scikit-learn", "scipy", "typer", "xlsxwriter",
@@ -33,7 +33,7 @@ detector = HushTable(n_tables=20, random_state=0).fit(X)
 """
 RELEASE = ROWS + "Sketch.from_data(plan, X).release(epsilon=1.0, delta=1e-6)"
 KEYS = RELEASE + "\nimport hushtable.cli as c\nc.main(['round', 'keygen', 'lead'])"
-#: By extra: a use of it, as a program.
+#: For each extra, a program that uses it.
 USES: dict[str, str] = {
     "connect": ROWS + "from hushtable_connect.exports import export\nexport(detector, 'm.json')",
     "bench": "import hushtable_bench, matplotlib, pooch, pyod",
@@ -61,7 +61,7 @@ USES: dict[str, str] = {
 
 
 def run(*command: object, cwd: Path | None = None) -> None:
-    """Run a command; show what it said only if it fails."""
+    """Run a command; show its output only if it fails."""
     words = [str(word) for word in command]
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True)
@@ -70,7 +70,7 @@ def run(*command: object, cwd: Path | None = None) -> None:
 
 
 def check(dist: Path, extra: str, folder: Path) -> None:
-    """Install the package with one extra, and nothing else; use it."""
+    """Install the package with one extra and nothing else, and use it."""
     env = folder / extra
     python = env / "bin" / "python"
     own = LOCKS / f"{extra}.txt"
@@ -85,7 +85,7 @@ def check(dist: Path, extra: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Check the extras that are named, or all."""
+    """Check the named extras, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dist", type=Path, help="folder of all wheels")
     parser.add_argument("extras", nargs="*")
@@ -96,7 +96,7 @@ def main() -> None:
         raise SystemExit(f"the package's own dependencies have changed: {sorted(base ^ BASE)}")
     extras = set(project["optional-dependencies"])
     if extras != set(USES):
-        raise SystemExit(f"say how these extras are used, in USES: {sorted(extras ^ set(USES))}")
+        raise SystemExit(f"USES has no use for these extras: {sorted(extras ^ set(USES))}: add one")
     with tempfile.TemporaryDirectory() as folder:
         for extra in sorted(given.extras or extras):
             check(given.dist.resolve(), extra, Path(folder))

@@ -1,9 +1,9 @@
-"""Check that the house stays one: sizes, first lines, floors, and the way that imports run.
+"""Check the rules of the house: sizes, first lines, floors, and the direction of imports.
 
-    python .ci/check_house.py              what breaks a rule; exit code 1 if anything does
-    python .ci/check_house.py --figures    also the figures of the whole
+    python .ci/check_house.py              print broken rules; exit code 1 if there are any
+    python .ci/check_house.py --figures    also print the figures of the whole
 
-The order of the rooms stands in pyproject.toml, in import-linter's contract, and nowhere else.
+The order of the rooms is in import-linter's contract in pyproject.toml, and nowhere else.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted((ROOT / "packages").glob("*/src/hushtable*"))
 MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 400, 40, 8, 20
-#: Lines below which a module that a single other one of its room imports is a part of that one.
+#: A module with fewer lines that only one other module of its room imports has to become its part.
 MIN_MODULE = 150
-#: Such modules that stay: a format of files, beside the others; the SQL of a recipe, beside it.
+#: Allowed exceptions: a file format beside the others, and the SQL of a recipe beside it.
 ALONE = ("hushtable.data.readers.columnar", "hushtable_connect.omop.query")
-#: Functions that may be longer than `MAX_FUNCTION`, as module:function; no more than ten.
+#: Functions that may be longer than `MAX_FUNCTION`, as module:function; at most ten.
 LONG: frozenset[str] = frozenset()
 MAX_LONG = 10
 
@@ -30,7 +30,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """Tell whether a node is a text that stands alone: a docstring, and nothing else."""
+    """Return whether a node is only a text, which is a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -40,7 +40,7 @@ def is_docstring(node: ast.AST) -> bool:
 
 @dataclass(frozen=True)
 class File:
-    """A source file and what it defines."""
+    """A source file and its definitions."""
 
     module: str
     text: str
@@ -147,9 +147,9 @@ def first_lines(house: Sequence[File]) -> Iterator[str]:
 
 
 def floors(package: Path, contract: Path) -> list[tuple[str, ...]]:
-    """Read the floors from the top to the ground; none of a package that no contract is about.
+    """Read the floors from the top to the ground; return none for a package without a contract.
 
-    Rooms on one floor import none of each other.
+    Rooms on one floor do not import each other.
     """
     settings = tomllib.loads(contract.read_text(encoding="utf-8"))["tool"]["importlinter"]
     for found in settings["contracts"]:
@@ -159,8 +159,8 @@ def floors(package: Path, contract: Path) -> list[tuple[str, ...]]:
 
 
 def imports(package: Path, house: Sequence[File]) -> dict[tuple[str, str], str]:
-    """Return (importer, imported) of all imports, and how: at run time, for types, by name."""
-    from grimp import build_graph  # comes with import-linter, which the tests may lack
+    """Return (importer, imported) of all imports, and their kind: run time, types, or by name."""
+    from grimp import build_graph  # part of import-linter, which the tests may lack
 
     def pairs(runtime: bool, how: str) -> dict[tuple[str, str], str]:
         graph = build_graph(package.name, exclude_type_checking_imports=runtime, cache_dir=None)
@@ -175,15 +175,15 @@ def imports(package: Path, house: Sequence[File]) -> dict[tuple[str, str], str]:
         found = pairs(False, ", for types alone") | pairs(True, "")
     finally:
         sys.path.remove(str(package.parent))
-    # A module that is imported by its name is in no graph.
+    # The graph does not hold modules that are imported by name.
     by_name = {(file.module, name): ", in a string" for file in house for name in file.names()}
     return by_name | found
 
 
 def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iterator[str]:
-    """Check the floors, and each import against them.
+    """Check the floors, and compare each import with them.
 
-    The package's own ``__init__`` hands out names of all rooms: it stands on the top floor.
+    The package's own ``__init__`` exports names of all rooms, so it is on the top floor.
     """
     order = floors(package, contract)
     if not order:
@@ -196,7 +196,7 @@ def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iter
         return module.split(".")[1] if "." in module else order[0][0]
 
     for outside in sorted({room(file.module) for file in house} - set(height)):
-        yield f"{package.name}.{outside} stands on no floor"
+        yield f"{package.name}.{outside} is on no floor"
     for (importer, imported), how in imports(package, house).items():
         below, above = room(importer), room(imported)
         inside = importer == package.name or below == above or not {below, above} <= set(height)
@@ -205,9 +205,9 @@ def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iter
 
 
 def circles(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Return the sets of modules that import each other, directly or by others, types included.
+    """Return the sets of modules that import each other, directly or indirectly, including types.
 
-    The package's own ``__init__`` hands out names of all rooms, and is left out.
+    The package's own ``__init__`` exports names of all rooms, and is left out.
     """
     after: dict[str, set[str]] = {}
     for importer, imported in pairs:
@@ -232,7 +232,7 @@ def circles(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
 
 
 def alone(house: Sequence[File], pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the small modules that one other module imports, of the same room."""
+    """Return the small modules that only one other module of the same room imports."""
     importers: dict[str, set[str]] = {}
     for importer, imported in pairs:
         importers.setdefault(imported, set()).add(importer)
@@ -246,7 +246,7 @@ def alone(house: Sequence[File], pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def circles_and_parts(package: Path, house: Sequence[File]) -> Iterator[str]:
-    """Check that no modules import each other, and that no part of a module is one of its own."""
+    """Check that modules do not import each other, and that no module should be a part."""
     pairs = [pair for pair, how in imports(package, house).items() if "string" not in how]
     for ring in circles(pairs):
         yield f"{', '.join(ring)} import each other: put what they share below them"
@@ -265,13 +265,13 @@ def class_names(packages: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def names_twice(packages: Sequence[Path]) -> Iterator[str]:
-    """Check that a name means one class in all packages together."""
+    """Check that each class name occurs once in all packages together."""
     for name, modules in class_names(packages).items():
         yield f"class {name} is in {' and '.join(modules)}: rename one"
 
 
 def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list[str]:
-    """Return all that breaks a rule."""
+    """Return all broken rules."""
     house = files(package)
     return [
         *long_files(house),
@@ -283,7 +283,7 @@ def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list
 
 
 def figures(packages: Sequence[Path]) -> dict[str, int]:
-    """Count what the rules are about."""
+    """Return the figures that the rules limit."""
     house = [file for package in packages for file in files(package)]
     functions = [function for file in house for function in file.functions]
     rings, parts = 0, 0

@@ -1,9 +1,9 @@
-"""Use an image of the Containerfile as a site does: no network, a read-only root, no rights.
+"""Use an image of the Containerfile like a site: no network, a read-only root, no privileges.
 
     python .ci/check_image.py -- podman run --rm --network none --read-only --tmpfs /tmp \\
         --cap-drop all --volume {work}:/work --entrypoint {program} localhost/hushtable
 
-``{work}`` becomes a folder with a table, ``{program}`` what is run; its arguments are added.
+``{work}`` becomes a folder with a table, and ``{program}`` the program; its arguments are added.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-#: Seen from inside: who we are, whether the root can be written to, and the network reached.
+#: Prints from inside: the user, whether the root is writable, and whether there is a network.
 LOOK = """
 import json, os, socket
 def fails(call):
@@ -39,12 +39,12 @@ SITE = [
     ["hushtable", "report", "model.hush", "rows.csv", "-o", "report.html"],
     ["hushtable", "round", "keygen", "north", "--cap", "2", "--persons", "1"],
 ]
-#: What these commands leave in the folder.
+#: Files that these commands leave in the folder.
 WRITTEN = {"model.hush", "top.html", "report.html", "north.key", "north.card", "north.book"}
 
 
 def check(run: Sequence[str], work: Path) -> None:
-    """Run what a site runs, in a folder that anybody may write to, and look at what is there."""
+    """Run a site's commands in a folder that everyone may write to, and check its files."""
     work.chmod(0o777)
     rows = "\n".join(f"{60 + i % 17},{36 + i % 13 / 10},{'fm'[i % 2]}" for i in range(500))
     (work / "rows.csv").write_text(f"pulse,temperature,sex\n{rows}\n200,36.5,f\n")
@@ -75,6 +75,8 @@ def _filled(word: str, words: dict[str, str]) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", nargs="+", metavar="WORD", help="how an image is run, after --")
+    parser.add_argument(
+        "run", nargs="+", metavar="WORD", help="the command that runs an image, after --"
+    )
     with tempfile.TemporaryDirectory() as folder:
         check(parser.parse_args().run, Path(folder))

@@ -1,7 +1,7 @@
-"""Refuse a site with a link that leads nowhere, or that loads something from elsewhere.
+"""Refuse a site with a broken link, or a page that loads something from elsewhere.
 
-Looks at every page of the built site, and at the links of the Markdown files that people read
-where the code is. Addresses on the network are not asked.
+This script checks every page of the built site, and the links of the Markdown files that people
+read in the repository. It does not open addresses on the network.
 """
 
 import re
@@ -15,7 +15,7 @@ READ_ELSEWHERE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 
 
 class Page(HTMLParser):
-    """What a page links to, what it loads, and where it can be linked to."""
+    """The links of a page, the files that it loads, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -25,10 +25,10 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what this tag links to, loads and names."""
+        """Record the links, loaded files, and anchors of this tag."""
         found = {key: value for key, value in attrs if value is not None}
         self.anchors.update(found[key] for key in ("id", "name") if key in found)
-        # A canonical link says where the page stands on the network, and loads nothing.
+        # A canonical link gives the page's address on the network, and loads nothing.
         if "href" in found and found.get("rel") != "canonical":
             (self.links if tag == "a" else self.loads).add(found["href"])
         if "src" in found:
@@ -36,7 +36,7 @@ class Page(HTMLParser):
 
 
 def dead_links(site: Path) -> list[str]:
-    """Return what is wrong with the pages of a built site."""
+    """Return the faults of the pages of a built site."""
     found = (path for path in site.rglob("*.html") if "_static" not in path.parts)
     pages = {path.resolve(): Page(path) for path in found}
     wrong = []
@@ -57,7 +57,7 @@ def dead_links(site: Path) -> list[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors that hosts make of a Markdown file's headings."""
+    """Return the anchors that hosts make from a Markdown file's headings."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {"", *re.findall(r"^\((\S+)\)=$", text, re.MULTILINE)} | {
@@ -66,7 +66,7 @@ def anchors(text: str) -> set[str]:
 
 
 def dead_paths(path: Path) -> list[str]:
-    """Return what is wrong with the links, and the paths in backticks, of a Markdown file."""
+    """Return the faults of the links, and of the paths in backticks, of a Markdown file."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
     named = re.findall(r"`((?:docs|benchmarks|src|tests|flower|\.ci)/[\w./-]+)`", text)
@@ -82,7 +82,7 @@ def dead_paths(path: Path) -> list[str]:
 
 
 def main() -> None:
-    """Check the site in the folder that is named."""
+    """Check the site in the named folder."""
     wrong = dead_links(Path(sys.argv[1]))
     for name in READ_ELSEWHERE:
         wrong += dead_paths(ROOT / name)

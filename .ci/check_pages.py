@@ -1,9 +1,11 @@
-"""Open every page of the built site in Chromium, and refuse what a reader would stumble over.
+"""Open every page of the built site in Chromium, and refuse faults that a reader would notice.
 
-Each page is looked at on a desk in the light, and on a telephone in the dark. It may not be wider
-than the window, may write nothing to the console, and may ask for nothing but files of the site.
-axe-core judges contrast, headings, names of links, language and the rest. Needs no network; without
-Chromium a line says that nothing was looked at.
+Each page is opened in a desktop window with the light theme, and in a telephone's window with the
+dark theme. It must not be wider than the window, must not write to the console, and must request
+only files of the site. axe-core judges contrast, headings, names of links, language, and the rest.
+Without
+scripts, every page must show its text and its links. The search must find each term of the glossary.
+The script needs no network; without Chromium, it prints that it checked nothing.
 """
 
 import json
@@ -14,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
@@ -22,7 +25,7 @@ from chromium import Chromium, found  # noqa: E402 (its folder is on the path on
 
 DESK, TELEPHONE = 1280, 360
 
-#: What axe-core does not ask. What scrolls or is cut off inside the page does not widen it.
+#: Checks that axe-core lacks. Parts that scroll or are cut off inside the page do not widen it.
 LOOK = """(() => {
     const wrong = [], page = document.documentElement, main = document.querySelector("main");
     const inside = (e) => e === document.body
@@ -47,14 +50,14 @@ LOOK = """(() => {
     return wrong;
 })()"""
 
-#: Rules of axe-core by window. Those of the first have to do with its size and its colours; the
-#: theme lets the keyboard reach what scrolls as it loads a page, so the narrow window comes first.
+#: Rules of axe-core by window. Those of the first depend on its size and colours. As a page loads,
+#: the theme makes scrolling parts reachable by keyboard, so the narrow window comes first.
 RULES = {
     (TELEPHONE, "dark"): ["color-contrast", "scrollable-region-focusable"],
     (DESK, "light"): ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
 }
 
-#: What stands on every page, and is judged on the front page alone.
+#: Parts of every page, which are judged only on the front page.
 EVERYWHERE = [[".bd-header"], [".bd-sidebar-primary"], [".bd-footer"]]
 
 AXE = """axe.run({exclude: EXCLUDE}, {
@@ -69,7 +72,7 @@ AXE = """axe.run({exclude: EXCLUDE}, {
 
 
 def stumbles(browser: Chromium, page: Path, site: Path, axe: str) -> Iterator[str]:
-    """Yield what is wrong with one page, each thing after the window that shows it."""
+    """Yield the faults of one page, each with the window that shows it."""
     browser.complaints.clear()
     browser.asked.clear()
     browser.show(page, TELEPHONE, dark=True)
@@ -83,7 +86,7 @@ def stumbles(browser: Chromium, page: Path, site: Path, axe: str) -> Iterator[st
             yield f"at {width} px, {theme}: {wrong}"
     for line in map(json.loads, browser.complaints):
         said = " ".join(str(part.get("value")) for part in line.get("args", ()))
-        if not said.startswith("[PST]: "):  # what the theme says of itself
+        if not said.startswith("[PST]: "):  # the theme's message about itself
             yield f"says to the console: {said or line}"
     for address in browser.asked:
         if not address.startswith((f"{site.as_uri()}/", "data:")):
@@ -91,7 +94,7 @@ def stumbles(browser: Chromium, page: Path, site: Path, axe: str) -> Iterator[st
 
 
 def look_at(pages: Iterable[Path], site: Path) -> list[str]:
-    """Return what is wrong with these pages, seen in one browser."""
+    """Return the faults of these pages in one browser."""
     axe = (resources.files("axe_core_python") / "axe.min.js").read_text("utf-8")
     with TemporaryDirectory() as profile, Chromium(profile) as browser:
         return [
@@ -101,10 +104,43 @@ def look_at(pages: Iterable[Path], site: Path) -> list[str]:
         ]
 
 
+def without_scripts(pages: Iterable[Path], site: Path) -> Iterator[str]:
+    """Yield the pages that show less of their text, or no links, where scripts do not run."""
+    lengths = "document.querySelector('article')?.innerText.length ?? 0"
+    links = "[...document.querySelectorAll('nav a')].filter((a) => a.checkVisibility()).length"
+    with TemporaryDirectory() as profile, Chromium(profile) as browser:
+        for page in pages:
+            browser.show(page, DESK)
+            full = browser.run(lengths)
+            with browser.no_scripts():
+                browser.show(page, DESK)
+                if browser.run(lengths) < 0.95 * full:
+                    yield f"{page.relative_to(site)} shows less without scripts"
+                if browser.run(links) < 3:
+                    yield f"{page.relative_to(site)} has no navigation without scripts"
+
+
+def not_found(site: Path) -> Iterator[str]:
+    """Yield the terms of the glossary that the search does not find."""
+    with TemporaryDirectory() as profile, Chromium(profile) as browser:
+        browser.show(site / "reference" / "glossary.html", DESK)
+        terms = browser.run(
+            "[...document.querySelectorAll('dl.glossary dt')].map((e) => e.firstChild.textContent)"
+        )
+        for term in terms:
+            browser.show(f"{(site / 'search.html').as_uri()}?q={quote(term)}", DESK)
+            done = "document.querySelector('#search-results .search-summary')?.textContent.trim()"
+            browser.until(f"/matching|did not match/.test({done} ?? '')")
+            if not browser.run("document.querySelectorAll('#search-results ul.search li').length"):
+                yield f"search.html does not find the term {term!r}"
+        if not terms:
+            yield "reference/glossary.html has no terms"
+
+
 def main() -> None:
-    """Check the site in the folder that is named."""
+    """Check the site in the named folder."""
     if found() is None:
-        print("No page was looked at: no Chromium here (apt-get install chromium)")
+        print("No page was checked: Chromium is not installed (apt-get install chromium)")
         return
     site = Path(sys.argv[1]).resolve()
     pages = sorted(p for p in site.rglob("*.html") if "_static" not in p.parts)
@@ -114,6 +150,7 @@ def main() -> None:
     with ThreadPoolExecutor(browsers) as pool:
         parts = pool.map(look_at, (pages[k::browsers] for k in range(browsers)), [site] * browsers)
         wrong = sorted(line for part in parts for line in part)
+    wrong += [*without_scripts(pages, site), *not_found(site)]
     sys.exit("\n".join(wrong) or 0)
 
 

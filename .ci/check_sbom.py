@@ -1,6 +1,6 @@
-"""Check that a list of contents (CycloneDX) holds what is installed here, and no more.
+"""Check that a list of contents (CycloneDX) holds exactly the packages that are installed here.
 
-Run by the Python of the environment that was listed; it needs nothing but the standard library.
+Run it with the Python of the listed environment; it needs only the standard library.
 """
 
 import importlib.metadata
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def same(name: str) -> str:
-    """Return the name of a package as indexes compare names."""
+    """Return the name of a package in the form in which indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -20,13 +20,13 @@ def installed() -> dict[str, str]:
 
 
 def listed(bill: dict) -> dict[str, str]:
-    """Return names and versions, the package itself included."""
+    """Return names and versions, including the package itself."""
     parts = [bill["metadata"]["component"], *bill["components"]]
     return {same(part["name"]): part["version"] for part in parts}
 
 
 def differences(bill: dict, here: dict[str, str]) -> list[str]:
-    """Return what is listed and not installed, or otherwise, in sentences."""
+    """Return the differences between listed and installed packages, in sentences."""
     there = listed(bill)
     return [
         f"{name}: installed {here.get(name, 'not at all')}, listed {there.get(name, 'not at all')}"

@@ -1,8 +1,8 @@
 """Check the wheels in a folder, and use them in an empty environment.
 
-With --twice, they are built again elsewhere and have to be the same bytes. There is no network
-while they are used, where the system can do without (unshare). With LOCKED=1, what they need is
-installed in the locked versions. For another Python: --python /path/to/python.
+With --twice, they are built again elsewhere and have to be the same bytes. They are used without a
+network if the system allows that (unshare). With LOCKED=1, their dependencies are installed in the
+locked versions. For another Python: --python /path/to/python.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from packaging.metadata import Metadata
 from hushtable.kernels._built import levels_here
 
 LOCKED = bool(os.environ.get("LOCKED"))
-#: All that the wheels and the source distributions are made from.
+#: All sources of the wheels and the source distributions.
 SOURCES = (".gitignore", "pyproject.toml", "packages")
-#: By package, files that its wheel needs, beside py.typed.
+#: For each package, files that its wheel needs besides py.typed.
 NEEDED = {
     "hushtable": ("data/known_columns.toml", "report/page.html"),
     "hushtable_bench": ("paper/published.toml", "known.toml"),
@@ -37,7 +37,7 @@ NEEDED = {
     "hushtable_federation": ("policy.toml", "site.toml", "kit/README.md", "kit/server.sh"),
 }
 
-#: Seconds that a first use may take with kernels that are built, from import to scores.
+#: Most seconds of a first use with built kernels, from import to scores.
 FIRST_USE = 3.0
 FIT = """
 import sys, time
@@ -55,7 +55,7 @@ print("numba" in sys.modules, time.perf_counter() - start)
 
 
 def check_content(wheel: Path) -> None:
-    """Typed, licensed, nothing but the package, and metadata that an index accepts."""
+    """Check that a wheel is typed and licensed, holds only the package, and has valid metadata."""
     with ZipFile(wheel) as archive:
         names = archive.namelist()
         info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
@@ -72,12 +72,12 @@ def check_content(wheel: Path) -> None:
 
 
 def build_again(built: Path, folder: Path) -> None:
-    """Build from a copy elsewhere, later, under another umask and time zone: the same bytes."""
+    """Build a copy elsewhere, later, under another umask and time zone; compare the bytes."""
     there = folder / "elsewhere" / "sources"
     for path in (Path(name) for name in SOURCES):
         target = there / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Not with their times.
+        # Copies without the files' times.
         if path.is_dir():
             ignored = shutil.ignore_patterns("__pycache__", "built")
             shutil.copytree(path, target, ignore=ignored, copy_function=shutil.copy)
@@ -101,17 +101,17 @@ def build_again(built: Path, folder: Path) -> None:
 
 @functools.cache
 def offline() -> list[str]:
-    """Return what to put before a command so that it has no network; nothing if that cannot be."""
+    """Return the prefix that runs a command without a network; empty if there is none."""
     without = ["unshare", "--map-root-user", "--net"]
     if shutil.which("unshare") is None or subprocess.run([*without, "true"]).returncode:
-        print("used with a network: unshare cannot take it away here")
+        print("used with a network: unshare cannot remove it here")
         return []
     return without
 
 
 def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
-    """Install the wheels and the sources where nothing else is; run the demo and fit a detector."""
-    # Without what the developer's shell adds: a user has neither our cache nor our path.
+    """Install the wheels and the sources in empty environments; run the demo and fit a detector."""
+    # Without the developer's variables: a user has neither our cache nor our path.
     ours = ("NUMBA_CACHE_DIR", "PYTHONPATH")
     env = {k: v for k, v in os.environ.items() if k not in ours} | {"HOME": str(folder)}
     python = folder / "env" / "bin" / "python"
@@ -128,7 +128,7 @@ def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
     first_use("compiled on use", python, env | {"XDG_CACHE_HOME": str(folder / "empty")}, True)
     again = [*install, "--no-deps", "--force-reinstall", platform]
     subprocess.run(again, cwd=folder, env=env, check=True)
-    if base == sys.executable:  # whose kernels they are
+    if base == sys.executable:  # the version that the kernels are for
         seconds = [first_use("with built kernels", python, env, False) for _ in range(5)]
         assert statistics.median(seconds) <= FIRST_USE, f"first use took {seconds} s"
     sources = next(pure.parent.glob("hushtable-*.tar.gz"))
@@ -140,7 +140,7 @@ def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
 
 
 def first_use(kind: str, python: Path, env: dict[str, str], compiles: bool) -> float:
-    """Fit in a process of its own; return the seconds from import to scores and reasons."""
+    """Fit in a separate process; return the seconds from import to scores and reasons."""
     command = [*offline(), python, "-W", "error", "-c", FIT]
     done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
     numba, seconds = done.stdout.split()
@@ -152,7 +152,7 @@ def first_use(kind: str, python: Path, env: dict[str, str], compiles: bool) -> f
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", default=sys.executable, help="by default this one")
+    parser.add_argument("--python", default=sys.executable, help="default: this one")
     parser.add_argument("--twice", action="store_true", help="build them again, and compare")
     options = parser.parse_args()
     wheels = sorted(options.folder.resolve().glob("*.whl"))
@@ -165,5 +165,5 @@ if __name__ == "__main__":
             build_again(pure.parent, Path(folder))
         use(pure, for_platform, Path(folder), options.python)
     for wheel in wheels:
-        done = "built twice alike and used" if options.twice else "used"
+        done = "built twice identically, and used" if options.twice else "used"
         print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB, {done}")

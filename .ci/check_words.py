@@ -1,7 +1,7 @@
 """Check the words of pages, docstrings, messages, and templates.
 
-    python .ci/check_words.py          what breaks a rule, exit code 1
-    python .ci/check_words.py --all    also the words of every page
+    python .ci/check_words.py          print broken rules; exit code 1 if there are any
+    python .ci/check_words.py --all    also print the number of words of every page
 
 The project writes as the Google developer documentation style guide asks. `BANNED` lists the
 constructions that reviewers stumbled over, each with what to write instead. They are refused in the
@@ -52,12 +52,12 @@ BANNED = {
     r"e\.g\.|i\.e\.": "for example, that is",
 }
 FOUND = re.compile("|".join(rf"\b(?:{one})(?!\w)" for one in BANNED), re.IGNORECASE)
-#: A clause without a subject, at the start of a sentence that is no question.
+#: A clause without a subject, at the start of a sentence that is not a question.
 WHO = re.compile(r"(?:^|(?<=[.:;!?] ))Who [a-z][^.?!]*\.")
 
 
 def plain(text: str) -> str:
-    """Take away the markup that a reader does not see, and code; lines stay where they are."""
+    """Remove code and the markup that a reader does not see; lines keep their places."""
     text = FENCE.sub(lambda found: "\n" * found[0].count("\n"), text.replace("\r", ""))
     text = re.sub(
         r"<!--.*?-->|^\$\$.*?^\$\$|^:{3,}.*?$|^:[\w-]+:.*?$|^\(\w+\)=$",
@@ -70,8 +70,8 @@ def plain(text: str) -> str:
 
 
 def banned(text: str) -> Iterator[tuple[int, str]]:
-    """Yield what a text may not say, each with its line."""
-    # A construction may run over the end of a line.
+    """Yield the banned constructions of a text, each with its line."""
+    # A construction can continue on the next line.
     joined = re.sub(r"\n[ #>]*", lambda found: " " * len(found[0]), text)
     for found in [*FOUND.finditer(re.sub(r"\s", " ", joined)), *WHO.finditer(joined)]:
         line = text.count("\n", 0, found.start()) + 1
@@ -103,7 +103,7 @@ def pages(root: Path) -> dict[str, str]:
 
 
 def faults(root: Path, texts: dict[str, str]) -> Iterator[str]:
-    """Yield what is wrong."""
+    """Yield all faults."""
     for name, text in texts.items():
         for line, wrong in banned(plain(text)):
             yield f"{name}:{line}: {wrong}"
@@ -127,12 +127,15 @@ def faults(root: Path, texts: dict[str, str]) -> Iterator[str]:
 def main(root: Path = ROOT, arguments: list[str] | None = None) -> int:
     """Check everything; return the exit code."""
     parser = argparse.ArgumentParser(description="Check the words of pages and sources.")
-    parser.add_argument("--all", action="store_true", help="print the words of every page")
+    parser.add_argument(
+        "--all", action="store_true", help="print the number of words of every page"
+    )
     options = parser.parse_args(arguments)
     texts = pages(root)
     if options.all:
         for name, text in texts.items():
-            print(f"{name:40} {len(WORD.findall(plain(text))):6,} words, {len(text.split()):6,} with code")
+            words = len(WORD.findall(plain(text)))
+            print(f"{name:40} {words:6,} words, {len(text.split()):6,} with code")
     wrong = list(faults(root, texts))
     for fault in wrong:
         print(fault, file=sys.stderr)

@@ -1,9 +1,9 @@
-"""Write the words of dates, clocks, durations and currencies that tables are read with.
+"""Write the words of dates, clocks, durations, and currencies for reading tables.
 
     python .ci/cldr_words.py
 
-They are those of the Unicode CLDR, as Babel has them, in the languages below. A language more is a
-code more; the file is read by ``hushtable.data.texts.words``.
+The words are those of the Unicode CLDR in Babel, in the languages below. A new language needs only
+its code. ``hushtable.data.texts.words`` reads the file.
 """
 
 import json
@@ -22,16 +22,16 @@ FILE = (
     Path(__file__).parents[1]
     / "packages/hushtable/src/hushtable/data/texts/cldr_words.json"
 )  # fmt: skip
-#: The first that knows all words of a column is taken: those of many exports stand first.
+#: The first language that knows all words of a column is used, so common ones come first.
 _CODES = (
     "en de fr es pt it nl pl ru tr sv da no fi cs sk hu ro bg el uk hr sl sr sr_Latn bs mk sq et "
     "lv lt is ga cy eu ca gl mt af sw zu am ar he fa ur hi bn mr gu ta te kn ml pa ne si th lo my "
     "km vi id ms fil ja zh zh_Hant ko mn kk uz ky az ka hy be tg tk"
 )
 LANGUAGES = _CODES.split()
-#: Seconds of what durations are made of; months and years have no fixed length.
+#: Seconds of the units of durations; months and years have no fixed length.
 UNITS = {"week": 604_800, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
-#: Beside those of the CLDR, as programs abbreviate them.
+#: Abbreviations of programs, in addition to those of the CLDR.
 MORE_UNITS = {
     "w": 604_800, "wk": 604_800, "wks": 604_800, "d": 86_400, "j": 86_400, "h": 3_600,
     "hr": 3_600, "hrs": 3_600, "std": 3_600, "m": 60, "min": 60, "mins": 60, "mn": 60, "s": 1,
@@ -41,18 +41,18 @@ MORE_MONTHS = {"de": {"mrz": 3}, "en": {"sept": 9}, "es": {"set": 9}, "pt": {"ma
 
 
 def plain(word: str) -> str:
-    """Return a word in small letters, without the full stop of an abbreviation."""
+    """Return a word in lower case, without the full stop of an abbreviation."""
     return word.lower().strip().rstrip(".")
 
 
 def without_marks(word: str) -> str:
-    """Return a word without accents, as many keyboards write it."""
+    """Return a word without accents, as typed on many keyboards."""
     parts = unicodedata.normalize("NFKD", word)
     return "".join(letter for letter in parts if not unicodedata.combining(letter))
 
 
 def words(names: Any, widths: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
-    """Yield key and word of names in two contexts and some widths."""
+    """Yield key and word of names in two contexts and several widths."""
     for context in ("format", "stand-alone"):
         for width in widths:
             some = names.get(context, {}).get(width, {})
@@ -96,7 +96,7 @@ def units(locale: Any) -> Iterator[tuple[str, int]]:
 
 
 def clear(pairs: Iterator[tuple[Any, Any]] | list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the words that mean the same wherever they are used."""
+    """Return the words that mean the same in all languages."""
     meanings = defaultdict(set)
     for word, meaning in pairs:
         meanings[word].add(meaning)
@@ -105,7 +105,7 @@ def clear(pairs: Iterator[tuple[Any, Any]] | list[tuple[Any, Any]]) -> dict[Any,
 
 def main() -> None:
     """Write the file."""
-    # Not with what a language inherits, which is English or a number.
+    # Leaves out inherited words, which are English or numbers.
     locales: dict[str, Any] = {code: load(code, merge_inherited=False) for code in LANGUAGES}
     used = [("am", "am"), ("pm", "pm"), *(pair for one in locales.values() for pair in halves(one))]
     lengths = [pair for one in locales.values() for pair in units(one)]

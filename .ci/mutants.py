@@ -1,12 +1,12 @@
-"""Change one thing in the code at a time and see whether a test fails: mutation testing.
+"""Run mutation testing: make one change in the code at a time, and check whether a test fails.
 
-    python .ci/mutants.py                       all mutants: many hours
-    python .ci/mutants.py --sample 75           75 of each group, the same ones each time
-    python .ci/mutants.py --sample 75 --seed 2  75 others
+    python .ci/mutants.py                       judge all mutants, which takes many hours
+    python .ci/mutants.py --sample 75           judge 75 of each group, the same ones each time
+    python .ci/mutants.py --sample 75 --seed 2  judge 75 others
 
-What is mutated, and which tests judge it, stands in pyproject.toml; the survivors that were read
-and left, with the reason for each, in tests/mutants.md. Results stay in mutants/, so that a run
-that was cut short goes on where it stopped.
+pyproject.toml names the mutated code and the tests that judge it; tests/mutants.md lists accepted
+survivors with the reasons. Results stay in mutants/, so that an interrupted run continues where it
+stopped.
 """
 
 import argparse
@@ -19,25 +19,25 @@ from pathlib import Path
 
 GROUPS = ("counts", "files", "privacy", "federation")
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
-#: Cheap to judge. Before there are mutants to choose from, mutmut has to be asked for one.
+#: A cheap mutant. mutmut has to judge one before there are mutants to choose from.
 FIRST = "hushtable_federation.masks.x_split__mutmut_1"
 
 
 def mutmut(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run mutmut; `PYTHONPATH` could show the tests the code as it is."""
+    """Run mutmut without `PYTHONPATH`, which could give the tests the unchanged code."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [str(Path(sys.executable).with_name("mutmut")), *args]
     return subprocess.run(command, env=env, text=True, check=True, **options)
 
 
 def verdicts() -> dict[str, str]:
-    """Return what became of each mutant, by its name."""
+    """Return the result of each mutant, by name."""
     lines = mutmut("results", "--all", "True", stdout=subprocess.PIPE).stdout.splitlines()
     return dict(line.strip().split(": ") for line in lines)
 
 
 def group(name: str) -> str:
-    """Return the part of the package that a mutant is in."""
+    """Return the part of the package with a mutant."""
     return name.split(".")[1]
 
 
@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, help="mutants of each group at most")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
-    parser.add_argument("--show", action="store_true", help="judge none, tell what is known")
+    parser.add_argument("--show", action="store_true", help="print known results, judge none")
     options = parser.parse_args()
     if not options.show:
         if not Path("mutants/mutmut-stats.json").exists():

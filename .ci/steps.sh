@@ -2,7 +2,7 @@
 
 TIMES=()
 
-# Runs a command; its time is printed behind it, and again in the summary.
+# Runs a command; prints its time after it, and again in the summary.
 step() {
     local start=$SECONDS
     printf '==> %s\n' "$*"
@@ -11,7 +11,7 @@ step() {
     printf '<== %s: %d s\n' "$*" "$((SECONDS - start))"
 }
 
-# Runs two commands side by side; what each prints comes in one piece.
+# Runs two commands at the same time; prints the output of each in one piece.
 both() {
     local start=$SECONDS log failed=0
     log=$(mktemp)

@@ -1,6 +1,6 @@
-"""Compiles into the cache what no wheel has built: kernels that need BLAS, and the baselines'.
+"""Compile the kernels that no wheel has into the cache: those with BLAS, and the baselines'.
 
-Once for a target's tests; else each of their processes would compile them beside the others.
+This runs once for a target's tests; otherwise, each of their processes would compile them.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from hushtable_bench.baselines import LODA, EnsembleKNN, LSHiForest
 
 
 def main() -> None:
-    """Fit each to a few rows."""
+    """Fit each detector to a few rows."""
     X = np.random.default_rng(0).normal(size=(300, 4))
     for make in (ACE, RotatedRSHash, LODA, EnsembleKNN, LSHiForest):
         make(random_state=0).fit(X).score_samples(X)

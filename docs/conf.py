@@ -2,16 +2,23 @@
 
 import csv
 import importlib.metadata
+import inspect
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.writers.html5 import HTML5Translator
+from typer import Context
+
+from hushtable.cli.app import app
+from hushtable_connect.omop import ConceptSet
 
 sys.path.insert(0, str(Path(__file__).parent))  # for gallery_style
 
@@ -27,7 +34,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "examples", "generated/commands.md"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
 myst_substitutions = {
@@ -87,6 +94,47 @@ packages = set(re.findall(r"currentmodule:: (\S+)$", api_page, re.MULTILINE))
 public = {name for package in packages for name in getattr(import_module(package), "__all__", ())}
 if listed != public:
     raise ConfigError(f"reference/api.md and the public names differ in {sorted(listed ^ public)}")
+
+
+def command_help(group: Any, parent: Context) -> Iterator[str]:
+    """Yield what `--help` prints of each command of a group, as Markdown that any width fits."""
+    for name in group.list_commands(parent):
+        command = group.get_command(parent, name)
+        command = command.load() if hasattr(command, "load") else command
+        context = Context(command, info_name=name, parent=parent)
+        about, _, example = inspect.cleandoc(command.help).partition("\nExample:\n")
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        yield f"## {context.command_path}\n\n{plain(about)}\n\n`{usage}`\n"
+        if example:
+            yield f"```text\n{inspect.cleandoc(example)}\n```\n"
+        for record in (one.get_help_record(context) for one in command.get_params(context)):
+            if record and record[0] != "-h, --help":
+                yield f"- `{record[0]}`: {plain(record[1])}"
+        yield ""
+        if hasattr(command, "list_commands"):
+            yield from command_help(command, context)
+
+
+def plain(text: str) -> str:
+    """Escape what Markdown would read as markup."""
+    return re.sub(r"([\\`*_<>\[\]{}|$])", r"\\\1", text)
+
+
+generated = Path(__file__).parent / "generated"
+generated.mkdir(exist_ok=True)
+root = app()
+(generated / "commands.md").write_text(
+    "\n".join(command_help(root, Context(root, info_name="hushtable"))), "utf-8"
+)
+
+
+with (generated / "concepts.csv").open("w", encoding="utf-8", newline="") as file:
+    rows = csv.writer(file)
+    rows.writerow(("column", "concepts", "unit", "units", "range", "usual", "source"))
+    for one in ConceptSet.common():
+        concepts, units = (", ".join(map(str, ids)) for ids in (one.concepts, one.units))
+        limits = f"{one.low:g} to {one.high:g}"
+        rows.writerow((one.name, concepts, one.unit, units, limits, f"{one.usual:g}", one.source))
 
 
 def skip_foreign(

@@ -130,7 +130,7 @@ def test_scoring_numbers_does_not_load_pandas(tmp_path, monkeypatch):
 
 
 def test_bytecode_that_cannot_be_written(site, tmp_path):
-    """Modules are compiled anew then, and nothing is said of it."""
+    """Modules are compiled again then, and nothing is said of it."""
     (tmp_path / "file").touch()
     nowhere = os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path / "file" / "cache")}
     command = [*PROGRAM, "score", site / "rows.csv", "--model", site / "model.hush"]

@@ -66,7 +66,7 @@ BROKEN = {
         {"left": 'class A:\n    """What\'s cut."""'},
         "toy.left, A: its docstring begins with",
     ),
-    "a room on no floor": ({"attic": ""}, "toy.attic stands on no floor"),
+    "a room on no floor": ({"attic": ""}, "toy.attic is on no floor"),
     "upward": ({"ground": "from toy.left import cut"}, "toy.ground imports toy.left: left is not"),
     "upward, inside a function": (
         {"ground": "def late():\n    import toy.top"},

@@ -23,7 +23,7 @@ METHODS = [
 def test_public_names_are_sorted_and_there():
     assert hushtable.__all__ == sorted(hushtable.__all__)
     assert set(hushtable.__all__) <= set(dir(hushtable))
-    assert re.fullmatch(r"\d+\.\d+\.\d+", hushtable.__version__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+(rc\d+)?", hushtable.__version__)
     with pytest.raises(AttributeError, match="nothing"):
         hushtable.nothing  # noqa: B018
 

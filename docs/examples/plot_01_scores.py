@@ -3,10 +3,10 @@ A score for each place of a plane
 =================================
 
 You learn what a score is, where its threshold lies, and how much each column lowers it. Rows in a
-sparse region get a low score, outside of a cluster or between two clusters.
+sparse region get a low score, whether they are outside all clusters or between two of them.
 
-- *Data*: made up here, so that the answer is known.
-- *How to*: :doc:`/explanation/score`, :doc:`/explanation/score`.
+- *Data*: made up here, so that the correct answer is known.
+- *How to*: :doc:`/tutorials/one-table`, :doc:`/explanation/score`.
 - *API*: :class:`hushtable.HushTable`, :class:`hushtable.plots.ScoreDisplay`,
   :class:`hushtable.plots.RankedOutliersDisplay`.
 """
@@ -25,7 +25,7 @@ detector = HushTable(random_state=0).fit(X)
 scores = detector.score_samples(X)
 
 # %%
-# The score over the plane: the four outliers lie in the dark.
+# The score over the plane: the four outliers lie in dark regions.
 
 side = np.linspace(0, 10, 150)
 plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -37,14 +37,14 @@ ax.set_title("The score over the plane, 1,000 rows and four outliers")
 figure.colorbar(image, label="score, bits (low is abnormal)")
 
 # %%
-# The distribution of scores, and the default threshold, which needs only counts and is generous.
-# ``set_threshold(X, 0.01)`` flags a fraction of the rows instead.
+# The distribution of the scores, and the default threshold, which needs only the counts and is
+# generous. To flag a fraction of the rows instead, use ``set_threshold(X, 0.01)``.
 
 display = ScoreDisplay.from_estimator(detector, X)
 display.ax_.set_title("Scores of 1,004 rows, and the threshold", loc="left", pad=20)
 
 # %%
-# The lowest rows in order, and how much each feature lowers the scores of the four.
+# The lowest rows in order, and how much each feature lowers the scores of the four outliers.
 
 display = RankedOutliersDisplay.from_estimator(detector, X, n_rows=8)
 display.ax_.set_title(
@@ -54,7 +54,7 @@ for row, share in zip(odd, detector.explain(odd), strict=True):
     print(row, "loses", share.round(2), "bits")
 
 # %%
-# What it cannot know: four of the rows below the threshold were put there by hand, and the others
-# belong to the crowds. A threshold is a choice of how many rows to look at.
+# What it cannot know: four of the rows below the threshold were placed by hand, and the others
+# belong to the clusters. A threshold is a choice of how many rows to check.
 
 print("rows below the threshold:", (scores < detector.offset_).sum())

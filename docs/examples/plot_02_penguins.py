@@ -2,9 +2,9 @@
 Penguins that do not look like their kind
 =========================================
 
-You learn how to rank the rows of a file as it comes, and to read why each is odd. 344 penguins of
-three species were measured near Palmer Station, Antarctica. The file has dates, categories,
-comments and missing values.
+You learn how to rank the rows of a raw file, and how to read why a row is unusual. The file has 344
+penguins of three species that were measured near Palmer Station, Antarctica. It contains dates,
+categories, comments and missing values.
 
 - *Data*: ``penguins-raw.csv`` of the package ``palmerpenguins``; collected by Kristen Gorman and
   the Palmer Station LTER, published by Horst, Hill and Gorman (2020) under CC0.
@@ -24,14 +24,15 @@ from hushtable.data import understand
 file = distribution("palmerpenguins").locate_file("palmerpenguins/data/penguins-raw.csv")
 
 # %%
-# What each column was taken for. Nothing had to be said: ``NA`` is missing, dates are dates.
+# How each column was read. No options were needed: ``NA`` is missing, and dates are dates.
 
 for column in understand(file):
     print(f"{column.name:20} {column.kind:9} {column.evidence}")
 
 # %%
-# Each kind has a detector of its own, so that a Gentoo is compared with Gentoos. We score four
-# measures of the body. The other columns stay in the table; ``keep`` puts some beside the list.
+# Each species has its own detector, so that a Gentoo is compared with other Gentoos. The detector
+# scores four measures of the body. The other columns stay in the table; ``keep`` adds some of them
+# to the list.
 
 table = pd.read_csv(file)
 body = ["Culmen Length (mm)", "Culmen Depth (mm)", "Flipper Length (mm)", "Body Mass (g)"]
@@ -46,8 +47,8 @@ for name, odd in lists.items():
         print(textwrap.fill(row.words, 84, initial_indent="  - ", subsequent_indent="    "))
 
 # %%
-# The six oddest of each kind, in two pictures of the same rows: some are odd in their bill, some
-# in their weight, and some only in the two together.
+# The six most unusual penguins of each species, in two pictures of the same rows: some have an
+# unusual bill, some an unusual weight, and some only an unusual combination of both.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2))
 for ax, (x, y) in zip(axes, (body[:2], body[2:]), strict=True):
@@ -60,8 +61,8 @@ axes[0].legend()
 figure.suptitle("Three kinds of penguins; rings mark the six oddest of each")
 
 # %%
-# What it got wrong: two were not measured, which does not make a strange penguin; a missing value
-# is rare, and so they come first. The comments of the lists tell what happened:
+# What it got wrong: two penguins were not measured. That does not make a penguin unusual, but a
+# missing value is rare, so these rows come first. The comments in the lists explain what happened:
 
 for odd in lists.values():
     for row in odd.dropna(subset=["Comments"]).itertuples():

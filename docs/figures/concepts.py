@@ -1,15 +1,16 @@
-"""Draw the figures of the concept pages: one SVG each, which the pages hold inline.
+"""Draw the figures of the concepts: one SVG each, which the pages contain inline.
 
     python docs/figures/concepts.py        writes docs/figures/concepts/*.svg
 
-The figures take text and lines in the page's own colour, and the two others from
-`docs/_static/site.css`, so that they follow the page from light to dark. They are 400 units wide,
-which a telephone shows at about nine tenths: no text is smaller than 14 units.
+Text and lines have the page's own colour, and the two other colours come from
+`docs/_static/site.css`, so the figures follow the page from light to dark. They are 400 units wide,
+which a phone displays at about nine tenths, so no text is smaller than 14 units.
 """
 
 from html import escape
 from math import log2
 from pathlib import Path
+from zlib import crc32
 
 HERE = Path(__file__).parent / "concepts"
 WIDTH = 400
@@ -20,11 +21,12 @@ MINUS = "\N{MINUS SIGN}"
 class Figure:
     """Shapes on a canvas that is 400 units wide.
 
-    ``alt`` says in words what the figure shows, to those who do not see it.
+    ``alt`` describes the figure in words for readers who do not see it.
     """
 
     def __init__(self, height: float, alt: str) -> None:
         self.height, self.alt, self.parts = height, alt, []
+        self.arrow = f"hush-arrow-{crc32(alt.encode()):08x}"  # several figures are on a page
 
     def text(self, x, y, words, *, anchor="start", colour="", bold=False, small=False):
         kind = " ".join(k for k in (colour, "bold" * bold, "small" * small) if k)
@@ -48,7 +50,7 @@ class Figure:
     def line(self, x1, y1, x2, y2, *, colour="", dashed=False, arrow=False, thick=False):
         flags = ("dashed" * dashed, "thick" * thick)
         kind = " ".join(k for k in ("line", colour, *flags) if k)
-        end = ' marker-end="url(#hush-arrow)"' if arrow else ""
+        end = f' marker-end="url(#{self.arrow})"' if arrow else ""
         self.parts.append(f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" class="{kind}"{end}/>')
 
     def dot(self, x, y, colour=FLAG, radius=5.5):
@@ -68,7 +70,7 @@ class Figure:
             f'<svg class="concept" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH}'
             f' {self.height:g}" role="img" aria-label="{escape(self.alt)}">',
             "<defs>"
-            '<marker id="hush-arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
+            f'<marker id="{self.arrow}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
             ' markerHeight="8" orient="auto-start-reverse">'
             '<path d="M0 0L10 5L0 10z" fill="currentColor"/></marker></defs>',
             *self.parts,
@@ -80,7 +82,8 @@ def schema() -> Figure:
     figure = Figure(
         206,
         "Three features and their public ranges: age from 0 to 120 years, pulse from 20 to 250, "
-        "ward east or west. The values in the rows lie inside, and are not in the schema.",
+        "ward east or west. The values in the rows lie inside the ranges, and are not in the "
+        "schema.",
     )
     for i, (name, low, high, start, end) in enumerate((
         ("age", "0", "120 years", 0.15, 0.8), ("pulse", "20", "250", 0.12, 0.5),
@@ -97,15 +100,15 @@ def schema() -> Figure:
     figure.box(70, 188, 16, 12, colour=ROWS)
     figure.text(92, 199, "possible: public", small=True)
     figure.line(222, 194, 240, 194, colour=FLAG, thick=True)
-    figure.text(248, 199, "your rows: stay home", small=True)
+    figure.text(248, 199, "your rows: private", small=True)
     return figure
 
 
 def plan() -> Figure:
     figure = Figure(
         248,
-        "Two tables divide the same square of age and pulse, each by cuts of its own. A row, drawn "
-        "as a point, falls into exactly one cell of each.",
+        "Two tables divide the same square of age and pulse, each with its own cuts. A row, drawn "
+        "as a point, falls into exactly one cell of each table.",
     )
     x, y = 0.68, 0.3  # the row, as a share of both ranges
     for t, (ages, pulses) in enumerate((((0.4, 0.85), (0.55,)), ((0.6,), (0.2, 0.7)))):
@@ -159,7 +162,7 @@ def release() -> Figure:
     figure = Figure(
         262,
         "From top to bottom: a sketch with exact counts stays at the site. Noise is added to every "
-        "cell, the empty ones too. Below the site's border is the release: noised counts with a "
+        "cell, including empty ones. Below the site's border is the release: noised counts with a "
         "ledger of what they cost.",
     )
     noise = (31, -52, 8, 64)  # as large as 200 tables at epsilon 1 take
@@ -183,8 +186,8 @@ def release() -> Figure:
 def round_() -> Figure:
     figure = Figure(
         284,
-        "Three sites each send masked counts to a coordinator, who sees only their sum, and sends "
-        "the signed result back to all three.",
+        "Three sites send masked counts to a coordinator, which sees only their sum and sends the "
+        "signed result back to all three.",
     )
     for i, name in enumerate(("north", "south", "west")):
         top = 28 + 78 * i
@@ -203,8 +206,8 @@ def score() -> Figure:
     cells = (("common row", (210, 180, 240), ROWS), ("rare row", (2, 1, 4), FLAG))
     figure = Figure(
         236,
-        "A common row shares its cells with 210, 180 and 240 rows, and scores 7.7 bits. A rare row "
-        "shares them with 2, 1 and 4, and scores 1. Low scores are abnormal.",
+        "A common row shares its cells with 210, 180, and 240 rows, and scores 7.7 bits. A rare "
+        "row shares them with 2, 1, and 4, and scores 1. Low scores are abnormal.",
     )
     figure.text(206, 18, "rows in its cells", anchor="middle", small=True)
     figure.text(398, 18, "score", anchor="end", small=True)
@@ -232,8 +235,8 @@ def reasons() -> Figure:
     typical = low + sum(share for _, share in shares)
     figure = Figure(
         226,
-        f"A typical row scores {typical:.2f} bits. Amount takes off 5.28, hour 1.08 and country "
-        f"0.39, and what is left is the row's score of {low}.",
+        f"A typical row scores {typical:.2f} bits. Amount takes off 5.28, hour 1.08, and country "
+        f"0.39. The rest is the row's score of {low}.",
     )
 
     def place(bits):
@@ -259,15 +262,15 @@ def reasons() -> Figure:
 def budget() -> Figure:
     figure = Figure(
         172,
-        "A budget of epsilon 1 as a bar of rho. A first release of epsilon 0.5 takes 27% of it. "
-        "What is left is worth 0.84: the two cost 1.0 together, not 1.34.",
+        "A budget of epsilon 1, as a bar of rho. A first release of epsilon 0.5 takes 27% of it. "
+        "The rest is worth 0.84: together they cost 1.0, not 1.34.",
     )
     share = 0.273  # of rho that epsilon 0.5 takes out of 1, at delta 1e-6
     figure.text(2, 20, "cap: epsilon 1", bold=True)
     figure.box(2, 32, 396 * share, 52, "0.5", colour=ROWS)
     figure.box(2 + 396 * share, 32, 396 * (1 - share), 52, "0.84", colour=FLAG)
     figure.text(198 * share, 106, "last year", anchor="middle", small=True)
-    figure.text(198 * (1 + share), 106, "this year: what is left", anchor="middle", small=True)
+    figure.text(198 * (1 + share), 106, "this year: the rest", anchor="middle", small=True)
     figure.text(2, 140, "together epsilon 1.0, not 1.34", bold=True)
     figure.text(2, 162, "the bar is rho, which adds up", small=True)
     return figure

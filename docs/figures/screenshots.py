@@ -2,7 +2,7 @@
 
     python docs/figures/screenshots.py        writes docs/figures/*.png and docs/_static/card.png
 
-Needs Chromium. The reports are those of the demo, and of the orders that docs/tutorials/one-table.md makes up.
+Needs Chromium. The reports are those of the demo, and of the orders of docs/tutorials/one-table.md.
 """
 
 import io
@@ -16,7 +16,7 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "report"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from chromium import Chromium, found  # noqa: E402 (its folder is on the path only now)
 

@@ -22,7 +22,7 @@ class Event:
     sites: frozenset
     pooled: bool
     scale: float
-    #: Parts of pooled noise that somebody who knows the others' still faces.
+    #: Parts of pooled noise that someone who knows the others' still faces.
     counted: int
     tables: int
     rows_per_person: int = 1

@@ -1,4 +1,4 @@
-"""Books that somebody changed from outside, and books of version 1."""
+"""Books that someone changed from outside, and books of version 1."""
 
 import contextlib
 import hashlib
@@ -22,7 +22,7 @@ def entries(path):
 
 
 def relink(path):
-    """Make the links right again, as somebody who knows the format can."""
+    """Make the links right again, as someone who knows the format can."""
     previous = ""
     for n, kind, content, _ in entries(path):
         text = "\0".join(("hushtable book", previous, str(kind), str(content)))

@@ -94,7 +94,7 @@ def post(here, round_):
 
 
 class Confirming(Attendant):
-    """Somebody who looks at a round, knows all who take part, and agrees."""
+    """Someone who looks at a round, knows all who take part, and agrees."""
 
     attended = True
 

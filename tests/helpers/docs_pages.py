@@ -1,5 +1,6 @@
 """Which pages are followed, with what at hand; and what on them is not run, with the reason."""
 
+import contextlib
 import io
 import os
 import shutil
@@ -10,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from cli_helpers import hold
 from docs_reader import ROOT, Reader, blocks
@@ -56,8 +56,8 @@ class Page:
     names: Callable[[], dict] = dict
     slow: bool = False
 
-    def follow(self, name, here):
-        """Do what the page says in an empty folder."""
+    def follow(self, name, here, section=""):
+        """Do what the page, or a section of it, says in an empty folder."""
         for folder in (".", *self.folders):
             (here / folder).mkdir(parents=True, exist_ok=True)
             if not folder.startswith("server"):
@@ -65,7 +65,7 @@ class Page:
         but_not = frozenset(line for page, line in NOT_RUN if page == name)
         terminal = sys.stdin
         try:
-            return Reader(ROOT / name, here, self.before, self.names, but_not).follow()
+            return Reader(ROOT / name, here, self.before, self.names, but_not, section).follow()
         finally:
             sys.stdin = terminal
 
@@ -149,14 +149,20 @@ def others_visit(folder, north, *sites, rows="rows.csv"):
     return {f"hushtable round sync {folder} {one}": happens for one in (north, "--key lead.key")}
 
 
-def three_sites_of_which_one_invents():
-    """Make keys, and rows of the others: true ones, and copies of ten odd ones."""
+def a_round_of_which_one_invents():
+    """Hold a round about true rows, and one site's many copies of ten unusual ones."""
+    import pandas as pd  # not for the README, which is followed without it
+
     do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE), "round keygen lead")
     rng = np.random.default_rng(2)
     odd = np.column_stack([rng.integers(18, 40, 10), rng.integers(190, 240, 10)])
     pd.DataFrame(np.tile(odd, (800, 1)), columns=["age", "pulse"]).to_csv("west.csv", index=False)
     true = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
     pd.DataFrame(true, columns=["age", "pulse"]).to_csv("south.csv", index=False)
+    do("plan draw schema.toml --epsilon 1 --expected-rows 1200 -o plan.hush")
+    cards = " ".join(f"{site}.card" for site in THREE)
+    do(f"round open plan.hush {cards} --key lead.key --epsilon 1 -o round.hush")
+    hold(Path(), "round.hush", *THREE).rename("result.hush")
 
 
 def the_others_of_three_sites():
@@ -172,36 +178,99 @@ def a_merged_model():
 
 def somebody_looks_at_rows():
     """Write rows with verdicts."""
+    import pandas as pd  # not for the README, which is followed without it
+
     rows = pd.read_csv("rows.csv").head(20)
     rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
 
 
 def patients_come_again():
     """Write visits: one of most patients, three of some."""
+    import pandas as pd  # not for the README, which is followed without it
+
     rows = pd.read_csv("rows.csv")
     rows = pd.concat([rows, rows.head(100), rows.head(100)], ignore_index=True)
     rows.insert(0, "patient", [f"P{i:03}" for i in (*range(400), *range(100), *range(100))])
     rows.to_csv("visits.csv", index=False)
 
 
+def keys_of_two_hospitals():
+    """Make keys in the folders of all, and put the cards where all find them."""
+    for name in ("north", "south", "lead"):
+        cap = " --cap 2 --persons 1" if name != "lead" else ""
+        with contextlib.chdir(Path("..", name)):
+            do(f"round keygen {name}{cap}")
+            shutil.copy(f"{name}.card", "../shared")
+
+
+def a_hidden_round_ends():
+    """Have all visit the round, with the sites' plan, until the result is there."""
+    round_ = Path("../shared/round")
+    round_.mkdir()
+    with contextlib.chdir("../lead"):
+        do(f"round sync {round_} --key lead.key --post ../shared/round.hush")
+    for _ in range(3):
+        for name, other in (("north", "south"), ("south", "north")):
+            with contextlib.chdir(Path("..", name)):
+                Path(f"{name}.toml").write_text(f'key = "{name}.key"\nplan = "plan.hush"\n')
+                trust = f"--trust ../shared/lead.card --trust ../shared/{other}.card"
+                do(f"round sync {round_} patients.csv --site {name}.toml {trust} --yes")
+        with contextlib.chdir("../lead"):
+            do(f"round sync {round_} --key lead.key")
+
+
+def three_months_of_patients():
+    """Write the patients of each month, with a higher pulse in the last, and make keys."""
+    import pandas as pd  # not for the README, which is followed without it
+
+    for seed, name in enumerate(("north", "south", "east")):
+        do(f"round keygen {name} --cap 1.5")
+        Path(f"{name}.toml").write_text(f'key = "{name}.key"\nperson = "patient"\n')
+        rng = np.random.default_rng(seed)
+        for month in (1, 2, 3):
+            rows = {
+                "patient": rng.integers(40_000, size=2_000),
+                "age": rng.integers(18, 95, 2_000),
+                "pulse": (rng.normal(75 if month < 3 else 95, 9, 2_000)).round(),
+            }
+            pd.DataFrame(rows).to_csv(f"{name}-{month}.csv", index=False)
+    do("round keygen lead")
+
+
+def the_month_elsewhere():
+    """Have the other sites visit the round of the latest month."""
+    month = len([*Path().glob("2027-0*.hush")])
+    names = ("south", "east") if month == 3 else ("south",)
+    for site in names:
+        known = [f"{name}.card" for name in ("lead", "north", *names) if name != site]
+        trust = "".join(f" --trust {card}" for card in known)
+        do(f"round sync rounds {site}-{month}.csv --site {site}.toml{trust} --yes")
+
+
 def two_years_of_visits():
-    """Write the patients of two years, of whom some are in both, and make keys."""
+    """Write the patients of two years, of whom some are in both."""
+    import pandas as pd  # not for the README, which is followed without it
+
     rows = pd.read_csv("rows.csv")
     for year, first in ((2026, 0), (2027, 300)):
         named = rows.copy()
         named.insert(0, "patient", [f"P{i:03}" for i in range(first, first + 400)])
-        named["pulse"] += year - 2026
+        named["pulse"] += year - 2025.5  # no rows of the months
         named.to_csv(f"visits-{year}.csv", index=False)
-        entries = f'key = "south.key"\nperson = "patient"\ndata_set = "{year}"\n'
-        Path(f"south-{year}.toml").write_text(entries)
-    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+    Path("results").mkdir()
 
 
-def the_year_at_south():
-    """Have the other site visit the round of the latest year."""
-    year = 2027 if Path("2027.hush").exists() else 2026
-    trust = "--trust lead.card --trust north.card"
-    do(f"round sync rounds visits-{year}.csv --site south-{year}.toml --new-people {trust} --yes")
+def the_year_ends():
+    """Have all visit the round of the latest year until its result is there."""
+    years = [year for year in (2026, 2027) if Path(f"{year}.hush").exists()]
+    for year in years[-1:]:
+        text = Path(f"north-{year}.toml").read_text()
+        Path(f"south-{year}.toml").write_text(text.replace("north", "south"))
+        for _ in range(3):
+            for name in ("south", "north"):
+                do(f"round sync years --site {name}-{year}.toml --new-people --yes")
+            do("round sync years --key lead.key")
+        do(f"round sync years --site north-{year}.toml")
 
 
 def people_fill_in_the_schema():
@@ -268,10 +337,6 @@ def the_call():
     sys.stdin = Terminal("y\n")
 
 
-def a_plan():
-    do("plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush")
-
-
 def a_release():
     do("plan draw schema.toml -o plan.hush", *release_of("north"))
     return {
@@ -321,39 +386,15 @@ PAGES = {
     "docs/benchmarks/accuracy.md": Page(),
     "docs/tutorials/one-table.md": Page(needs=("pandas", *LOOKS), slow=True),
     "docs/reference/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
-    "docs/benchmarks/all.md": Page(),
-    "docs/how-to/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
-    "docs/how-to/cohorts.md": Page(
-        slow=True,
-        needs=ROUNDS,
-        before={
-            "hushtable plan draw": two_years_of_visits,
-            "hushtable round sync rounds --site north.toml    #": the_year_at_south,
-            "hushtable round sync rounds --key lead.key": the_year_at_south,
-        },
-    ),
-    "docs/how-to/compare.md": Page(
-        slow=True,
-        needs=ROUNDS,
-        before={
-            "hushtable plan draw": three_sites_of_which_one_invents,
-            **others_visit("round", "--key north.key", *THREE[1:], rows="{}.csv"),
-        },
-    ),
-    "docs/explanation/budget.md": Page(needs=("opendp",)),
-    "docs/explanation/plan.md": Page(),
-    "docs/explanation/reasons.md": Page(needs=("pandas",)),
-    "docs/explanation/release.md": Page(needs=("opendp",)),
-    "docs/explanation/round.md": Page(needs=ROUNDS),
-    "docs/explanation/concepts.md": Page(),
-    "docs/explanation/what-a-score-is.md": Page(),
-    "docs/explanation/sketch.md": Page(),
-    "docs/tutorials/consortium.md": Page(needs=ROUNDS, slow=True),
-    "docs/tutorials/context.md": Page(needs=("opendp",)),
+    "docs/benchmarks/index.md": Page(),
+    "docs/benchmarks/privacy.md": Page(),
+    "docs/explanation/privacy.md": Page(needs=("opendp",)),
+    "docs/explanation/concepts.md": Page(needs=("opendp",)),
+    "docs/tutorials/context.md": Page(needs=("pandas",)),
     "docs/how-to/databases.md": Page(needs=("duckdb",)),
-    "docs/explanation/explanations.md": Page(
+    "docs/explanation/score.md": Page(
         slow=True,
-        needs=("opendp",),
+        needs=("pandas", "opendp"),
         before={
             "hushtable plan ranks": a_merged_model,
             "hushtable merge north.ranks": partial(
@@ -361,65 +402,56 @@ PAGES = {
             ),
         },
     ),
-    "docs/explanation/epsilon.md": Page(),
-    "docs/how-to/export.md": Page(),
-    "docs/how-to/flower.md": Page(
+    "docs/how-to/export.md": Page(
+        slow=True,
+        needs=("pandas", "onnx", "onnxruntime", "skl2onnx", "duckdb", "mlflow"),
+    ),
+    "docs/how-to/carriers.md": Page(
         needs=ROUNDS,
+        folders=("north", "south", "west", "lead", "rounds"),
         before={
-            "hushtable round open": partial(
-                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush",
-                *(f"round keygen {name}" for name in ("north", "south", "west", "lead")),
+            "hushtable plan draw": partial(
+                do, *(f"round keygen {name}" for name in ("south", "west", "lead"))
             )
         },
     ),
     "docs/how-to/python.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
-    "docs/index.md": Page(names=orders),
-    "docs/how-to/linked-tables.md": Page(needs=("pandas",)),
-    "docs/how-to/relations.md": Page(needs=("pandas",)),
-    "docs/how-to/use-a-result.md": Page(needs=("pandas",)),
-    "docs/how-to/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
-    "docs/install.md": Page(),
-    "docs/how-to/federation.md": Page(needs=ROUNDS),
-    "docs/explanation/maths.md": Page(needs=("opendp",)),
-    "docs/tutorials/folder.md": Page(
+    "docs/how-to/linked-tables.md": Page(needs=("pandas", "duckdb")),
+    "docs/how-to/use-a-result.md": Page(
         slow=True,
+        needs=("pandas", *ROUNDS),
+        before={"hushtable round compare": a_round_of_which_one_invents},
+    ),
+    "docs/install.md": Page(),
+    "docs/how-to/federation.md": Page(
         needs=ROUNDS,
-        folders=("north", "south", "west", "lead", "server"),
+        folders=("north", "south", "lead", "shared", "server"),
         before={
-            f"hushtable round meet ../server/meeting --key {name}.key": the_call
-            for name in ("lead", *THREE)
+            "hushtable round secret": keys_of_two_hospitals,
+            "hushtable round model ../shared/round": a_hidden_round_ends,
         },
     ),
-    "docs/how-to/keys.md": Page(
+    "docs/explanation/maths.md": Page(needs=("opendp",)),
+    "docs/how-to/unattended.md": Page(
         needs=(*ROUNDS, "sqlcipher3"),
+        folders=("north", "lead"),
         before={
             "hushtable round protect": partial(
                 os.environ.update, NORTH_PASSPHRASE="five words drawn by dice"
             )
         },
     ),
-    "docs/how-to/unattended.md": Page(needs=ROUNDS, folders=("north", "lead")),
-    "docs/how-to/meet.md": Page(
-        needs=ROUNDS,
-        folders=("north", "south", "lead", "server"),
-        before={
-            **{f"hushtable round meet ../server/meeting --key {name}.key --wait": the_call
-               for name in ("north", "south", "lead")},
-            "hushtable round open": a_plan,
-        },
-    ),
-    "docs/how-to/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
     "docs/benchmarks/paper.md": Page(),
     "docs/how-to/repeated-rounds.md": Page(
         slow=True,
         needs=ROUNDS,
         before={
-            "hushtable round open": partial(
-                do,
-                *(f"round keygen {name} --cap 2 --persons 1" for name in ("north", "south")),
-                "round keygen lead",
-            ),
-            **others_visit("rounds", "--key north.key", "south"),
+            "hushtable round open schema.toml": three_months_of_patients,
+            "hushtable round sync rounds --site north.toml": the_month_elsewhere,
+            "hushtable round sync rounds --key lead.key": the_month_elsewhere,
+            "hushtable plan draw schema.toml --epsilon 1 --expected-rows 800": two_years_of_visits,
+            "hushtable round open cohorts.plan.hush": the_year_ends,
+            "hushtable merge": the_year_ends,
         },
     ),
     "docs/how-to/privacy-officer.md": Page(
@@ -440,7 +472,7 @@ PAGES = {
             "hushtable round ranges result.hush --omop": the_round_for_ranges_ends,
         },
     ),
-    "docs/project/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/project/privacy-records.md": Page(needs=("opendp",), names=a_release),
     "docs/how-to/releases.md": Page(
         slow=True,
         needs=("opendp",),
@@ -477,52 +509,47 @@ PAGES = {
         },
         names=a_release,
     ),
-    "docs/how-to/large-data.md": Page(names=a_lake_and_its_hours),
-    "docs/how-to/serving.md": Page(needs=("pandas", "mlflow")),
-    "docs/how-to/sklearn.md": Page(needs=("pandas",), slow=True),
-    "docs/how-to/several-tables.md": Page(needs=("duckdb",)),
+    "docs/how-to/large-data.md": Page(
+        slow=True, needs=("pandas", "dask.dataframe", "pyspark"), names=a_lake_and_its_hours
+    ),
     "docs/benchmarks/speed.md": Page(),
-    "docs/how-to/sql.md": Page(needs=("duckdb",)),
-    "docs/benchmarks/story.md": Page(needs=ROUNDS),
     "docs/how-to/messy-tables.md": Page(),
-    "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
-    "docs/tutorials/rules.md": Page(needs=("pandas",)),
-    "docs/tutorials/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
+    "docs/tutorials/verdicts.md": Page(
+        slow=True, before={"hushtable review payments.csv": answers}
+    ),
     "docs/how-to/watch.md": Page(),
 }  # fmt: skip
 
 NETWORK = "needs the network"
+NVFLARE = "make test-nvflare does it, in an environment of its own"
 FLOWER = "make test-flower does it, in an environment of its own"
 VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 HOME = "needs the result of a round: test_the_home_model_of_a_site makes one, and calls these"
-DESK = "the package's tests serve it, and run this one"
+DESK = "it ends when its reader closes it: the package's tests serve it"
 NOT_RUN = {
-    ("docs/install.md", "pip wheel './packages/hushtable[report]' ./packages/hushtable-federation"
-        " -w wheels"): NETWORK,
+    ("docs/install.md", "pip wheel 'hushtable[federation,report]' -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
-    ("README.md", "hushtable round model *.result.hush --site north.toml"
-        " -o north.home.hush"): HOME,
     ("docs/how-to/use-a-result.md", "hushtable round model result.hush --site north.toml"
         " --marginals columns.hush -o north.home.hush"): HOME,
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
-    ("docs/how-to/databases.md", "python -m hushtable_bench databases"):
-        "needs a PostgreSQL server, a minute",
-    ("docs/how-to/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
-    ("docs/how-to/flower.md", "pip install ./packages/hushtable"
-        " './packages/hushtable-federation[flower]'"): FLOWER,
-    ("docs/how-to/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
-    ("docs/how-to/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
-    ("docs/how-to/flower.md", "python -m hushtable_federation.flower"
+    ("docs/how-to/export.md", "uvicorn service:app --host 127.0.0.1"):
+        "tests/serving asks the service",
+    ("docs/how-to/carriers.md", "from hushtable_federation.nvflare import RoundRecipe"): NVFLARE,
+    ("docs/how-to/carriers.md", "import json"): NVFLARE,
+    ("docs/how-to/carriers.md", "hushtable round verify rounds/spring.result.hush"
+        " --book north.book"): NVFLARE,
+    ("docs/how-to/carriers.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
+    ("docs/how-to/carriers.md", "flwr supernode register north.node.pub here"): FLOWER,
+    ("docs/how-to/carriers.md", "python -m hushtable_federation.flower"
         " --superlink coordinator.example:8000 \\"): FLOWER,
-    ("docs/how-to/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
-        " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
-    ("docs/how-to/desk.md", "pip install ./packages/hushtable ./packages/hushtable-desk"): DESK,
-    ("docs/how-to/desk.md", ".venv/bin/pytest -s packages/hushtable-desk/tests/test_desk_in_browser.py"
-        " -k messy"): DESK,
-    ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
-    ("docs/vantage6.md", "import base64"): VANTAGE6,
-    ("docs/vantage6.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
-        " -o outliers.csv"): VANTAGE6,
+    ("docs/how-to/carriers.md", "flwr run flower here --run-config"
+        " 'round=\"/srv/round.hush\" key=\"/srv/lead.key\" output=\"/srv/result.hush\"'"
+        " --stream"): FLOWER,
+    ("docs/how-to/desk.md", "pip install 'hushtable[desk]'"): DESK,
+    ("docs/how-to/carriers.md", "task = client.task.create("): "needs a server of vantage6's",
+    ("docs/how-to/carriers.md", "import base64"): VANTAGE6,
+    ("docs/how-to/carriers.md", "hushtable score patients.csv --model scores.hush"
+        " --ranks ranks.hush -o outliers.csv"): VANTAGE6,
 }  # fmt: skip

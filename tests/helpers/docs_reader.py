@@ -41,12 +41,22 @@ class Block:
         return next(line for line in self.text.splitlines() if not line.startswith("# "))
 
 
-def blocks(page):
-    """Yield the fenced code of a page, without MyST's directives."""
+def blocks(page, section=""):
+    """Yield the fenced code of a page, or below one of its headings ``##``, without directives."""
     text = page.read_text(encoding="utf-8")
-    for found in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    fences = [*re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+    start, end = 0, len(text)
+    if section:
+        headings = [
+            one
+            for one in re.finditer(r"^## (.*)$", text, re.MULTILINE)
+            if not any(fence.start() < one.start() < fence.end() for fence in fences)
+        ]
+        (at,) = [i for i, one in enumerate(headings) if one[1] == section]
+        start, end = headings[at].end(), next((one.start() for one in headings[at + 1 :]), end)
+    for found in fences:
         language = found[1].strip()
-        if not language.startswith("{"):
+        if start <= found.start() < end and not language.startswith("{"):
             yield Block(page, language, found[2], text.count("\n", 0, found.start()) + 2)
 
 
@@ -66,11 +76,13 @@ class Reader:
     here : Path
         Folder to do it in.
     before : dict of str to callable
-        What somebody else does before a command that begins like this.
+        What someone else does before a command that begins like this.
     names : callable
         Called in the folder; returns what Python on the page takes for granted.
     but_not : set of str
         First lines of blocks to leave out.
+    section : str
+        The heading ``##`` of the only part to read; by default, all is read.
     did : list of str
         Commands so far.
     """
@@ -80,15 +92,19 @@ class Reader:
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     names: Callable[[], dict] = dict
     but_not: frozenset[str] = frozenset()
+    section: str = ""
     did: list[str] = field(default_factory=list)
 
     def follow(self):
         """Do all that the page says; return self."""
         with contextlib.chdir(self.here):
             names, printed = self.names(), ""
-        for block in blocks(self.page):
-            if block.language in ("python", "sh") and block.first in self.but_not:
-                continue
+        left_out = False
+        for block in blocks(self.page, self.section):
+            if block.language in ("python", "sh"):
+                left_out = block.first in self.but_not
+            if left_out and block.language in ("python", "sh", "text"):
+                continue  # nor is there anything that it printed
             file = re.match(r"# ([\w./-]+\.\w+)\n", block.text)
             out = io.StringIO()
             with contextlib.chdir(self.here), contextlib.redirect_stdout(out):
@@ -156,7 +172,7 @@ class Reader:
             else:
                 assert (ROOT / arguments[0]).is_file(), f"{block}: no such script: {line}"
         else:
-            raise AssertionError(f"{block}: nobody here knows how to run {line}")
+            raise AssertionError(f"{block}: no one here knows how to run {line}")
 
 
 def install(arguments):

@@ -72,7 +72,7 @@ class Places:
         return round_
 
     def check(self, round_, inside=None, result="result.hush", answers=1):
-        """Hold the result to the books: the sum of those inside; nobody is charged twice."""
+        """Hold the result to the books: the sum of those inside; no one is charged twice."""
         inside, parts = self.names if inside is None else inside, []
         for name in self.names:
             with self.book(name) as book:

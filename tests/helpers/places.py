@@ -14,7 +14,7 @@ CORE, FEDERATION, CONNECT, BENCH = (
 
 
 def script(path: Path) -> ModuleType:
-    """Return a script that no import finds, run anew, as a module."""
+    """Return a script that no import finds, run again, as a module."""
     spec = spec_from_file_location(path.stem, path)
     module = module_from_spec(spec)
     sys.modules[path.stem] = module  # dataclasses look for it there

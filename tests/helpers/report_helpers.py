@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-#: What a column of somebody else's file may be called.
+#: What a column of someone else's file may be called.
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> $x^2$ {{ 7 * 7 }}"
 
 

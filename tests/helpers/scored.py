@@ -116,7 +116,7 @@ def usual(n_rows: int = 60) -> Scored:
     return Scored("usual values", model, rows, model.score_samples(rows))
 
 
-#: Texts in several spellings of which nobody sees the difference, the folded one first.
+#: Texts in several spellings of which no one sees the difference, the folded one first.
 SPELLINGS = {
     "Z\u00fcrich": [
         "Zu\u0308rich",

@@ -1,4 +1,4 @@
-"""A hash family and a detector's draw, as somebody else would add them: this file, one call."""
+"""A hash family and a detector's draw, as someone else would add them: this file, one call."""
 
 from dataclasses import dataclass
 from typing import ClassVar

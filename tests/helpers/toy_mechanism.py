@@ -1,4 +1,4 @@
-"""A mechanism of somebody else's: geometric noise of whole scales, in one file."""
+"""A mechanism of someone else's: geometric noise of whole scales, in one file."""
 
 import math
 

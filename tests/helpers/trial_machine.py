@@ -42,7 +42,7 @@ def why_not():
         return "changes users and sshd: only for a container, where no systemd runs"
     for path in (*CHANGED, PROGRAM, PID, *UNITS.glob("hushtable-round-*")):
         if path.exists():
-            return f"{path} is there: somebody else's trial"
+            return f"{path} is there: someone else's trial"
     known = {one.pw_name for one in pwd.getpwall()}
     if taken := known & set(PARTIES):
         return f"there are users {', '.join(sorted(taken))} already"
@@ -235,7 +235,7 @@ class Terminals:
 
 
 def run(command, folder=None):
-    """Run a command where nobody is to be asked."""
+    """Run a command where no one is to be asked."""
     began = time.monotonic()
     done = subprocess.run(
         command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, text=True,

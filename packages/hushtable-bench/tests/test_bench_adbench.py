@@ -1,5 +1,6 @@
 """``hushtable bench adbench``: the whole way on made-up sets, and its statistics."""
 
+import csv
 import json
 import math
 import sys
@@ -86,6 +87,11 @@ def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
     assert len(found) == 3 * sum(1 if c.fixed and fixed else 2 for c in field)
     for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         assert (output / f"critical-difference{suffix}.{kind}").read_bytes().startswith(first)
+    header, *rows = csv.reader((output / f"{name}.csv").read_text("utf-8").splitlines())
+    assert header[:3] == ["detector", "ROC-AUC", "AP"]
+    assert {row[0] for row in rows} == {c.name for c in field}
+    means = {row[0]: row[1] for row in rows}
+    assert means == {one: f"{mean:.4f}" for one, mean in facts["means"]["auc"].items()}
     # Called again, nothing is run.
     monkeypatch.setattr(adbench, "_run", lambda *_: pytest.fail("run again"))
     assert main(arguments) == 0

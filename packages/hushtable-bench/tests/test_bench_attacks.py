@@ -135,6 +135,9 @@ def test_the_whole_way(labelled, tmp_path, capsys):
         assert heading in out
     assert "FAIL" not in out
     facts = json.loads((tmp_path / "out" / "attacks.json").read_text())
+    assert (
+        (tmp_path / "out" / "attacks-2.csv").read_text("utf-8").startswith('"set, total epsilon"')
+    )
     assert {one["attack"] for one in facts["attacks"]} == {*attacks.ATTACKS, attacks.PLANTED}
     assert {one["epsilon"] for one in facts["membership"]} == {None, 0.1, 1.0}
     assert set(facts["planted"]) == {mistake.name for mistake in MISTAKES}

@@ -7,7 +7,14 @@ import pytest
 from hushtable import HushTable
 from hushtable.errors import DataError
 from hushtable_bench.data import LabelledSet, data_folder, find_sets, load
-from hushtable_bench.results import Promise, Results, markdown_table, print_targets, spread
+from hushtable_bench.results import (
+    Promise,
+    Results,
+    markdown_table,
+    print_targets,
+    spread,
+    write_tables,
+)
 
 
 @pytest.fixture
@@ -151,6 +158,16 @@ def test_markdown_table_lines_up():
     ]
     # Narrow columns have a rule that Markdown knows.
     assert markdown_table(("a", "p"), [("x", "1")]).splitlines()[1] == "| --- | --: |"
+
+
+def test_tables_are_written_as_csv_with_one_key(tmp_path):
+    one = markdown_table(("set", "system", "AUC"), [("a", "x, y", "0.5 ± 0.1"), ("b", "z", "-")], 2)
+    two = markdown_table(("rows", "s"), [(10, "")])
+    files = write_tables(tmp_path, "case", f"Words.\n\n{one}\n\nMore | words.", "None.", two)
+    assert [file.name for file in files] == ["case.csv", "case-2.csv"]
+    assert files[0].read_text("utf-8") == ('"set, system",AUC\n"a, x, y",0.5 ± 0.1\n"b, z",\n')
+    assert files[1].read_text("utf-8") == "rows,s\n10,\n"
+    assert write_tables(tmp_path, "none", "No table.") == []
 
 
 @pytest.mark.parametrize(

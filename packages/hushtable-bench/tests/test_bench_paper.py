@@ -53,6 +53,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     page = (tmp_path / "paper.md").read_text()
     for heading in ("Table 1", "Table 2", "Figure 1", "Figure 2", "Table 4"):
         assert heading in page
+    assert (tmp_path / "paper.csv").read_text("utf-8").startswith("set,rows,distinct")
     # Two seeds of eight systems and of those that the paper does not have.
     rows = Results(tmp_path / "paper.parquet")
     assert len(rows.select("central")) == 2 * 2 * (len(SYSTEMS) + len(OURS))

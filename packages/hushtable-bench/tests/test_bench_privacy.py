@@ -40,6 +40,9 @@ def test_the_whole_way(folder, tmp_path, capsys):
         assert heading in out
     assert "FAIL" not in out
     facts = json.loads((output / "privacy.json").read_text())
+    assert (
+        (output / "privacy.csv").read_text("utf-8").startswith("total epsilon,HushTable: ROC-AUC")
+    )
     assert {run["system"] for run in facts["runs"]} == {
         bench.OURS, bench.THEIRS, bench.PRIVATE, bench.PAPERS,
     }  # fmt: skip

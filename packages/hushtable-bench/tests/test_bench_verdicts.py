@@ -237,6 +237,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     kept = Results(output / "verdicts.parquet")
     assert len(kept.select("verdicts-100-12")) == 2 * 2 * 2 * 3  # sets, seeds, systems, budgets
     assert len(kept.select("verdicts-100-given")) == 2 * 2 * 2 * 2
+    assert (output / "verdicts-100-12.csv").read_text("utf-8").startswith("system,found in 2,")
     # Called again, nothing is run.
     monkeypatch.setattr(verdicts, "_caught", lambda *_: pytest.fail("run again"))
     assert bench(folder, output, *arguments) == 0
@@ -354,4 +355,4 @@ def test_wrong_verdicts_have_results_of_their_own(tmp_path):
     for one in (right, wrong):
         list(one.run(results))
     assert verdicts.targets(wrong, wrong.figures(results)) == []
-    assert "wrongly in 50% of them" in verdicts.page(wrong, results, wrong.figures(results))
+    assert "wrong one in 50% of the cases" in verdicts.page(wrong, results, wrong.figures(results))

@@ -80,6 +80,7 @@ def test_options_come_from_the_signature(monkeypatch, tmp_path, capsys):
     assert out.count("Measured with") == 1
     kept = json.loads((tmp_path / "o" / "speed.json").read_text())
     assert kept["target"]["claim"] == "kept"
+    assert (tmp_path / "o" / "speed.csv").read_text() == "a\n1.0\n2.0\n"
     assert {"processor", "python", "numpy", "scikit-learn"} <= set(kept["environment"])
     assert runner.main([]) == 0
     assert "secure_sum" in capsys.readouterr().out
@@ -257,7 +258,7 @@ def test_contestants_leave_and_are_extrapolated(monkeypatch):
     assert (before.rounds, after.rounds) == (1, 0)
     assert after.score == pytest.approx(2 * before.score)
     assert speed.find(timings, more.name, "HushTable").rounds == 1
-    assert "IsolationForest on normal 8e2 x 2 was not run" in speed.notes(timings)
+    assert "IsolationForest on normal 8e2 x 2 did not run" in speed.notes(timings)
 
 
 def test_a_peer_that_is_not_installed_is_left_out_with_a_reason(monkeypatch):

@@ -1,6 +1,6 @@
 """A service at the site that scores rows over HTTP: scores and reasons stay where the rows are.
 
-pip install ./packages/hushtable ./packages/hushtable-connect fastapi uvicorn
+pip install 'hushtable[connect]' fastapi uvicorn
 HUSHTABLE_MODEL=model.hush uvicorn service:app --host 127.0.0.1
 
 curl 127.0.0.1:8000/healthz
@@ -20,12 +20,12 @@ from hushtable_connect.serving import Served
 
 #: Values by column, null where one is missing: true stays true, and no whole number is rounded.
 Values = dict[str, float | int | bool | str | None]
-#: At most so many rows a request.
+#: Rows per request, at most 1,000.
 Rows = Annotated[list[Values], Field(max_length=1_000)]
 
 
 class Answer(BaseModel):
-    """What is said of a row: `Served.judge` explains each entry."""
+    """The answer for one row: `Served.judge` describes each entry."""
 
     row: int
     severity: float | None
@@ -41,20 +41,20 @@ app = FastAPI(title="hushtable")
 
 @app.exception_handler(RequestValidationError)
 def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
-    """Say what is wrong without the rows themselves, which a proxy may log with the answer."""
+    """Report the error without the rows, because a proxy may log the response."""
     found = [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]
     return JSONResponse({"detail": found}, 422)
 
 
 @app.get("/healthz")
 def healthy() -> dict[str, str]:
-    """Say that the model is loaded and rows can be scored; nothing of either."""
+    """Report that the model is loaded and rows can be scored."""
     return {"status": "ok"}
 
 
 @app.post("/score")
 def score(rows: Rows) -> list[Answer]:
-    """Say of each row how rare it is, and why."""
+    """Return how unusual each row is, and why."""
     try:
         return [Answer(**answer) for answer in served.answer(rows)]
     except DataError as error:

@@ -1,62 +1,62 @@
-// Reads models of hushtable, and scores rows by them: the same bits as in Python.
+// Reads models of hushtable, and scores rows with them, bit-identical to Python.
 //
 //   import { load } from "./hushtable.mjs";
 //   const model = await load(bytes);             // of a .hush file, or of hushtable export -o m.json
 //   model.score({ age: 71, ward: "north" });     // a number: low is abnormal
 //   model.isOutlier([[71, "north"], [180, null]]);
 //
-// One file, without dependencies: an ES module for browsers and Node 18 or later. The rules it
-// follows are described in docs/reference/cells.md, docs/explanation/score.md, docs/reference/file-format.md and docs/how-to/export.md.
+// One file, without dependencies: an ES module for browsers and Node 18 or later. These pages describe
+// its rules: docs/explanation/score.md, docs/reference/file-format.md, and docs/how-to/export.md.
 
 const PROTOCOL = 1; // of .hush files
 const JSON_PROTOCOL = 2; // of hushtable-model JSON
-const LABELS = 1; // rules by which texts are compared
-// White space and marks without a width, at both ends of a text; and variation selectors.
+const LABELS = 1; // version of the rules for comparing texts
+// White space and marks without width, at both ends of a text; and variation selectors.
 const BLANK = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200f\\u2028\\u2029\\u202f\\u205f\\u2060\\u3000\\ufeff]+";
 const OUTER = new RegExp(`^${BLANK}|${BLANK}$`, "g"), SELECTORS = /[\ufe0e\ufe0f]/g;
 const LEVELS = 65280; // codes of a number: 1 to LEVELS; 0 is missing
 const CORNER = 23080, CORNER_BITS = 16; // of a category's vector
-const FARTHEST = 1e300; // no value is further beyond its range, in ranges
+const FARTHEST = 1e300; // greatest distance of a value beyond its range, in ranges
 const UNIT = 2 ** 20; // scores of cells are multiples of 1 / UNIT
-const DOUBT = 2 ** -49; // relative error of two logarithms at most
-const MOST_CELLS = 65536; // of one table
+const DOUBT = 2 ** -49; // greatest relative error of two logarithms
+const MOST_CELLS = 65536; // most cells of one table
 const USE_JSON = "use the JSON of hushtable export MODEL -o model.json, which holds the scores";
 
-/** What a model, or a row, is refused for. */
+/** The error for a refused model or row. */
 export class HushError extends Error {
   name = "HushError";
 }
 
 /**
- * Read a model: the bytes of a .hush file (detector, sketch, release, local model), or of the
- * JSON of `hushtable export`.
+ * Read a model from the bytes of a .hush file (detector, sketch, release, local model), or from
+ * the JSON of `hushtable export`.
  *
  * @param {ArrayBuffer|Uint8Array|string} content
  * @returns {Promise<Model>}
  */
 export async function load(content) {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : asBytes(content);
-  // The length that a container begins with has a zero byte; no JSON text has.
+  // A container begins with a length, which has a zero byte; a JSON text never has one.
   const container = bytes.subarray(0, 8).includes(0);
   try {
     return new Model(container ? await fromContainer(bytes) : await fromJson(bytes));
   } catch (error) {
     if (error instanceof HushError) throw error;
-    throw new HushError(`an entry is missing, or no such thing (${error.message}): ${AGAIN}`);
+    throw new HushError(`an entry is missing or has the wrong type (${error.message}): ${AGAIN}`);
   }
 }
 
 /** A model that scores rows. */
 class Model {
   constructor({ features, labels, family, arrays, offsets, values, unit, threshold, planId }) {
-    check(labels === 0 || labels === LABELS, `texts by rules ${show(labels)}: get a newer reader`);
+    check(labels === 0 || labels === LABELS, `rules for texts ${show(labels)} are unknown: get a newer reader`);
     this.features = features.map((feature) => encoder(feature, labels > 0));
     this.codes = new Int32Array(features.length); // of one row
     /** @type {string[]} names of the columns, in order */
     this.names = features.map((feature) => feature.name);
     /** @type {string} "bits" or "rows" */
     this.unit = unit;
-    /** @type {?number} rows that score below are outliers; null if the model holds no line */
+    /** @type {?number} rows that score below it are outliers; null if the model has no threshold */
     this.threshold = threshold;
     /** @type {string} */
     this.planId = planId;
@@ -71,7 +71,7 @@ class Model {
   }
 
   /**
-   * Score a row, or rows. A row is an array in the order of `names`, or an object by them;
+   * Score one or several rows. A row is an array in the order of `names`, or an object by them;
    * null, undefined and NaN are missing values. Low is abnormal.
    *
    * @returns {number|Float64Array}
@@ -81,13 +81,13 @@ class Model {
     return Float64Array.from(rows, (row, i) => this.#one(row, i));
   }
 
-  /** Say whether a row scores below the threshold, or each of some rows. */
+  /** Return whether a row, or each of several rows, scores below the threshold. */
   isOutlier(rows) {
     const line = this.threshold;
     check(
       Number.isFinite(line),
       "the file holds no threshold: set model.threshold to a score, or use the JSON of " +
-        "hushtable export, which has one wherever noise leaves one",
+        "hushtable export, which has one unless there is too much noise",
     );
     const scores = this.score(rows);
     return typeof scores === "number" ? scores < line : Array.from(scores, (s) => s < line);
@@ -137,24 +137,24 @@ function inOrder(row, names, i) {
   return names.map((name) => row[name]);
 }
 
-/** Return a text as rows of newer plans are compared: see hushtable.data.labels. */
+/** Return a folded text, as newer plans compare texts: see hushtable.data.labels. */
 const fold = (text) => text.replace(SELECTORS, "").normalize("NFC").replace(OUTER, "");
 
 const isMissing = (value) => value === null || value === undefined || Number.isNaN(value);
 
-/** What codes of a feature's values follow from; `places` are those of its categories. */
+/** The rules for codes of a feature's values; `places` has those of its categories. */
 function encoder({ name, kind, low = 0, high = 0, categories }, folds) {
   const bounds = Number.isFinite(low) && Number.isFinite(high) && low <= high;
-  check(bounds, `feature ${show(name)}: the range is none`);
+  check(bounds, `feature ${show(name)}: the range is not valid`);
   const span = high - low, quotient = LEVELS / span;
-  // A range too narrow to be divided by is one point, as is an empty one.
+  // A range that is too narrow for a division is one point, like an empty range.
   const scale = Number.isFinite(quotient) ? quotient : 0;
   const unit = scale > 0 ? span : low === 0 ? 1 : Math.abs(low);
   if (kind === "numeric") return { name, low, high, scale, unit, places: null };
   const texts = Array.isArray(categories) && categories.every((c) => typeof c === "string");
-  check(kind === "categorical" && texts, `feature ${show(name)}: no range, and no categories`);
+  check(kind === "categorical" && texts, `feature ${show(name)} has no range and no categories`);
   const places = new Map(categories.map((category, k) => [category, k + 1]));
-  check(places.size === categories.length, `feature ${show(name)}: a category listed twice`);
+  check(places.size === categories.length, `feature ${show(name)} lists a category twice`);
   return { name, low, high, scale, unit, places, folds };
 }
 
@@ -207,12 +207,12 @@ function tablesOf(family, arrays, features) {
   return FAMILIES[name](family, arrays, features);
 }
 
-/** By name: from parameters, arrays and features to the cells, and what sums a row's values. */
+/** By name: from parameters, arrays, and features to the cells, and the sum of a row's values. */
 const FAMILIES = {
   RandomFeature(family, { depth, feature, cut, missing, subsets }, features) {
     const first = ends(depth, 1, 32), functions = first.at(-1);
     wholeNumber(family, "max_cells", 2, MOST_CELLS);
-    check((family.max_cells & (family.max_cells - 1)) === 0, "max_cells is no power of two");
+    check((family.max_cells & (family.max_cells - 1)) === 0, "max_cells is not a power of two");
     if ("margin" in family) wholeNumber(family, "margin", 0, LEVELS);
     check([feature, cut, missing].every((a) => a?.length === functions), DAMAGED);
     check(feature.every((j) => j < features.length) && subsets, DAMAGED);
@@ -224,7 +224,7 @@ const FAMILIES = {
     check([missing, subsets].every((a) => a.every((side) => side < 2)), DAMAGED);
     const cells = Array.from(depth, (bits) => Math.min(2 ** bits, family.max_cells));
     const offsets = ends(cells, 1, MOST_CELLS);
-    // Whole numbers of one type, and no branch that follows from a value: both make loops slow.
+    // Whole numbers of one type, and no branches on values, because mixed types and branches are slow.
     const begin = Int32Array.from(first), start = Int32Array.from(offsets);
     const at = Int32Array.from(sides, (size, h) => (size > 0 ? subsetAt[h] : -1));
     const masks = Int32Array.from(cells, (n, t) => (n < 2 ** depth[t] ? n - 1 : 0));
@@ -293,7 +293,7 @@ const FAMILIES = {
 
 /**
  * Tables whose places are counted in CountMin sketches: the least of a row's values counts.
- * `placing` takes codes and gives what takes codes and a function, and gives its place.
+ * `placing` takes codes and returns a function from codes and a hash function to a place.
  */
 function countMin(family, { depth, multiplier, seed }, first, placing) {
   wholeNumber(family, "sketch_rows", 1, 16);
@@ -323,7 +323,7 @@ function countMin(family, { depth, multiplier, seed }, first, placing) {
   return { offsets, summing };
 }
 
-/** From codes to a function's product: whole numbers below 2^53, exact in whatever order. */
+/** From codes to a function's product: whole numbers below 2^53, exact in any order. */
 function projections({ weight, salt }, features, functions) {
   const sizes = features.map(({ kind }) => (kind === "categorical" ? CORNER_BITS : 1));
   const at = ends(sizes, 1, CORNER_BITS), d = at.at(-1);
@@ -346,7 +346,7 @@ function projections({ weight, salt }, features, functions) {
   };
 }
 
-/** Where each of some sizes begins, and where the last ends. */
+/** Return where each part of the given sizes begins, and where the last one ends. */
 function ends(sizes, least, most) {
   check(sizes?.length > 0, DAMAGED);
   const found = new Float64Array(sizes.length + 1);
@@ -370,7 +370,7 @@ function leastSum(values, offsets, nTables) {
 
 // --- counts to scores of cells ----------------------------------------------------------------------
 
-/** Round to a multiple of 2^-20; NaN where another logarithm's last bits might round otherwise. */
+/** Round to a multiple of 2^-20; NaN if another logarithm's last bits could change the result. */
 function exact(value) {
   const scaled = value * UNIT, floor = Math.floor(scaled), part = scaled - floor;
   if (Math.abs(part - 0.5) <= Math.abs(scaled) * DOUBT) return NaN;
@@ -384,7 +384,7 @@ const LOGARITHMS = {
 };
 
 /**
- * Scores of cells by a score rule: NaN where JavaScript's logarithm leaves the last bit in doubt.
+ * Scores of cells by a score rule; NaN if JavaScript's logarithm leaves the last bit in doubt.
  *
  * @param {{name: string, smoothing: number}} rule
  * @param {ArrayLike<number>} counts
@@ -400,7 +400,7 @@ export function cellScores({ name, smoothing }, counts, rows, noise = 0) {
   return Float64Array.from(counts, (c) => exact(LOGARITHMS[name](c, smoothing, rows)));
 }
 
-/** The scores of all cells, from what a .hush file holds. */
+/** The scores of all cells, from the content of a .hush file. */
 function scoresOfFile(kind, manifest, counts, offsets, first) {
   const { plan } = manifest, rule = plan.score;
   const noise = noiseOf(manifest), before = plan.first_noise_sd;
@@ -423,7 +423,7 @@ function scoresOfFile(kind, manifest, counts, offsets, first) {
   return values;
 }
 
-/** Standard deviation of the noise on each count; of a local model, of the others' noise. */
+/** Standard deviation of the noise on each count; for a local model, of the others' noise. */
 function noiseOf({ ledger, own }) {
   if (ledger === undefined) return 0;
   if (own === undefined) return ledger.noise_sd;
@@ -440,7 +440,7 @@ function noiseOf({ ledger, own }) {
 const DAMAGED = "the arrays do not fit each other: get the file again";
 const AGAIN = "get the file again from its source";
 
-/** By the name that safetensors, and NumPy, have for them. */
+/** By the names of safetensors and NumPy. */
 const DTYPES = {
   U8: ["uint8", 1, Uint8Array, (view, at) => view.getUint8(at)],
   U16: ["uint16", 2, Uint16Array, (view, at) => view.getUint16(at, true)],
@@ -457,7 +457,7 @@ const whole = (big) => (big >= -(2n ** 53n) && big <= 2n ** 53n ? Number(big) : 
 /** Return an array of numbers from its bytes. */
 function unpacked(bytes, [name, size, Kind, get], shape) {
   const n = count(shape);
-  check(bytes.length === n * size, "an array has another size than it says: " + AGAIN);
+  check(bytes.length === n * size, "an array has another size than it states: " + AGAIN);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), found = new Kind(n);
   for (let i = 0; i < n; i++) found[i] = get(view, i * size);
   const fits = name !== "int64" || !found.some(Number.isNaN);
@@ -472,8 +472,8 @@ function count(shape) {
 }
 
 async function fromJson(bytes) {
-  const content = parsed(bytes, "neither a .hush file nor JSON");
-  check(content?.format === "hushtable-model", "JSON, but not of hushtable export: " + AGAIN);
+  const content = parsed(bytes, "this is neither a .hush file nor JSON");
+  check(content?.format === "hushtable-model", "this is JSON, but not from hushtable export: " + AGAIN);
   checkProtocol(content.protocol, JSON_PROTOCOL);
   const { digest, writer, ...covered } = content;
   check((await sha256(canonical(covered))) === digest, "the JSON was edited: " + AGAIN);
@@ -529,16 +529,16 @@ async function opened(bytes) {
   check(length <= bytes.length - 8, "not a .hush file, or a truncated one: " + AGAIN);
   const header = parsed(bytes.subarray(8, 8 + length), "not a .hush file");
   const { __metadata__: about, ...tensors } = header;
-  check(typeof about?.hushtable === "string", "a safetensors file, but not one of hushtable");
+  check(typeof about?.hushtable === "string", "this is a safetensors file, but not from hushtable");
   const manifest = parsed(about.hushtable, "the manifest is damaged");
   checkProtocol(manifest?.protocol);
   const { digest, signature, writer, ...covered } = manifest;
   const intact = (await sha256(canonical(covered))) === digest;
   check(intact, "the manifest was edited after the file was written: " + AGAIN);
   const kind = manifest.kind, scores = ["detector", "sketch", "release", "local"].includes(kind);
-  check(scores, `a file of the kind ${show(kind)}: give a model, sketch or release, which score`);
+  check(scores, `a file of the kind ${show(kind)} does not score: give a model, sketch, or release`);
   const names = Object.keys(tensors).sort(), arrays = {}, body = bytes.subarray(8 + length);
-  check(same(names, Object.keys(manifest.arrays).sort()), "arrays that nobody wrote: " + AGAIN);
+  check(same(names, Object.keys(manifest.arrays).sort()), "unexpected arrays: " + AGAIN);
   let read = 0;
   for (const name of names) {
     const { dtype, shape, data_offsets: [from, to] } = tensors[name];
@@ -547,7 +547,7 @@ async function opened(bytes) {
     const own = body.subarray(from, to);
     const alike = DTYPES[dtype]?.[0] === said.dtype && same(shape, said.shape);
     const unchanged = alike && (await sha256(own)) === said.sha256;
-    check(unchanged, "the arrays are not those the file was written with: " + AGAIN);
+    check(unchanged, "the arrays are not those that the file was written with: " + AGAIN);
     arrays[name] = unpacked(own, DTYPES[dtype], shape);
     read += to - from;
   }
@@ -559,24 +559,24 @@ function checkProtocol(protocol, known = PROTOCOL) {
   check(Number.isSafeInteger(protocol) && protocol > 0, "the file names no protocol: " + AGAIN);
   check(
     protocol <= known,
-    `written with protocol ${protocol}, this reader knows up to ${known}: get a newer one`,
+    `written with protocol ${protocol}, but this reader knows up to ${known}: get a newer reader`,
   );
 }
 
-/** Refuse values that stand for missing ones; texts without a digit are no values of numbers. */
+/** Refuse models that read values as missing; texts without a digit are not values of numbers. */
 function checkReading({ missing = [], columns = {} }, features) {
   const several = Object.keys(columns).filter((n) => ["label", "answer"].includes(columns[n].kind));
   check(
     !several.length,
-    `the model takes several spellings for one label in ${several.map(show)}: write each label in ` +
+    `the model reads several spellings as one label in ${several.map(show)}: write each label in ` +
       "one way, and fit it again",
   );
   const categories = features.some(({ kind }) => kind === "categorical");
   const values = missing.filter((text) => categories || /\p{N}/u.test(text));
   check(
     !values.length,
-    `the model takes ${values.map(show)} for missing values: fit it again to rows where nothing ` +
-      "stands in their place",
+    `the model reads ${values.map(show)} as missing values: replace them with null in the rows, ` +
+      "and fit it again",
   );
 }
 
@@ -591,7 +591,7 @@ function parsed(content, otherwise) {
   }
 }
 
-/** The JSON that RFC 8785 makes canonical. */
+/** Canonical JSON, by RFC 8785. */
 function canonical(value) {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
@@ -601,9 +601,9 @@ function canonical(value) {
 
 async function sha256(content) {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  // Node 18 has it in a module only; a browser has it on pages that came by https.
+  // Node 18 has it only in a module; a browser has it on pages loaded by https.
   const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto;
-  check(crypto.subtle, "the browser checks no digests on this page: serve it by https");
+  check(crypto.subtle, "the browser cannot check digests on this page: serve it by https");
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -612,7 +612,7 @@ function decoded(base64) {
   try {
     return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   } catch {
-    throw new HushError("an array is no base64: " + AGAIN);
+    throw new HushError("an array is not base64: " + AGAIN);
   }
 }
 

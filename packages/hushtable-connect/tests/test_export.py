@@ -19,9 +19,9 @@ def test_a_model_as_json(run, site, tmp_path):
     assert result.code == 0
     said = " ".join(result.out.split())
     assert said.startswith(f"Wrote {output} (")
-    assert "the model as JSON: hushtable.mjs scores rows by it in a browser or Node" in said
+    assert "the model as JSON: hushtable.mjs scores rows with it in a browser or Node" in said
     assert "bits are outliers. It holds values of your rows: texts of ward (2), and the low" in said
-    assert said.endswith("scores of cells, which tell exact counts. Keep it where the rows are.")
+    assert said.endswith("scores of cells, which reveal exact counts. Keep it where the rows are.")
     assert output.read_bytes() == portable.written(Model.of(load(site / "model.hush")))
 
 
@@ -36,7 +36,7 @@ def test_hidden_hash_functions_stay_with_the_sites(run, tmp_path):
     release = load(RELEASE)
     replace(release, plan=replace(release.plan, hidden=True)).save(tmp_path / "hidden.hush")
     result = run("export", tmp_path / "hidden.hush", "-o", tmp_path / "m.json")
-    assert "hash functions that are hidden: it is for the sites only." in result.out
+    assert "hidden hash functions: give it only to the sites." in result.out
 
 
 @pytest.mark.parametrize(

@@ -129,22 +129,22 @@ def test_the_name_of_a_table(file, name):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("visits.csv", "has no ' on '"),
+        ("visits.csv", "there is no ' on '"),
         ("visits.csv on patient", "'on patient': needs on KEY: or on KEY=KEY_THERE:"),
         ("visits.csv on : count", "needs on KEY:"),
         ("visits.csv on patient:", "needs one feature"),
-        ("v.csv on id: avg of x", "'avg of x' is no feature.*mean"),
+        ("v.csv on id: avg of x", "'avg of x' is not a feature.*mean"),
         ("v.csv on id: medain of x", "'median' is near"),
         ("v.csv on id: mean", "mean needs a column"),
-        ("v.csv on id: share of ward", "'share of ward' is no feature"),
-        ("v.csv on id: mean of x by date", "by goes with first and last"),
+        ("v.csv on id: share of ward", "'share of ward' is not a feature"),
+        ("v.csv on id: mean of x by date", "by needs first or last"),
         ('v.csv on id: mean of "x', "is not closed"),
-        ("v.csv on id: count, count", "two features are named 'count'"),
+        ("v.csv on id: count, count", "two features have the name 'count'"),
         ("v.csv on id: count of id", "'id' is the key"),
-        ("v.csv (sheat=A) on id: count", r"\(sheat=A\) says nothing of a file"),
-        ("v.csv (skip_lines=two) on id: count", r"\(skip_lines=two\) says nothing"),
+        ("v.csv (sheat=A) on id: count", r"\(sheat=A\) is not an entry of a file"),
+        ("v.csv (skip_lines=two) on id: count", r"\(skip_lines=two\) is not an entry"),
         ("*.csv on id: count", "FILE as visits on"),
-        ("on id=pid: count", "the rows have one key"),
+        ("on id=pid: count", "there is one key"),
     ],
 )  # fmt: skip
 def test_a_piece_that_is_not_understood_is_named(text, words):
@@ -256,7 +256,7 @@ def test_rows_keep_their_order_in_several_batches_and_files(tmp_path):
     found = joined(str(tmp_path / "rows-*.csv"), visits, on="id", features=["count"], name="v")
     assert len(found.files) == 3
     assert len(list(found.read())) > 3
-    for _ in range(2):  # each pass begins anew
+    for _ in range(2):  # each pass begins again
         batches = list(found.read())
         ids = np.concatenate([np.asarray(b.column("id")).astype(int) for b in batches])
         counts = np.concatenate([np.asarray(b.column("v.count")) for b in batches])
@@ -284,7 +284,7 @@ def test_rows_are_made_of_visits_alone():
     visits = pa.table({"id": ["b", "a", None, "b "], "x": [1.0, 5.0, 9.0, 2.0]})
     rows = grouped(visits, on="id", features=["count", "mean of x"])
     assert columns(rows) == {"id": ["b", "a"], "count": [2, 1], "mean_x": [1.5, 5.0]}
-    assert rows.found == ("without 'id', left out: 1 of 4 rows",)
+    assert rows.found == ("left out 1 of 4 rows, which have no 'id'",)
     assert rows.place(1) == "the row of id a"
 
 
@@ -310,9 +310,9 @@ VISITS = pa.table({
         ("mean of valeu", r"v has no column \['valeu'\].*'value' is near"),
         ("mean of ward", "holds texts.*mean needs numbers or dates"),
         ("sum of date", "holds dates.*sum needs numbers"),
-        ("last of value", "that of which row.*last of value by DATE"),
+        ("last of value", "which row is the last.*last of value by DATE"),
         ("last of value by ward", "by needs dates or numbers"),
-        ("share of value=many", "'many' is none"),
+        ("share of value=many", "'many' is not one"),
     ],
 )
 def test_a_feature_that_a_column_cannot_give(feature, words):
@@ -326,11 +326,11 @@ def test_rows_that_a_table_does_not_fit():
 
     with pytest.raises(DataError, match=r"has no column 'id' \(--join\): its columns are \['x'\]"):
         join(pa.table({"x": [1]}))
-    with pytest.raises(DataError, match=r"has a column 'v\.count' already.*FILE as NAME"):
+    with pytest.raises(DataError, match=r"already has a column 'v\.count'.*FILE as NAME"):
         join(pa.table({"id": ["a"], "v.count": [1]}))
     with pytest.raises(DataError, match=r"no 'id' of the data is in v: 'c' here, 'a', 'b' there"):
         join(pa.table({"id": ["c"]}))
-    with pytest.raises(DataError, match="They would match without leading zeros"):
+    with pytest.raises(DataError, match="They would match in lower case and without leading zeros"):
         join(pa.table({"id": ["007"]}), pa.table({"id": [7]}))
     with pytest.raises(DataError, match="'id' is missing in every row"):
         join(pa.table({"id": pa.array([None, None], pa.string())}))
@@ -338,7 +338,7 @@ def test_rows_that_a_table_does_not_fit():
         join(pa.table({"id": ["a"]}), on=("id", "pid"))
     with pytest.raises(DataError, match="an id needs texts or"):
         join(pa.table({"id": ["a"]}), pa.table({"id": [1.5]}))
-    with pytest.raises(UsageError, match="name: needs what the features are called by"):
+    with pytest.raises(UsageError, match="name: needs the beginning of the features' names"):
         join(pa.table({"id": ["a"]}), name="")
     with pytest.raises(DataError, match="'count' has the name of a feature"):
         grouped(pa.table({"count": ["a"]}), on="count", features=["count"])
@@ -372,7 +372,7 @@ def test_where_nobody_is_asked_and_beside_omop():
         asked.open("p.csv", unasked=Unasked(["id"]))
     with pytest.raises(UsageError, match="--join does not go with --omop"):
         RowOptions(join=["visits.csv on id: count"], omop="person").open("duckdb:///x.db")
-    with pytest.raises(UsageError, match="it comes first, once"):
+    with pytest.raises(UsageError, match="give it once, before any other"):
         _ = RowOptions(join=["v.csv on id: count", "on id: count"]).joins
 
 
@@ -498,7 +498,7 @@ def test_sheets_and_databases(clinic, tmp_path, capsys):
     found = columns(RowOptions(join=[asked]).open("patients.csv"))
     direct = columns(RowOptions(join=["visits.csv on patient: mean of value"]).open("patients.csv"))
     assert found["v.mean_value"] == direct["visits.mean_value"]
-    with pytest.raises(UsageError, match=r"FILE of --join, in brackets behind it"):
+    with pytest.raises(UsageError, match=r"FILE of --join, in brackets after its name"):
         RowOptions(join=["sqlite:///clinic.db as v on patient: count"]).open("patients.csv")
     with pytest.raises(DataError, match=r"nowhere\.csv"):
         RowOptions(join=["nowhere.csv on patient: count"]).open("patients.csv")

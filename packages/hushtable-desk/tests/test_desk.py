@@ -79,7 +79,7 @@ def test_doubts_are_buttons_and_identifiers_are_left_out(client, folder):
     assert "month, day, year" in page
     assert "left out" in page
     refused = client.write(f"{at}/fit")
-    assert "decide first what these columns are: seen" in refused.json()["error"]
+    assert "first decide what these are: seen" in refused.json()["error"]
     client.write(f"{at}/say", name="dates", value="dmy")
     client.fit("doubts.csv")
     model = hushtable.load(folder / "doubts.hush")
@@ -132,7 +132,7 @@ def test_a_context_is_compared_within(client, folder):
 
 @pytest.mark.parametrize(
     ("name", "value", "wrong"),
-    [("decimal", "x", "decimal"), ("dates", "xyz", "dates"), ("nonsense", 1, "no setting"),
+    [("decimal", "x", "decimal"), ("dates", "xyz", "dates"), ("nonsense", 1, "not a setting"),
      ("entity", "id", "entity"), ("encoding", "klingon", "")],
 )  # fmt: skip
 def test_settings_that_cannot_be_change_nothing(client, name, value, wrong):
@@ -366,7 +366,7 @@ def test_two_desks_and_a_review_do_not_write_one_log_at_once(client, at, folder,
     with DeskClient(folder) as second:
         answer = second.get(f"{at}/rows")
         assert answer.status_code == 400
-        assert "another hushtable review or desk has this log" in answer.text
+        assert "another hushtable review or desk uses this log" in answer.text
     client.desk.close()
     with DeskClient(folder) as second:
         assert second.get(f"{at}/rows").status_code == 200
@@ -427,12 +427,12 @@ def test_a_log_that_is_broken(client, at, folder):
     with DeskClient(folder) as again:
         judging = again.desk.table(at[3:]).judging
         assert len(judging.review.answers) == 1
-        assert "cut short" in again.get(f"{at}/rows").text
+        assert "truncated" in again.get(f"{at}/rows").text
     (folder / LOG).write_text("something else\n1\n")
     with DeskClient(folder) as again:
         answer = again.get(f"{at}/rows")
         assert answer.status_code == 400
-        assert "is no log of hushtable review" in answer.text
+        assert "is not a log of hushtable review" in answer.text
     assert (folder / LOG).read_text() == "something else\n1\n"
 
 
@@ -446,11 +446,11 @@ def test_a_file_that_changes_or_vanishes_while_it_is_open(client, at, folder):
     path.write_text(text + "P999,north,75,70\n")
     answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
     assert answer.status_code == 400
-    assert "has changed, or is gone, since it was read: read it again" in answer.json()["error"]
+    assert "has changed or disappeared since it was read: read it again" in answer.json()["error"]
     assert f'data-write="{at}/read-again"' in client.get(f"{at}/rows").text
     path.unlink()
     answer = client.write(f"{at}/rows/{number}/verdict", verdict="fine")
-    assert "is gone" in answer.json()["error"]
+    assert "disappeared" in answer.json()["error"]
     assert client.get("/").status_code == 200
     path.write_text(text)
     client.desk.table(at[3:]).close()
@@ -526,7 +526,7 @@ def test_a_folder_without_rights(folder, monkeypatch):
         at = f"/t/{client.key('patients.csv')}"
         assert "disabled" in client.get(at).text
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(hushtable.errors.FileError, match="may not read the folder"):
+    with pytest.raises(hushtable.errors.FileError, match="is not allowed to read the folder"):
         DeskClient(folder)
 
 
@@ -540,8 +540,8 @@ def test_the_command_refuses_what_it_cannot_open(run, folder, monkeypatch):
     monkeypatch.chdir(folder)
     for arguments, words in [
         (["nothing.csv"], "no such file or folder"),
-        ([".", "--model", "x.hush"], "--model goes with the table"),
-        (["patients.csv", "--model", "/x.hush"], "has to be in the folder of the table"),
+        ([".", "--model", "x.hush"], "--model needs the table"),
+        (["patients.csv", "--model", "/x.hush"], "is not in the folder of the table"),
     ]:
         result = run("desk", *arguments, "--no-browser")
         assert result.code == 2, result
@@ -588,7 +588,7 @@ def test_a_browser_that_is_missing_is_no_failure(folder, monkeypatch, capsys, tm
 
     monkeypatch.setattr("webbrowser.open", lambda _: False)
     cli._open_browser("http://127.0.0.1:1/open/x", tmp_path)
-    assert "copy the address into one" in capsys.readouterr().out
+    assert "copy the address into a browser" in capsys.readouterr().out
     assert Path(tmp_path / "open.html").stat().st_mode & 0o077 == 0
 
 
@@ -667,4 +667,4 @@ def test_a_row_has_the_history_of_its_entity(client, folder, rng):
 def test_a_table_without_entities_has_no_history(client, at):
     answer = client.get(f"{at}/rows/0/history")
     assert answer.status_code == 400
-    assert "no readings of an entity" in answer.text
+    assert "not readings of an entity" in answer.text

@@ -84,6 +84,7 @@ def test_from_a_messy_file_to_twenty_judged_rows_and_a_sheet(tmp_path):
         person.picture("desk-rows")
         for k in range(20):
             person.press("of"[k % 3 == 2])
+            person.picture(f"film-{k:02}")
         person.picture("desk-judged")
         person.click(".menu summary")
         sheet = browser.run("document.querySelector('a[href*=xlsx]').href")

@@ -63,7 +63,12 @@ def test_a_model_is_shown_as_inspect_shows_it(browser):
     page = browser.get(f"/models/{key_of('rows.hush')}")
     no_style_or_script(page)
     text = words(page)
-    for said in ("300", "rows below are outliers", "no: it holds exact counts", "age numeric"):
+    for said in (
+        "300",
+        "rows with a lower score are outliers",
+        "no: it holds exact counts",
+        "age numeric",
+    ):
         assert said in text
     assert "a range read off rows" in text
     release = words(browser.get(f"/models/{key_of('release.hush')}"))
@@ -121,7 +126,9 @@ def test_a_file_that_changes_is_read_again(folder, browser):
     (folder / "later.hush").write_bytes(b"no model")
     assert 'class="error"' in browser.get(f"/models/{key_of('later.hush')}")
     (folder / "later.hush").write_bytes((folder / "age.hush").read_bytes())
-    assert "rows below are outliers" in words(browser.get(f"/models/{key_of('later.hush')}"))
+    assert "rows with a lower score are outliers" in words(
+        browser.get(f"/models/{key_of('later.hush')}")
+    )
     (folder / "later.hush").unlink()
 
 

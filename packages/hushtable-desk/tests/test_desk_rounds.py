@@ -142,7 +142,7 @@ def done(response):
 
 
 class Person:
-    """Somebody who looks at a desk in Chromium, and clicks."""
+    """Someone who looks at a desk in Chromium, and clicks."""
 
     def __init__(self, browser, opening):
         self.browser, self.address = browser, opening.partition("/open/")[0]
@@ -244,7 +244,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
 
         refused = browser.write(f"{browser.address}/answer")
         assert refused.status_code == 400
-        assert "the policy wants the officer's signature" in refused.json()["error"]
+        assert "the policy requires the officer's signature" in refused.json()["error"]
 
         key = those.key_of_officer(name)
         said = done(browser.write(f"{browser.address}/approve", key=key))
@@ -253,7 +253,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
         assert "The officer has signed." in page
         assert f"{browser.address}/answer" in page
         said = done(browser.write(f"{browser.address}/answer"))
-        words = "Counted the rows, and sent a key for this round alone. No count has left."
+        words = "Counted the rows, and sent a key for this round. No counts were sent."
         assert words in said["words"]
         assert "Counted 100 rows." in said["words"]
         # The officer's secret is nowhere in the folder.
@@ -265,7 +265,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
     for browser in browsers.values():
         assert "Continue" in browser.get(browser.address).text
         said = done(browser.write(f"{browser.address}/answer"))
-        assert "Sent this site's counts, with noise and masked. No row has left." in said["words"]
+        assert "Sent this site's counts, with noise and masked. No rows were sent." in said["words"]
         assert "Epsilon 1 of at most 2 is spent." in browser.get("/rounds").text
     those.carry()
     those.lead.sync(tmp_path / "lead" / "round")
@@ -316,7 +316,7 @@ def test_a_result_elsewhere_in_the_folder_is_put_beside_the_tables_once(those, t
 
 #: What a policy forbids: a line of it and what replaces it, and the reason.
 FORBIDDEN = {
-    "epsilon": ("epsilon = 2.0\n", "epsilon = 0.5\n", "the policy allows a round 0.5"),
+    "epsilon": ("epsilon = 2.0\n", "epsilon = 0.5\n", "the policy allows 0.5 per round"),
     "total": ("epsilon = 2.0\ntotal_epsilon = 2.0", "epsilon = 0.5\ntotal_epsilon = 0.5", "0.5"),
     "column": ("# [[feature]]\n# name = \"age\"\n# kind = \"numeric\"\n# low = 0\n# high = 120",
                '[[feature]]\nname = "a"\nkind = "numeric"\nlow = -1\nhigh = 1', "the range of 'a'"),
@@ -361,7 +361,7 @@ def test_a_book_that_has_nothing_left(those, tmp_path):
     north = those.browser("north")
     assert "Forbidden: this site cannot answer the round." in north.get(north.address).text
     refused = north.write(f"{north.address}/approve", key=those.key_of_officer("north"))
-    assert "and the cap of 'north' is 0.5" in refused.json()["error"]
+    assert "but the cap of 'north' is 0.5" in refused.json()["error"]
     assert "of at most 0.5 is spent" in north.get("/rounds").text
 
 
@@ -393,8 +393,8 @@ def test_approval_needs_the_keys_of_the_officer(those, tmp_path):
         "not keys": ({"key": "{}"}, "holds no keys"),
         "a card": ({"key": '{"hushtable": "card"}'}, "holds no keys"),
         "a path": ({"key": str(tmp_path / "north officer.key")}, "holds no keys"),
-        "another officer": ({"key": those.key_of_officer("south")}, "is that of another"),
-        "the site's own": ({"key": site_key}, "is that of another"),
+        "another officer": ({"key": those.key_of_officer("south")}, "is from a different person"),
+        "the site's own": ({"key": site_key}, "is from a different person"),
     }
     for said, words in wrong.values():
         refused = north.write(f"{north.address}/approve", **said)
@@ -411,7 +411,7 @@ def test_approval_needs_the_keys_of_the_officer(those, tmp_path):
     assert "The officer has to sign" in north.get(north.address).text
     refused = north.write(f"{north.address}/answer")
     assert refused.status_code == 400
-    assert "is for another round" in refused.json()["error"]
+    assert "is for a different round" in refused.json()["error"]
 
 
 def test_a_policy_without_an_officer(those):
@@ -451,7 +451,7 @@ def test_what_was_answered_is_not_refused(those, tmp_path):
     for path in ("refuse", "approve"):
         refused = north.write(f"{north.address}/{path}", key=those.key_of_officer("north"))
         assert refused.status_code == 400
-        assert "does not ask for the rows of this site now" in refused.json()["error"]
+        assert "does not request the rows of this site now" in refused.json()["error"]
     # The same key is there again, and the counts once, when those of the others have come.
     done(north.write(f"{north.address}/answer"))
     assert answers(tmp_path, "north") == 0
@@ -534,7 +534,7 @@ def test_a_site_s_file_leads_nowhere_out_of_the_folder(those, entry):
     those.set("north", 'rows = "north.csv"', OUTSIDE[entry], "toml")
     north = those.browser("north")
     page = north.get("/rounds").text
-    assert "is outside the folder that is open" in page
+    assert "is outside the open folder" in page
     assert "Vital signs" not in page
 
 

@@ -212,7 +212,7 @@ def test_files_are_for_this_account_alone(client, folder):
 )
 def test_no_path_leads_out_of_the_folder(client, folder, name):
     (folder.parent / "secret.csv").write_text("a\n1\n")
-    with pytest.raises(Exception, match="no file of the folder"):
+    with pytest.raises(Exception, match="not a file of the open folder"):
         client.desk.folder.file(name)
     from urllib.parse import quote
 

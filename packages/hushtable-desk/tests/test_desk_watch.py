@@ -110,7 +110,7 @@ def test_a_file_that_vanished_says_so(browser, tmp_path):
     browser.get(f"{PAGE}/watch")
     (tmp_path / NAME).unlink()
     assert "The file no longer exists" in words(browser.get(f"{PAGE}/watch"))
-    assert "gone" in browser.post(f"{PAGE}/read-again", status=400)["error"]
+    assert "no longer exists" in browser.post(f"{PAGE}/read-again", status=400)["error"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_models_that_the_desk_fits_can_be_watched(tmp_path, said):
     opened.fit().wait()
     text = words(browser.get(f"{PAGE}/watch"))
     assert "May 2025" in text
-    assert "No drift is measured" not in text
+    assert "Drift was not measured" not in text
     assert "beyond what chance explains" in text
     assert ("within month" in text) == ("month" in said.get("context", ()))
 

@@ -74,7 +74,7 @@ def test_protecting_twice_changes_nothing(here, run):
     again = run("round", "protect", here / "north.key", "--passphrase", WHERE)
     assert (again.code, "encrypted already" in again.out) == (0, True)
     other = run("round", "protect", here / "north.key", "--passphrase", "env:OTHER")
-    assert (other.code, "give that one" in other.err) == (2, True)
+    assert (other.code, "give that reference" in other.err) == (2, True)
     assert [(here / name).read_bytes() for name in ("north.key", "north.book")] == before
 
 
@@ -95,7 +95,7 @@ def test_a_kill_between_keys_and_book_is_mended_by_the_next_call(here, run, monk
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (None, "there is no variable HUSHTABLE_TEST_PASSPHRASE in the environment"),
+        (None, "there is no environment variable HUSHTABLE_TEST_PASSPHRASE"),
         ("short", "5 characters: needs 12 or more"),
         ("another passphrase", "does not open these keys"),
     ],
@@ -121,7 +121,7 @@ def test_a_passphrase_that_opens_nothing(here, run, monkeypatch, given, says):
 def test_a_reference_is_no_passphrase(here, run):
     done = run("round", "protect", here / "north.key", "--passphrase", SECRET)
     assert done.code == 1
-    assert "this is no reference to a secret" in done.err
+    assert "this is not a reference to a secret" in done.err
     assert SECRET not in done.err + done.out
     assert Keys.load(here / "north.key").card.name == "north"
 
@@ -153,12 +153,12 @@ def test_an_encrypted_book_without_its_keys_or_changed_is_refused(here):
     apart = here / "apart"
     apart.mkdir()
     shutil.copy2(here / "north.book", apart / "north.book")
-    with pytest.raises(FileError, match="no book of this version, or a damaged one"):
+    with pytest.raises(FileError, match="not a book of this version, or it is damaged"):
         Book.open(apart / "north.book")
     content = bytearray((here / "north.book").read_bytes())
     content[5000] ^= 1
     (here / "north.book").write_bytes(content)
-    with pytest.raises(FileError, match="does not open this book, or it is damaged"):
+    with pytest.raises(FileError, match="does not open this book, or the book is damaged"):
         Book.open(here / "north.book")
 
 
@@ -166,7 +166,7 @@ def test_a_process_with_the_old_file_open_notes_nothing_in_it(here):
     """Else it would be lost, and a round could be answered twice."""
     with Book.open(here / "north.book") as old:
         protect(here, "north")
-        with pytest.raises(FileError, match="another file lies here than a moment ago"):
+        with pytest.raises(FileError, match="this file was replaced a moment ago"):
             old.set_cap(9.0, 1e-6)
     with Book.open(here / "north.book") as book:
         assert book.epsilon == 3.0

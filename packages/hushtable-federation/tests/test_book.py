@@ -134,7 +134,7 @@ def test_a_book_of_another_version(consortium):
     with sqlite3.connect(path) as db:
         db.execute("pragma user_version = 9")
     db.close()
-    with pytest.raises(FileError, match="no book of this version"):
+    with pytest.raises(FileError, match="not a book of this version"):
         Book.open(path)
 
 

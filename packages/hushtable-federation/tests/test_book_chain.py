@@ -35,7 +35,7 @@ def path(made, tmp_path):
 
 
 def changed(path, at):
-    with pytest.raises(FileError, match=rf"changed from outside, at entry {at}\b.*from a backup"):
+    with pytest.raises(FileError, match=rf"another program, at entry {at}\b.*from a backup"):
         Book.open(path)
 
 

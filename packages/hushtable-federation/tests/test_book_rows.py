@@ -96,7 +96,7 @@ def test_several_files_with_several_threads(tmp_path):
     plan = Plan.draw(SCHEMA, n_tables=3, random_state=0)
     digester = RowDigester(SCHEMA, KEY)
     watched = digester.watch(as_reader(str(tmp_path)))
-    with pytest.raises(UsageError, match="not read to their end"):
+    with pytest.raises(UsageError, match="not read completely"):
         digester.digests()
     for threads in (1, 4):
         counts = Sketch.from_data(plan, watched, n_jobs=threads).counts
@@ -128,7 +128,7 @@ def test_few_distinct_rows_are_the_same_only_if_all_are():
     assert digests(X).n_distinct == 9
     assert digests(X).same_people(digests(X[::-1]))
     assert not digests(X).same_people(digests(X[1:]))
-    # Distinct rows enough, but each there three times: people are told apart no better.
+    # Distinct rows enough, but each there three times: people are distinguished no better.
     often = np.repeat(rng.normal(size=(1_000, 2)), 3, axis=0)
     assert not digests(often).varied
     assert digests(often).same_people(digests(often))
@@ -156,9 +156,9 @@ def test_values_that_cannot_be_taken():
     with pytest.raises(DataError, match="holds the integer"):
         digester.digests()
     rows = pa.table({"x0": ["text"], "x1": [1.0]})
-    with pytest.raises(DataError, match="'text' in row 0 is no number"):
+    with pytest.raises(DataError, match="'text' in row 0 is not a number"):
         list(digester.watch(as_reader(rows)).read())
-    with pytest.raises(UsageError, match="not read to their end"):
+    with pytest.raises(UsageError, match="not read completely"):
         digester.digests()
     with pytest.raises(DataError, match="3 columns"):
         digester.watch(as_reader(np.zeros((2, 3))))

@@ -158,7 +158,7 @@ def test_killed_at_any_write(parties, monkeypatch, moment, before):
     assert len({one.state.code for one in meet(parties).values()}) == 1
 
 
-# --- somebody in between --------------------------------------------------------------------
+# --- someone in between --------------------------------------------------------------------
 
 
 class Between:
@@ -250,12 +250,12 @@ def test_a_number_that_was_not_committed_to(parties):
         forged = Reveal("south", nonce, "lead", saw, signature)
         replace(notes, code="").save(lead.notes)
         put(lead.folder, "south", "reveal", forged.to_bytes())
-        with pytest.raises(RoundError, match="another number than it had committed to"):
+        with pytest.raises(RoundError, match="a number that differs from its commitment"):
             lead.visit()
 
 
 def test_who_saw_other_cards_is_named(tmp_path):
-    """Somebody swaps south's card for north alone, and passes on everything else."""
+    """Someone swaps south's card for north alone, and passes on everything else."""
     folders = {name: tmp_path / f"of {name}" for name in NAMES}
     for folder in folders.values():
         folder.mkdir()
@@ -272,7 +272,7 @@ def test_who_saw_other_cards_is_named(tmp_path):
         assert party.visit().step == "reveal"
     reveal = file(folders["north"], "north", "reveal").read_bytes()
     put(folders["lead"], "north", "reveal", reveal)
-    with pytest.raises(RoundError, match="'north' has seen another card or commitment of 'south'"):
+    with pytest.raises(RoundError, match=r"'north' has seen a different card .* of 'south'"):
         parties["lead"].visit()
 
 
@@ -285,13 +285,13 @@ def test_files_of_an_earlier_meeting(parties, tmp_path):
     put(new, "south", "hello", file(old, "south", "hello").read_bytes())
     for name in ("lead", "north"):
         parties[name].visit(again=True)
-    # Somebody keeps south in the earlier meeting: it shows, and its number is not said again.
+    # Someone keeps south in the earlier meeting: it shows, and its number is not said again.
     with pytest.raises(RoundError, match="of 'lead' has changed since"):
         parties["south"].visit(again=True)
     assert file(new, "south", "reveal") is None
     # The number behind it is known to all: but it was said for another set.
     put(new, "south", "reveal", file(old, "south", "reveal").read_bytes())
-    with pytest.raises(RoundError, match="has seen another card or commitment"):
+    with pytest.raises(RoundError, match="has seen a different card or commitment"):
         parties["lead"].visit()
 
 
@@ -327,21 +327,21 @@ def test_names_and_keys_that_look_alike(parties, tmp_path):
 def test_a_set_without_me(parties):
     hellos = [Hello.make(parties[name].keys, "ab" * 32) for name in NAMES]
     seen = Seen(tuple(hellos), "lead")
-    with pytest.raises(RoundError, match="do not hold that of 'north' itself"):
+    with pytest.raises(RoundError, match="do not contain 'north''s own card"):
         seen.reveal(parties["north"].keys, "cd" * 32)
-    with pytest.raises(RoundError, match="do not hold that of 'east' itself"):
+    with pytest.raises(RoundError, match="do not contain 'east''s own card"):
         seen.reveal(Keys.generate("east"), "ab" * 32)
     with pytest.raises(RoundError, match="several cards"):
         Seen((hellos[0], hellos[1], hellos[1]), "lead")
     for names, words in (
-        (("lead", "south"), "and not 'north'"),
-        (("north",), "you alone"),
+        (("lead", "south"), "but not 'north'"),
+        (("north",), "only you"),
     ):
         with pytest.raises(UsageError, match=words):
             parties["north"].visit(names, "north")
     with pytest.raises(UsageError, match="--coordinator 'east'"):
         parties["north"].visit(coordinator="east")
-    with pytest.raises(UsageError, match="who is expected"):
+    with pytest.raises(UsageError, match="the expected parties"):
         parties["north"].visit(None, None)
 
 
@@ -349,7 +349,7 @@ def test_another_coordinator(parties):
     for name in ("lead", "south"):
         parties[name].visit()
     parties["north"].visit(coordinator="south")
-    with pytest.raises(RoundError, match="'north' takes 'south' for the coordinator"):
+    with pytest.raises(RoundError, match="'north' names 'south' as the coordinator"):
         parties["lead"].visit()
 
 
@@ -433,7 +433,7 @@ def test_notes_that_others_may_read_or_that_are_damaged(parties):
     north.notes.write_text(json.dumps(said))
     other = Party(north.folder, "north", north.folder)
     other.notes = north.notes
-    with pytest.raises(RoundError, match="with other keys"):
+    with pytest.raises(RoundError, match="with different keys"):
         other.visit()
 
 
@@ -471,7 +471,7 @@ def test_another_code_trusts_nobody(parties, book):
     visited, notes = meet(parties)["north"], parties["north"].notes
     other = f"{(int(visited.state.code) + 1) % 10**9:09d}"
     for code in (other, "", visited.state.code[:8], "yes"):
-        with pytest.raises(RoundError, match="Trust nobody"):
+        with pytest.raises(RoundError, match="Trust none of them"):
             confirm(visited, notes, code, book)
     assert book.known() == {}
     assert parties["north"].visit().step == "code"
@@ -508,7 +508,7 @@ def test_the_coordinator_gets_a_file_of_cards(parties):
     assert (said["how"], said["code"]) == ("code", visited.state.code)
     for change in ({"cards": [{}]}, {"cards": 1}, {"how": None}):
         path.write_text(json.dumps(said | change))
-        with pytest.raises(FileError, match="no verified cards"):
+        with pytest.raises(FileError, match="not a file of verified cards"):
             read_verified(path)
 
 

@@ -1,4 +1,4 @@
-"""Cohorts: rounds about different people add up, and a book counts nobody beyond their budget."""
+"""Cohorts: rounds about different people add up, and a book counts no one beyond their budget."""
 
 import itertools
 from collections import Counter
@@ -82,7 +82,7 @@ def test_a_person_who_changes_site_pays_at_both(those):
     nobody = dict.fromkeys(those.sites, names(0, 0))
     _, a = cohort(those, nobody | {"s00": stays + moves}, "2026")
     two, b = cohort(those, nobody | {"s01": names(500, 560) + moves}, "2027")
-    # Another book has another key: nobody is known there.
+    # Another book has another key: no one is known there.
     assert those.sites["s01"].book.answer(two.round_id).counts.sum() == 5 * 70
     total = (a + b).ledger
     assert total.epsilon_at(2) > total.epsilon == a.ledger.epsilon
@@ -109,7 +109,7 @@ def test_nobody_is_in_two_cohorts_and_nobody_has_more_than_g_rows(cohorts, g, or
         )  # fmt: skip
         assert told.n_persons == len(set(rows))
         assert told.left_out == len(rows) - sketch.n_rows
-        # Who is left out changes nothing for anybody else.
+        # Who is left out changes nothing for anyone else.
         others = Sketch.from_data(plan, table(rows, year).filter(
             pa.array([one not in seen for one in rows])), **options | {"known": None})  # fmt: skip
         assert np.array_equal(others.counts, sketch.counts)
@@ -198,7 +198,7 @@ def test_new_people_need_others_to_be_new_beside(those):
     book.check_others("all rows")
     answered(those, those.open(title="1"), table(names(0, 80)), "all rows")
     book.check_others("2027")
-    with pytest.raises(UsageError, match="data_set of their own"):
+    with pytest.raises(UsageError, match="their own data_set"):
         book.check_others("all rows")
 
 
@@ -215,7 +215,7 @@ def test_registers_stay_in_the_chain_and_a_changed_one_is_noticed(those):
         forged = to_bytes(np.arange(80, dtype=np.uint64))
         digest = entry.content["blobs"]["persons"]
         book._db.run("update blobs set content = ? where digest = ?", (forged, digest))
-        with pytest.raises(Exception, match="was changed from outside"):
+        with pytest.raises(Exception, match="was changed by another program"):
             book.barred("2027")
 
 

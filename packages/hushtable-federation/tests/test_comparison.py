@@ -35,7 +35,7 @@ def result_of(those, **terms):
 
 
 def poison(those, copies):
-    """Let one site send copies of ten rows that hardly anybody has, in the place of its own."""
+    """Let one site send copies of ten rows that hardly anyone has, in the place of its own."""
     odd = np.random.default_rng(0).uniform(3.0, 4.5, (10, 3))
     those.sites["s03"].X = np.repeat(odd, copies, axis=0)
 
@@ -51,7 +51,7 @@ def test_honest_sites_fit(those):
         assert found.fits
         assert found.strange <= ALIKE
         assert found.impossible is None
-        assert found.words() == ["It fits what chance allows."]
+        assert found.words() == ["The counts fit: chance can explain them."]
         assert found.own_rows == ROWS
         assert found.other_sites == 3
         assert abs(found.other_rows - 3 * ROWS) < 5 * found.rows_sd
@@ -73,7 +73,8 @@ def test_fewer_are_found_where_the_sites_are_alike_and_missed_where_not(those):
     poison(those, 150)
     result = result_of(those)
     assert seen(those, result).fits
-    assert seen(those, result).words() == ["It fits what chance and honest differences allow."]
+    (words,) = seen(those, result).words()
+    assert words == "The counts fit: chance and honest differences can explain them."
     assert seen(those, result, alike=True).fits is False
 
 
@@ -84,7 +85,7 @@ def test_a_bound_on_rows_finds_what_the_kind_does_not_show(those):
     found = seen(those, result, most_rows=3 * ROWS)
     assert found.too_many
     assert found.fits is False
-    assert "4,500 were said to be the most" in found.words()[0]
+    assert "more than the stated limit of 4,500" in found.words()[0]
     assert not seen(those, result, most_rows=5 * ROWS).too_many
     with pytest.raises(UsageError, match="most_rows"):
         seen(those, result, most_rows=-1)
@@ -97,7 +98,7 @@ def test_what_cannot_be_counts_is_said(those):
     counts[16:32] -= 5_000
     found = seen(those, type(result)(result.plan, counts, result.ledger))
     assert found.fits is False
-    assert found.words()[0].startswith("The counts of the others cannot be: ")
+    assert found.words()[0].startswith("The counts of the others are impossible: ")
 
 
 def test_too_few_rows_tell_nothing(those):
@@ -105,7 +106,7 @@ def test_too_few_rows_tell_nothing(those):
     found = seen(those, result_of(those))
     assert found.strange is None
     assert found.fits is None
-    assert "Too few rows" in found.words()[0]
+    assert "too few rows" in found.words()[0]
 
 
 def test_a_rest_of_noise_alone_tells_nothing(those):
@@ -173,8 +174,8 @@ def test_the_command_says_and_alerts(those, tmp_path, capsys):
     call = ["round", "compare", str(result), "--book", str(book)]
     assert main(call) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "It does not fit: the others' counts hold about" in said
-    assert "do not send it to anybody" in said
+    assert "The counts do not fit: the others have about" in said
+    assert "do not send it to anyone" in said
     assert main([*call, "--alert", "--json"]) == 3
     facts = json.loads(capsys.readouterr().out)
     assert facts["fits"] is False
@@ -186,7 +187,7 @@ def test_the_command_fits(those, tmp_path, capsys):
     result, book = files_of(those, tmp_path)
     call = ["round", "compare", str(result), "--book", str(book), "--alike", "--alert"]
     assert main(call) == 0
-    assert "It fits what chance allows." in capsys.readouterr().out
+    assert "The counts fit: chance can explain them." in capsys.readouterr().out
 
 
 def test_the_command_refuses_a_period(consortium, tmp_path, capsys):
@@ -199,7 +200,7 @@ def test_the_command_refuses_a_period(consortium, tmp_path, capsys):
     result_of(those).save(tmp_path / "result.hush")
     book = those.sites["s00"].book.path
     assert main(["round", "compare", str(tmp_path / "result.hush"), "--book", str(book)]) != 0
-    assert "of a plan for several periods" in " ".join(capsys.readouterr().err.split())
+    assert "belongs to a plan for several periods" in " ".join(capsys.readouterr().err.split())
 
 
 def moved(plan, counts, share, others):

@@ -189,7 +189,7 @@ def test_a_ledger_without_the_entries_of_today_reads_with_the_same_numbers(ledge
 def test_a_release_behind_the_plan_stands_there_once(ledger):
     stated = ledger.to_dict()
     stated["behind_plan"] *= 2
-    with pytest.raises(PlanError, match="stands twice among those behind the plan"):
+    with pytest.raises(PlanError, match="is listed twice among those behind the plan"):
         Ledger.from_dict(stated)
 
 
@@ -235,7 +235,7 @@ def test_rows_of_other_people_stand_apart(tmp_path):
 def test_different_units_before_and_now_are_refused(tmp_path):
     with closing(Consortium(tmp_path, 2)) as those:
         collected(those, those.open(), those.sites)
-        with pytest.raises(PrivacyError, match="their costs do not add up"):
+        with pytest.raises(PrivacyError, match="their costs cannot be added"):
             those.sites["s00"].submit(those.open(rows_per_person=2))
 
 

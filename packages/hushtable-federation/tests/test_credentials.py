@@ -28,12 +28,12 @@ def test_a_file_that_others_may_read_or_change(tmp_path, mode):
 @pytest.mark.parametrize(
     ("reference", "says"),
     [
-        ("env:NOT_THERE", "no variable NOT_THERE"),
+        ("env:NOT_THERE", "no environment variable NOT_THERE"),
         ("file:nowhere", "No such file"),
         ("file:$NOT_THERE/login", "variable is not set"),
-        ("s3cret", "no reference to a secret"),
-        ("s3cret:x", "no reference to a secret"),
-        ("agent", "no reference to a secret"),
+        ("s3cret", "not a reference to a secret"),
+        ("s3cret:x", "not a reference to a secret"),
+        ("agent", "not a reference to a secret"),
     ],
 )
 def test_what_is_refused(reference, says):
@@ -87,9 +87,9 @@ def test_a_keyring(monkeypatch):
     [
         ('folder = "sftp://ann:s3cret@host/round"', "line 2: folder has a password in its URL"),
         ('folder = "sftp://ann:s3/cret@host/round"', "line 2: folder has a password in its URL"),
-        ('folder = "sftp://h"\nlogin = "s3cret"', "line 3: login is no reference"),
-        ('login = "agent"', "login goes with folder"),
-        ('host_key = "SHA256:x"', "host_key goes with folder"),
+        ('folder = "sftp://h"\nlogin = "s3cret"', "line 3: login is not a reference"),
+        ('login = "agent"', "login needs folder"),
+        ('host_key = "SHA256:x"', "host_key needs folder"),
     ],
 )
 def test_no_secret_in_a_file(tmp_path, entries, says):

@@ -144,7 +144,7 @@ def test_whoever_is_off_the_polynomials_finds_it(places, j):
 
 
 def test_shifts_that_cancel_between_two_secrets_are_found():
-    """Weights come after the commitments: nobody can choose shares by them."""
+    """Weights come after the commitments: no one can choose shares by them."""
 
     def change(place, row):
         return dealers.shifted(dealers.shifted(row, 0, 1), 1, -1) if place == 4 else row
@@ -158,7 +158,7 @@ def test_a_polynomial_of_a_higher_degree_is_found():
 
 
 def test_a_lower_degree_is_the_dealers_own_business():
-    """It gives away its own secrets to fewer; nobody else's."""
+    """It gives away its own secrets to fewer; no one else's."""
     dealing, rows = dealers.deal(ABOUT, KEYS, 3, 5, degree=2)
     assert off(dealing, rows) == []
 
@@ -182,7 +182,7 @@ def test_a_commitment_to_another_key_shows_in_the_end():
 def test_a_public_part_of_another_form(dealt, field, change):
     parts = {name: getattr(dealt[0], name) for name in ("secrets", "readers", "proof")}
     parts[field] = change(parts[field])
-    with pytest.raises(RoundError, match=f"dealt with {field} of another form"):
+    with pytest.raises(RoundError, match=f"dealt with {field} of the wrong form"):
         Dealing(ABOUT, **parts)
 
 

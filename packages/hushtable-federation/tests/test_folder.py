@@ -90,7 +90,7 @@ def test_who_comes_after_the_keys_are_decided_spends_nothing(folder, clock):
     here.visit()
     visit = here.site("s03")
     assert visit.state == "left-out"
-    assert "decided already" in visit.words[0]
+    assert "already decided" in visit.words[0]
     assert unspent(here, "s03")
     finish(here, "s03")
     assert here.check().sites == ["s00", "s01", "s02"]
@@ -147,7 +147,7 @@ def test_a_book_is_charged_once(folder):
 
 def test_no_masks(folder, clock):
     here = folder(3, masked=False, least=2)
-    with pytest.raises(RoundError, match="the policy wants masks"):
+    with pytest.raises(RoundError, match="the policy requires masks"):
         here.site("s00", policy=UNATTENDED)
     here.site("s00"), here.site("s01")
     assert here.visit().waits_for == ["s02"]
@@ -237,7 +237,7 @@ def test_who_answered_and_is_dropped_is_told_why(folder):
     here.posts().amend(here.lead, drop=("s01",), why="its card is revoked")
     visit = here.site("s01")
     assert visit.state == "left-out"
-    assert "goes on without this site: its card is revoked" in " ".join(visit.words)
+    assert "continues without this site: its card is revoked" in " ".join(visit.words)
 
 
 def test_too_many_dropped_is_refused(folder):
@@ -279,7 +279,7 @@ def decided(folder, clock):
 @pytest.mark.parametrize("how", [{"drop": ("s00",)}, {"deadline": LATE + timedelta(days=3)}])
 def test_nothing_is_amended_once_the_list_is_decided(folder, clock, how):
     here = decided(folder, clock)
-    with pytest.raises(RoundError, match="decided already who is in the sum"):
+    with pytest.raises(RoundError, match="already decided which sites are in the sum"):
         here.posts().amend(here.lead, **how)
     finish(here, "s03")
     assert here.check().sites == ["s00", "s01", "s02"]
@@ -296,7 +296,7 @@ def test_nobody_spends_once_the_list_is_decided(folder, clock, why):
         here.posts().add("amend", "lead", late)
     visit = here.site("s03")
     assert visit.state == "left-out"
-    assert "decided already" in visit.words[0]
+    assert "already decided" in visit.words[0]
     assert unspent(here, "s03")
     assert not here.names(sender="s03")
 
@@ -361,7 +361,7 @@ def test_what_is_lost_after_the_list_is_waited_for(folder):
         path.unlink()
     visit = here.visit()
     assert (visit.state, visit.waits_for) == ("waiting", ["s00"])
-    assert "is not in the folder" in visit.words[0]
+    assert "are missing from the folder" in visit.words[0]
     finish(here)
     here.check()
 
@@ -382,7 +382,7 @@ def test_the_journal_is_lost_at_any_time(folder, clock, gone):
 
 
 def test_another_form_of_the_same_message_changes_nothing(folder, clock):
-    """What is not signed, such as who wrote a file, can be changed by anybody."""
+    """What is not signed, such as who wrote a file, can be changed by anyone."""
     here = folder(4, least=3)
     here.counted("s03")
     clock.at = LATE
@@ -440,7 +440,7 @@ def test_two_coordinators_with_one_key(folder, clock, tmp_path):
     for path, content in zip(asked, kept, strict=True):
         path.write_bytes(content)
     for journal in (here.journal, tmp_path / "one.json", tmp_path / "none.json"):
-        with pytest.raises(RoundError, match="two coordinators are at work with one key"):
+        with pytest.raises(RoundError, match="two coordinators are using one key"):
             here.visit(journal=journal)
     for _ in range(2):
         words = " ".join(word for one in here.sites().values() for word in one.words)
@@ -458,7 +458,7 @@ def test_a_journal_of_another_round(consortium, clock):
     ):
         new.visit(journal=old.journal)
     new.journal.write_text("{}")
-    with pytest.raises(FileError, match="remove it and call again"):
+    with pytest.raises(FileError, match="remove it and run the command again"):
         new.visit()
 
 
@@ -471,11 +471,13 @@ def test_refusals_reach_the_coordinator(folder):
     posts.add("refused", "s02", Message.refuse(here.round.round_id, card.keys, Refusal.POLICY))
     visit = here.visit()
     assert visit.waits_for == ["s02"]
-    assert visit.words == ["s02 refused (policy): its log says why. It may still answer; ask it."]
+    assert visit.words == [
+        "s02 refused (policy): its log contains the reason. It may still answer; ask its people."
+    ]
     here.site("s02")
     here.sites()
     assert here.visit().words == [
-        "0 of at least 2 sites have helped to take the masks off the sum."
+        "0 of at least 2 sites have helped to remove the masks from the sum."
     ]
 
 
@@ -489,7 +491,7 @@ def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
     (here.box / name_of(here.round.round_id, "ask-unmask", "s00", content)).write_bytes(content)
     own.rename(here.box / "later")
     visit = here.site("s00")
-    assert "Refused what lead asks in step 'unmask' (shares)" in visit.words[0]
+    assert "Refused the request of lead in step 'unmask' (shares)" in visit.words[0]
     assert "s00 refused (shares)" in here.visit().words[0]
     (here.box / "later").rename(own)
     assert here.site("s00").posted == ["unmask"]
@@ -537,7 +539,7 @@ def test_an_old_copy_of_a_book_answers_nothing(folder, tmp_path, masked):
     there = here.names(sender="s01")
     visit = here.site("s01")
     assert visit.state == "failed"
-    assert "this site's keys signed, and this book does not know" in " ".join(visit.words)
+    assert "this site's keys signed, but this book does not know" in " ".join(visit.words)
     assert here.names(sender="s01") == there
     site.book = Book.open(site.book.path)
     assert unspent(here, "s01")

@@ -127,7 +127,7 @@ def new_key():
 
 @pytest.fixture
 def known(tmp_path, monkeypatch):
-    """The file of known servers of somebody who has none yet."""
+    """The file of known servers of someone who has none yet."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(far, "_OF_ALL_USERS", str(tmp_path / "of_all"))
     path = tmp_path / "home" / ".ssh" / "known_hosts"
@@ -325,10 +325,10 @@ def test_a_login_is_for_the_folder_of_the_file_alone(server, known, login, tmp_p
 @pytest.mark.parametrize(
     ("url", "host_key", "login_", "says"),
     [
-        ("s3://bucket/x", "", "agent", "is for sftp"),
-        ("s3://bucket/x", "SHA256:x", "", "host_key is for sftp"),
+        ("s3://bucket/x", "", "agent", "is only for sftp"),
+        ("s3://bucket/x", "SHA256:x", "", "host_key is only for sftp"),
         ("s3://bucket/x", "", "env:LOGIN", "ACCESS_KEY:SECRET_KEY"),
-        ("abfs://x/y", "", "env:LOGIN", "from the environment"),
+        ("abfs://x/y", "", "env:LOGIN", "set the environment variables"),
     ],
 )
 def test_what_does_not_fit_a_url(login, url, host_key, login_, says):

@@ -1,4 +1,4 @@
-"""A coordinator that dies at any write goes on from its journal: same sum, nobody charged twice."""
+"""A coordinator that dies at any write goes on from its journal: same sum, no one charged twice."""
 
 import contextlib
 import threading
@@ -20,7 +20,7 @@ NAMES = ("east", "north", "south")
 
 
 class Died(BaseException):
-    """Nobody catches it, as nobody catches a SIGKILL."""
+    """No one catches it, as no one catches a SIGKILL."""
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_too_few_sites_now_are_enough_later(here, tmp_path):
     away = Recorded(here, {"shares": {"east", "north"}})
     with pytest.raises(RoundError, match="1 sites are left in step 'shares'"):
         SecureSum(here.round, here.lead, away, journal=path).run()
-    assert here.books["south"].answers() == []  # nobody spent
+    assert here.books["south"].answers() == []  # no one spent
     later = Recorded(here, {"shares": {"south"}})
     check(here, later, SecureSum(here.round, here.lead, later, journal=path).run(), NAMES)
 
@@ -131,7 +131,7 @@ def test_an_answer_in_the_sum_that_is_gone_is_asked_for_again(here, tmp_path):
     path = tally.path_of(tmp_path / "lead.key", here.round)
     one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     (path.with_suffix("") / "masked.0.hush").unlink()
-    with pytest.raises(RoundError, match=r"east: in the sum, but what they sent is gone"):
+    with pytest.raises(RoundError, match=r"east: in the sum, but their answers are missing"):
         SecureSum(here.round, here.lead, Memory({}), journal=path).run()
     again = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     np.testing.assert_array_equal(again.counts, one.counts)
@@ -146,7 +146,7 @@ def test_journals_that_are_none(here, tmp_path):
         SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     for text in (b"", b"{}", b'{"sites": 3}', b"\xff"):
         path.write_bytes(text)
-        with pytest.raises(FileError, match="not the decisions of a coordinator, or damaged"):
+        with pytest.raises(FileError, match="not a coordinator's decisions, or it is damaged"):
             SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     assert here.books["east"].answers() == []
 
@@ -154,7 +154,7 @@ def test_journals_that_are_none(here, tmp_path):
 def test_one_process_at_a_time(here, tmp_path):
     path = tally.path_of(tmp_path / "lead.key", here.round)
     late = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=0.3)
-    with files.locked(path), pytest.raises(FileError, match="another process is at work"):
+    with files.locked(path), pytest.raises(FileError, match="another process is working"):
         late.run()
     # Of a process that was killed, as much stays as takes it to end.
     patient = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=20.0)

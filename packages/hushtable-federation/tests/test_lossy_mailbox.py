@@ -69,4 +69,4 @@ def test_messages_that_are_lost_and_repeated(those, monkeypatch, quick_noise, se
             break
     assert all(states[name] == "done" for name in those.sites), states
     assert clock.at < here.round.deadline
-    assert set(here.check().sites) == set(those.sites)  # nobody answered twice, and all are in
+    assert set(here.check().sites) == set(those.sites)  # no one answered twice, and all are in

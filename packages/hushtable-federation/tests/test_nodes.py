@@ -108,7 +108,7 @@ def test_a_row_that_cannot_be_read_stops_nobody_and_stays_at_home(places):
     assert not any(b"Ann Lee" in said for said in network.said)
     log = (places.folder / "north.log").read_text()
     for name in "ab":
-        assert f"values of column '{name}' that are no numbers, taken as missing: 1" in log
+        assert f"values of column '{name}' that are not numbers, read as missing: 1" in log
     assert "Ann" not in log
     assert not (places.folder / "south.log").exists()
 

@@ -49,7 +49,7 @@ def test_the_sum_is_that_of_those_who_stayed(shared, quick_noise, k, lost, step)
     inside = [name for name in those.sites if name not in gone or step not in BEFORE]
     np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
     assert len(result.ledger.shares) == len(inside)
-    # Where all are there, nobody is asked to sign who is in.
+    # Where all are there, no one is asked to sign who is in.
     asked = {one for one, *_ in online.log}
     everybody = step not in BEFORE or not lost
     steps = {"keys", "shares", "masked", "unmask", "end"}
@@ -88,7 +88,7 @@ def test_dropouts_in_every_step(shared, quick_noise):
 def test_too_many_dropouts_end_the_round_without_a_sum(shared, quick_noise, step):
     those = shared(5)
     round_ = those.open(least=4)
-    # Somebody is missing from the first, or nobody would be asked to sign.
+    # Someone is missing from the first, or no one would be asked to sign.
     online = Online(those, round_, {"masked": ["s00"]} | {step: ["s00", "s01"]})
     with pytest.raises(RoundError, match=r"3 sites are left in step .*, and 4 are needed"):
         online.run()
@@ -143,7 +143,7 @@ def test_rounds_that_need_no_secure_sum(consortium):
     those = consortium(3)
     with pytest.raises(RoundError, match="needs no secure sum"):
         SecureSum(those.open(masked=False), those.lead, Memory({}))
-    with pytest.raises(RoundError, match="with other keys"):
+    with pytest.raises(RoundError, match="with different keys"):
         SecureSum(those.open(), Keys.generate("lead"), Memory({}))
 
 
@@ -187,9 +187,9 @@ def test_two_lists_of_who_is_in(shared, quick_noise):
     every = list(those.sites)
     for step, names in (("survivors", ["s00", "s01", "s03"]), ("survivors", every)):
         answer = agent(site).answer(hand.listing(step, "s00", names))
-        assert "answered before, to another request" in refusal(answer, site)
+        assert "already answered, to a different request" in refusal(answer, site)
     answer = agent(site).answer(hand.listing("unmask", "s00", every))
-    assert "signed another list" in refusal(answer, site)
+    assert "signed a different list" in refusal(answer, site)
     assert Message.read(agent(site).answer(request), site.keys.card).step == "survivors"
 
 
@@ -201,9 +201,9 @@ def test_a_list_after_shares_for_the_whole_roster(shared, quick_noise):
     site, hand = those.sites["s00"], Hand(online)
     some = ["s00", "s01", "s02"]
     answer = agent(site).answer(hand.listing("survivors", "s00", some))
-    assert "shares were given for another list" in refusal(answer, site)
+    assert "shares were given for a different list" in refusal(answer, site)
     answer = agent(site).answer(hand.unmask({}))
-    assert "answered before, to another request" in refusal(answer, site)
+    assert "already answered, to a different request" in refusal(answer, site)
 
 
 def test_shares_at_once_only_for_the_whole_roster(shared, quick_noise):
@@ -211,7 +211,7 @@ def test_shares_at_once_only_for_the_whole_roster(shared, quick_noise):
     round_ = those.open(least=3)
     hand, site = Hand(until(those, round_, "masked")), those.sites["s00"]
     answer = agent(site).answer(hand.listing("unmask", "s00", ["s00", "s01", "s02"]))
-    assert "those in the sum have to sign first" in refusal(answer, site)
+    assert "the sites in the sum have to sign first" in refusal(answer, site)
 
 
 def test_no_share_without_enough_signatures(shared, quick_noise):
@@ -221,25 +221,25 @@ def test_no_share_without_enough_signatures(shared, quick_noise):
     signed, site, hand = online.answers("survivors"), those.sites["s00"], Hand(online)
     few = {name: signed[name] for name in ("s00", "s01")}
     answer = agent(site).answer(hand.unmask(few))
-    assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
+    assert "2 sites signed the list, and 3 are needed" in refusal(answer, site)
 
     # A signature that the coordinator made up.
     fake = Message.make(round_, "survivors", Keys.generate("s02"), {"sites": hand.sites(signed)})
     answer = agent(site).answer(hand.unmask(few | {"s02": fake.content}))
-    assert "does not carry the signature of 's02'" in refusal(answer, site)
+    assert "does not have the signature of 's02'" in refusal(answer, site)
 
     # A list that another site signed, but not this one.
     other = {"sites": hand.sites(["s00", "s01", "s02"])}
     other = Message.make(round_, "survivors", those.sites["s02"].keys, other)
     answer = agent(site).answer(hand.unmask(signed | {"s02": other.content}))
-    assert "signed another list" in refusal(answer, site)
+    assert "signed a list of sites that differs" in refusal(answer, site)
 
     # One signature under three names, and one of a site that is not on the list.
     answer = agent(site).answer(hand.unmask(dict.fromkeys(few | {"s02": b""}, signed["s01"])))
-    assert "does not carry the signature of 's0" in refusal(answer, site)
+    assert "does not have the signature of 's0" in refusal(answer, site)
     late = Message.make(round_, "survivors", those.sites["s04"].keys, {"sites": hand.sites(signed)})
     answer = agent(site).answer(hand.unmask(few | {"s04": late.content}))
-    assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
+    assert "2 sites signed the list, and 3 are needed" in refusal(answer, site)
 
     answer = agent(site).answer(hand.unmask(signed))
     assert Message.read(answer, site.keys.card).step == "unmask"
@@ -253,16 +253,20 @@ ENTRY = {"masked": DIGEST, "shares": DIGEST}
     ("step", "sites", "reason"),
     [
         ("survivors", ["s00"], "1 sites are left, and 3 are needed"),
-        ("survivors", ["s01", "s02", "s03"], "not what this site answered"),
-        ("survivors", {"s00": ENTRY, "s01": ENTRY, "mallory": ENTRY}, "not one of those"),
-        ("survivors", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not what this site answered"),
-        ("survivors", None, "not of its form"),
-        ("survivors", [1, 2, 3], "not of its form"),
-        ("survivors", {"s00": {"masked": DIGEST}}, "not of its form"),
-        ("survivors", {"s00": ENTRY | {"shares": 3}}, "not of its form"),
-        ("unmask", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not what this site answered"),
-        ("unmask", 7, "not of its form"),
-        ("without", None, "comes first, and was not asked"),
+        ("survivors", ["s01", "s02", "s03"], "not have this site's answer"),
+        (
+            "survivors",
+            {"s00": ENTRY, "s01": ENTRY, "mallory": ENTRY},
+            "names sites that are not in",
+        ),
+        ("survivors", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not have this site's answer"),
+        ("survivors", None, "malformed"),
+        ("survivors", [1, 2, 3], "malformed"),
+        ("survivors", {"s00": {"masked": DIGEST}}, "malformed"),
+        ("survivors", {"s00": ENTRY | {"shares": 3}}, "malformed"),
+        ("unmask", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not have this site's answer"),
+        ("unmask", 7, "malformed"),
+        ("without", None, "has to come first"),
         ("shout", None, "unknown here"),
     ],
 )
@@ -295,10 +299,11 @@ def test_steps_out_of_order_and_requests_of_others(shared):
     for step, body in (("unmask", {}), ("masked", {}), ("survivors", {"sites": {}})):
         answer = agent(site).answer(ask(round_, step, those.lead, body))
         assert Message.read(answer, site.keys.card).step == "refused"
-    assert "comes first" in refusal(agent(site).answer(ask(round_, "unmask", those.lead, {})), site)
+    early = agent(site).answer(ask(round_, "unmask", those.lead, {}))
+    assert "has to come first" in refusal(early, site)
     stranger = Keys.generate("lead")
     answer = agent(site).answer(ask(round_, "shares", stranger, {}))
-    assert "does not carry the signature" in refusal(answer, site)
+    assert "does not have the signature" in refusal(answer, site)
     assert site.book.step(round_.round_id, "shares") is None
 
 
@@ -333,14 +338,14 @@ def changes_of_what_was_dealt(hand):
         arrays["rows"] = arrays["rows"][:, 0]
 
     return {
-        made_up: "does not carry the signature of 's01'",
-        of_another: "does not carry the signature of 's01'",
-        none: "not of its form",
-        row: "hands on other shares than 's01' signed",
-        swapped: "hands on other shares than 's00' signed",
-        fewer: "not of its form",
-        no_rows: "not of its form",
-        flat: "hands on other shares",
+        made_up: "does not have the signature of 's01'",
+        of_another: "does not have the signature of 's01'",
+        none: "malformed",
+        row: "passes on shares that 's01' did not sign",
+        swapped: "passes on shares that 's00' did not sign",
+        fewer: "malformed",
+        no_rows: "malformed",
+        flat: "passes on shares",
     }
 
 

@@ -85,7 +85,7 @@ def test_new_people_pay_for_themselves_alone(those):
     found = named(forecast(site.book))
     assert found["people"].epsilon == pytest.approx(1.0, rel=1e-3)
     Reply(round_, site.keys, site.book, at=T0)  # which is answered already
-    assert site.book.total("nobody yet") == 0.0
+    assert site.book.total("no one yet") == 0.0
 
 
 @pytest.mark.parametrize("masked", [True, False])
@@ -116,7 +116,7 @@ def test_two_rows_a_person_behind_the_same_noise(those):
     once = site.book.answer(round_.round_id).spent
     assert once.cost.rho == pytest.approx(cost.rho / 4.0, rel=1e-12)
     again = named(forecast(site.book))["rows"]
-    assert again.why_not == "the rounds before had other terms"
+    assert again.why_not == "earlier rounds had other terms"
     assert again.epsilon == pytest.approx((cost + cost).epsilon(site.book.delta), rel=1e-9)
 
 
@@ -124,8 +124,8 @@ def test_other_terms_do_not_add_up(those):
     site = those.sites["s00"]
     site.submit(those.open())
     found = forecast(site.book, those.open(rows_per_person=2))[0]
-    assert (found.why_not, found.more) == ("the rounds before had other terms", 0)
-    with pytest.raises(PrivacyError, match="do not add up"):
+    assert (found.why_not, found.more) == ("earlier rounds had other terms", 0)
+    with pytest.raises(PrivacyError, match="cannot be added"):
         site.submit(those.open(rows_per_person=2))
 
 
@@ -138,7 +138,7 @@ def test_a_plan_and_a_hidden_one(those):
     hidden = those.open(plan=Layout.of(laid))
     assert hidden.plan is None
     assert forecast(book, hidden)[0].epsilon == pytest.approx(1.0, rel=1e-3)
-    with pytest.raises(UsageError, match="laid out for no budget: name the round"):
+    with pytest.raises(UsageError, match="not designed for a budget: name the round"):
         forecast(book, those.plan)
 
 
@@ -187,7 +187,7 @@ def test_what_is_asked_says_what_a_site_is_to_gain_over_its_own_rows(those, rows
     round_ = those.open(plan=plan)
     words = " ".join(officer_words(round_, plan))
     assert f"A site of {rows // len(round_.sites):,} rows that scores with a home model" in words
-    assert ("for half of what can be gained" in words) == (plan.design.signal < 80.0)
+    assert ("Half of the possible gain needs" in words) == (plan.design.signal < 80.0)
     hidden = officer_words(those.open(plan=plan), None)
     assert "home model" not in " ".join(hidden)
     columns = Plan.marginals(SCHEMA, epsilon=1.0, expected_rows=9000)

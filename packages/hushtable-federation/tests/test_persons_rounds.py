@@ -50,7 +50,7 @@ def test_a_sketch_of_more_rows_a_person_than_the_round_states_is_refused(those, 
 def test_sites_together_count_at_most_g_rows_of_a_person_each(sites, g):
     total = Sketch.zero(PLAN)
     for seed, persons in enumerate(sites):
-        rows = table([*persons, "somebody else"], seed)
+        rows = table([*persons, "someone else"], seed)
         total += Sketch.from_data(PLAN, rows, person="patient", rows_per_person=g)
     expected = sum(min(g, p.count(one)) for p in sites for one in set(p)) + len(sites)
     assert total.n_rows == expected

@@ -112,11 +112,11 @@ def test_a_policy_that_cannot_be_read(tmp_path):
         ("version = 1", "version = ", "not a TOML file"),
         ("[round]", "[rounds]", "unknown entry 'rounds'"),
         ("known_sites", "known_site", r"\[round\] unknown entry 'known_site'"),
-        ("delta = 1e-06", "", "does not say delta"),
+        ("delta = 1e-06", "", "lacks delta"),
         ("total_epsilon = 2.0", "total_epsilon = 1.0", "epsilon is above total_epsilon"),
         ("delta = 1e-06", 'delta = "small"', "delta='small'"),
         ("known_sites = 2", "known_sites = 0", "known_sites=0"),
-        ("answer = false", "answer = true", "unattended answers are allowed, and no plan"),
+        ("answer = false", "answer = true", "unattended answers are allowed, but no plan"),
         ("answer = false", "answer = 1", "needs true or false"),
         ("masks = true", "masks = 1", r"line \d+: \[round\] masks is 1: needs true or false"),
         ("max_rows = false", "max_rows = 500", r"\[round\] max_rows is 500: needs true or false"),
@@ -280,7 +280,7 @@ def test_cards_swapped_after_pinning(consortium):
     lead = those.open(keys=Keys.generate("lead"))
     for policy in (pinned, Policy()):
         assert refused(lead, site, policy) is Refusal.UNKNOWN
-    # A table that names somebody alone decides: what the book knows does not count beside it.
+    # A table that names someone alone decides: what the book knows does not count beside it.
     narrow = Policy(sites={"s01": those.sites["s01"].keys.card.fingerprint})
     assert refused(those.open(), site, narrow) is Refusal.UNKNOWN
 
@@ -299,7 +299,7 @@ def test_one_known_site_too_few(consortium):
     round_ = those.open(cards=[*those.cards, *fakes], colluders=3)
     assert refused(round_, site, Policy(known_sites=3)) is None
     assert refused(round_, site, Policy(known_sites=4)) is Refusal.UNKNOWN
-    # Without masks each site adds the whole noise, and needs nobody's.
+    # Without masks each site adds the whole noise, and needs no one's.
     plain = those.open(cards=[*those.cards, *fakes], masked=False)
     assert refused(plain, site, Policy(known_sites=4, masks=False)) is None
 
@@ -313,7 +313,7 @@ def test_trust_takes_roles_from_the_round(consortium, tmp_path):
         assert [card.name for card in reply.new] == ["lead", "s01", "s02"]
         with pytest.raises(Refused, match="coordinator 'lead' is not known"):
             send(reply, site.sketch(reply.plan))
-        with pytest.raises(UsageError, match="ask 's01' itself"):
+        with pytest.raises(UsageError, match="ask 's01' directly"):
             trust(book, round_, [Keys.generate("s01").card])
         reply.trust(reply.new)
         assert reply.new == []

@@ -127,7 +127,10 @@ def test_parts_of_one_round_gather_beside_another_round():
         (lambda a, b: a + a, "merge each release once"),
         (lambda a, b: a + b + a, "merge each release once"),
         (lambda a, b: a + replace(b, pool=replace(b.pool, round="r", counted=1)), "one round"),
-        (lambda a, b: replace(a, shares=(replace(a.shares[0], pool=b.pool),)), "beside"),
+        (
+            lambda a, b: replace(a, shares=(replace(a.shares[0], pool=b.pool),)),
+            "although all of them share one",
+        ),
         (lambda a, b: a + earlier(b, a), "came before"),
         (lambda a, b: earlier(b, a) + a, "came before"),
     ],
@@ -179,7 +182,7 @@ def test_two_streams_add_up_period_by_period_and_decode():
     unmasked = increment(replace(a, pool=None), 1)
     other = increment(replace(a, pool=replace(a.pool, round="x")), 1)
     for wrong in (unmasked, other):
-        with pytest.raises(PrivacyError, match="make no sum"):
+        with pytest.raises(PrivacyError, match="cannot be added"):
             decoded([wrong, increment(a, 2)])
     with pytest.raises(PrivacyError, match="is in period 1"):
         decoded([both[0], increment(a, 2)])
@@ -204,7 +207,7 @@ def test_a_history_of_two_rounds_contains_what_a_site_sent_to_one():
 def test_of_merged_rounds_the_dearer_way_of_adding_counts():
     cost = Cost(0.01)
     together, one = Charge(cost, "q r"), Charge(cost, "r")
-    # Nobody says in which of the two a site was: it may have been the one of the other site.
+    # No one says in which of the two a site was: it may have been the one of the other site.
     assert at_sites([[together], [one]], 2).rho == pytest.approx(0.04)
     assert at_sites([[one], [Charge(cost, "q")]], 2).rho == pytest.approx(0.02)
 
@@ -219,6 +222,6 @@ def test_words_say_what_adds_up_and_what_it_costs_to_be_in_two():
     assert "a person in one of them, at one site; for one in 2 of them, or at 2 sites, the" in words
     words = " ".join(describe_ledger(masked("r", 20.0, 4, 1) + own("p", 9.0) + own("q", 9.0)))
     assert "1 round and 2 releases about different people are merged." in words
-    assert "also one that learns the noise of another." in words
+    assert "even if it learns the noise of another." in words
     assert "3 sites share the noise, and only" in " ".join(describe_ledger(masked("r", 20.0)))
     assert "2 releases are merged." in " ".join(describe_ledger(own("p", 9.0) + own("q", 9.0)))

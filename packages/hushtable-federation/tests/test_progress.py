@@ -27,7 +27,7 @@ def progress(play):
 
 @pytest.fixture
 def play(tmp_path):
-    """A round of five in its folder, which nobody has answered."""
+    """A round of five in its folder, which no one has answered."""
     play = Play(tmp_path, Scenario(5, tables=5, seed=1))
     post_round(Store.open(tmp_path / "round"), play.round)
     yield play
@@ -111,7 +111,7 @@ def test_a_refusal_counts_if_its_site_signed_it_for_this_round(play):
     found = progress(play)
     assert found.refused == {"site01": Refusal.BUDGET}
     assert found.those("refused") == ["site01"]
-    assert describe.site_words(found, "site01") == "refused: its budget does not suffice"
+    assert describe.site_words(found, "site01") == "refused: its budget is not sufficient"
     assert found.states["site02"] == found.states["site03"] == "awaited"
     assert found.facts()["refusals"] == {"site01": "budget"}
 

@@ -190,7 +190,7 @@ def test_a_page_has_own_values_only_where_they_were_given(small, capsys):
     assert (small / "own.html").stat().st_mode & 0o077 == 0
     assert own.count("<svg") == everybody.count("<svg") >= 3
     shown = " ".join(capsys.readouterr().out.split())
-    assert "do not send it to anybody" in shown
+    assert "do not send it to anyone" in shown
 
 
 def test_a_site_without_a_concept_is_no_hindrance(small, capsys):
@@ -208,13 +208,13 @@ def test_a_site_without_a_concept_is_no_hindrance(small, capsys):
 
 def test_too_few_persons_are_said_before_anything_is_spent(small, capsys):
     do(*open_for_ranges(3_000, output="few.hush"))
-    words = "takes about", "The 3,000 expected are fewer: they suffice for the quantiles"
+    words = "needs about", "The 3,000 expected rows are fewer: they are enough for the quantiles"
     out = " ".join(capsys.readouterr().out.split())
     assert all(one in out for one in words)
     do("round", "show", "few.hush")  # what a site sees before it answers
     out = " ".join(capsys.readouterr().out.split())
     assert all(one in out for one in words)
-    assert "nothing was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
+    assert "no round was opened" in refused(capsys, *open_for_ranges(50, output="none.hush"))
     assert not (small / "none.hush").exists()
 
 

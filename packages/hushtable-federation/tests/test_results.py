@@ -69,11 +69,11 @@ def test_what_is_made_of_a_result_is_not_signed(signed, tmp_path):
 def test_what_was_changed_in_memory_is_not_saved_as_signed(signed, tmp_path):
     *_, result = signed
     changed = replace(result, counts=np.roll(result.counts, 1))
-    with pytest.raises(FileError, match="is not, to the bit, what 'lead' signed"):
+    with pytest.raises(FileError, match="is not bit-identical to what 'lead' signed"):
         changed.save(tmp_path / "changed.hush")
     assert not (tmp_path / "changed.hush").exists()
     replace(changed, seal=None).save(tmp_path / "changed.hush")
-    with pytest.raises(RoundError, match="is not signed: anybody may have made"):
+    with pytest.raises(RoundError, match="is not signed: anyone could have made"):
         Result.load(tmp_path / "changed.hush")
 
 
@@ -86,7 +86,7 @@ def test_only_the_coordinator_signs(consortium):
         with pytest.raises(RoundError, match="the round was opened by 'lead'"):
             collection.result(keys)
     masked = those.collect(those.open(), {})
-    with pytest.raises(RoundError, match="the masks come off in steps"):
+    with pytest.raises(RoundError, match="the masks are removed in steps"):
         masked.result()
 
 
@@ -138,7 +138,7 @@ def test_a_partial_result_names_those_that_are_in(consortium, tmp_path):
     share = those.sites["s02"].book.answer(round_.round_id).share
     with pytest.raises(RoundError, match="does not name 's02'"):
         read.check_own("s02", share, late)
-    with pytest.raises(RoundError, match=r"late is of 's02', whose submission .* does not name"):
+    with pytest.raises(RoundError, match=r"late is from 's02', whose submission .* does not name"):
         read.check_submissions(round_, sent | {"late": late}, T0)
 
 

@@ -176,7 +176,7 @@ def test_a_second_round_costs_the_total_of_its_plan(consortium, masked, hidden):
     result = round_of(second)
     assert [spent.what for spent in result.ledger.behind_plan] == ["hushtable", "gate"]
     assert 2.99 < result.ledger.epsilon <= 3.0
-    for site in those.sites.values():  # nobody pays twice
+    for site in those.sites.values():  # no one pays twice
         assert site.book.total("all rows") == pytest.approx(3.0, rel=1e-2)
     assert np.isfinite(Scorer(result).score(those.sites["s00"].X)).all()
 
@@ -227,7 +227,7 @@ def test_the_local_model_is_the_others_noised_and_ones_own_exact(consortium, mas
         with pytest.raises(PrivacyError, match="exact counts of its site"):
             leak()
     with pytest.raises(PlanError, match="no share"):
-        LocalModel(local.plan, local.counts, local.ledger, "somebody else's")
+        LocalModel(local.plan, local.counts, local.ledger, "someone else's")
 
 
 # --- hidden hash functions --------------------------------------------------------------------
@@ -262,7 +262,7 @@ def test_hidden_hash_functions(consortium, tmp_path):
     np.testing.assert_array_equal(
         opened.counts, sum(site.sent(round_) for site in those.sites.values())
     )
-    with pytest.raises(FileError, match="no plan, counts or model: hushtable inspect"):
+    with pytest.raises(FileError, match="not a plan, counts or a model: hushtable inspect"):
         load(tmp_path / "sealed.hush")
 
 
@@ -276,7 +276,7 @@ def test_a_round_that_states_another_layout(consortium):
     layout = Layout.of(those.plan)
     content = layout.to_dict() | {"cells": [2 * n for n in layout.cells]}
     round_ = those.open(plan=Layout.from_dict(content))
-    with pytest.raises(PlanError, match="other tables"):
+    with pytest.raises(PlanError, match="tables that differ"):
         those.sites["s00"].submit(round_, plan=those.plan)
 
 
@@ -314,7 +314,7 @@ def test_rosters_that_cannot_be(consortium):
     one, other = those.cards
     for cards, message in (
         ([one], "1 sites"),
-        ([one, one], r"those of \['s00'\]"),
+        ([one, one], r"have the name \['s00'\]"),
         ([one, Keys.generate("lead").card], "both named 'lead'"),
     ):
         with pytest.raises((FileError, UsageError), match=message):
@@ -384,7 +384,7 @@ def test_a_round_for_others(consortium):
 def test_a_roster_with_other_keys_of_mine(consortium):
     those = consortium(2)
     round_ = those.open(cards=[Keys.generate("s00").card, those.cards[1]])
-    with pytest.raises(RoundError, match="with other keys than these"):
+    with pytest.raises(RoundError, match="with keys other than these"):
         those.sites["s00"].submit(round_)
 
 
@@ -410,7 +410,7 @@ def test_a_round_that_asks_for_more_than_the_cap(consortium):
     with pytest.raises(PrivacyError, match=r"to epsilon 2 .* cap of 's00' is 1 .* smaller epsilon"):
         site.submit(those.open(epsilon=2.0))
     site.submit(those.open())
-    with pytest.raises(PrivacyError, match=r"it has cost 1 so far.*: nothing is left to spend"):
+    with pytest.raises(PrivacyError, match=r"it is 1 so far.*: nothing is left to spend"):
         site.submit(those.open(epsilon=0.1, title="one more"))
     site.submit(those.open(epsilon=0.1, title="of others"), data_set="last year")
     site.book.set_cap(1.2, 1e-6)
@@ -490,12 +490,12 @@ def move_rows(entries, arrays):
 FAULTS = {
     "empty": (lambda those, good: b"", "the file is empty"),
     "truncated": (lambda those, good: good[: len(good) // 2], "truncated"),
-    "bit flip": (lambda those, good: flipped(good), "not those the file was written with"),
+    "bit flip": (lambda those, good: flipped(good), "not the ones that the file was written with"),
     "not a submission": (
         lambda those, good: files.pack("plan", *those.plan.entries()),
         "holds a plan",
     ),
-    "unknown site": (of_a_stranger, "'mallory' takes no part"),
+    "unknown site": (of_a_stranger, "'mallory' does not take part"),
     "forged signature": (
         lambda those, good: repacked(good, Keys.generate("s00"), lambda e, a: None),
         "signature is not that of 's00'",
@@ -532,13 +532,13 @@ FAULTS = {
         lambda those, good: repacked(
             good, those.sites["s00"].keys, lambda e, a: e.update(made="2027-03-09T00:00:00Z")
         ),
-        "ended on 2027-03-08 .*, and the site's clock says 2027-03-09",
+        "ended on 2027-03-08 .*, and the site's clock shows 2027-03-09",
     ),
     "no time": (
         lambda those, good: repacked(
             good, those.sites["s00"].keys, lambda e, a: e.update(made="yesterday")
         ),
-        "does not say when",
+        "does not state when",
     ),
     "noise of other terms": (
         lambda those, good: repacked(
@@ -554,11 +554,11 @@ FAULTS = {
     ),
     "a negative count": (
         lambda those, good: repacked(good, those.sites["s00"].keys, set_word(-(10**6))),
-        "cannot be",
+        "impossible counts",
     ),
     "a huge count": (
         lambda those, good: repacked(good, those.sites["s00"].keys, set_word(2**60)),
-        "beyond 2\\^52",
+        "exceeds 2\\^52",
     ),
     "totals that disagree": (
         lambda those, good: repacked(good, those.sites["s00"].keys, move_rows),
@@ -611,7 +611,7 @@ def test_too_few(consortium):
     those = consortium(3)
     round_ = those.open(masked=False)
     good = submissions(those, round_)
-    with pytest.raises(RoundError, match="1 sites are in, and the round needs 2"):
+    with pytest.raises(RoundError, match="1 sites have answered, and the round needs 2"):
         those.sum(round_, {"s00": good["s00"]})
 
 
@@ -619,11 +619,11 @@ def test_too_few(consortium):
     ("counts", "message"),
     [
         ([2**52, 0, 0, 0, 2**52, 0, 0, 0], None),
-        ([2**52 + 1, 0, 0, 0, 2**52 + 1, 0, 0, 0], "beyond 2"),
+        ([2**52 + 1, 0, 0, 0, 2**52 + 1, 0, 0, 0], "exceeds 2"),
         # Totals have a standard deviation of 2 here, and lie equally far from their mean.
         ([32, 0, 0, 0, 0, 0, 0, 0], None),
-        ([0, 0, 0, 0, 33, 0, 0, 0], "table 1 about 0, all together 16: 8 times"),
-        ([33, 0, 0, 0, 0, 0, 0, 0], "table 1 about 33, all together 16: 8 times"),
+        ([0, 0, 0, 0, 33, 0, 0, 0], "table 1 about 0, all tables on average 16: 8 times"),
+        ([33, 0, 0, 0, 0, 0, 0, 0], "table 1 about 33, all tables on average 16: 8 times"),
         ([9, 9, 0, -8, 10, 0, 0, 0], None),
         ([9, 9, 0, -9, 9, 0, 0, 0], "cell 3 holds -9"),
         ([24, -8, -8, -8, 0, 0, 0, 0], None),
@@ -728,9 +728,9 @@ def test_names_that_do_not_fit(name):
 def test_a_book_and_keys_of_different_sites(consortium):
     those = consortium(2)
     path = those.sites["s00"].book.path
-    with pytest.raises(RoundError, match="keys and book belong together"):
+    with pytest.raises(RoundError, match="use the keys and the book that belong together"):
         Book.open(path, those.sites["s01"].keys.card)
-    with pytest.raises(RoundError, match="keys and book belong together"):
+    with pytest.raises(RoundError, match="use the keys and the book that belong together"):
         Book.open(path, Keys.generate("s00").card)
 
 

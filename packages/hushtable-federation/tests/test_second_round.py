@@ -146,7 +146,7 @@ def test_two_passes_are_drawn_only_where_they_pay():
     assert Design(1.0, 1e-6, 10_000).pays_second_pass()
     assert not Design(1.0, 1e-6, 8_000).pays_second_pass()
     for make in (Plan.draw, Plan.marginals):
-        with pytest.raises(PrivacyError, match=r"a second pass does not pay.*with one pass"):
+        with pytest.raises(PrivacyError, match=r"a second pass is not worthwhile.*with one pass"):
             make(SCHEMA, epsilon=1.0, expected_rows=8_000, passes=2)
         with pytest.raises(UsageError, match="give epsilon"):
             make(SCHEMA, passes=2)
@@ -316,13 +316,13 @@ def test_nothing_is_released_behind_an_exact_gate(X):
 
 def test_a_plan_cannot_deny_its_first_counts(X, private):
     plan = second(exact(X), X)
-    with pytest.raises(PlanError, match="says that it depends on no data"):
+    with pytest.raises(PlanError, match="states that it depends on no data"):
         dataclasses.replace(plan, data_dependent=False)
     last = private["second"].plan
     for behind in ((), last.behind[:1], last.behind[:2]):
         with pytest.raises(PlanError, match="leaves out the releases"):
             dataclasses.replace(last, behind=behind)
-    with pytest.raises(PlanError, match=r"says that it depends on no data|do not fit"):
+    with pytest.raises(PlanError, match=r"states that it depends on no data|do not fit"):
         dataclasses.replace(last, first_noise_sd=None)
     for noise in (0.0, -1.0, 1e-9, np.nan, np.inf):
         with pytest.raises(PlanError, match="first_noise_sd"):

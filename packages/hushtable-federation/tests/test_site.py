@@ -25,21 +25,21 @@ from place_helpers import SCHEMA, Places
 WRONG = {
     'polcy = "a"': (
         2,
-        "unknown entry 'polcy', misspelt or of a newer version: known are approvals, as,",
+        "unknown entry 'polcy', misspelt or from a newer version: known entries are approvals, as,",
     ),
     "rows = 7": (2, "rows is 7: needs a text"),
     "threads = 0": (2, "threads is 0: needs 1 or more, or -1"),
     "\nthreads = true": (3, "threads is True"),
-    "skip_lines = -1": (2, "needs a number from 0 on"),
-    "skip_footer = -1": (2, "needs a number from 0 on"),
+    "skip_lines = -1": (2, "needs a number, 0 or more"),
+    "skip_footer = -1": (2, "needs a number, 0 or more"),
     "drop = [1]": (2, "needs a list"),
     'as = ["tsh"]': (2, 'as { tsh = "number" }'),
     "[as]\ntsh = 7": (2, 'as { tsh = "number" }'),
     'omop = "patient"': (2, '"person" or "visit"'),
     'columns = ["a"]\n# more\ndrop = ["b"]': (4, "columns and drop exclude each other"),
-    'cdm = "x"': (2, "cdm goes with omop"),
+    'cdm = "x"': (2, "cdm needs omop"),
     'query = "select 1"\nomop = "visit"': (2, "leave out the query"),
-    'database = "patients"': (2, "database is for vantage6"),
+    'database = "patients"': (2, "database is only for vantage6"),
     'key = "again.key"': (2, "not a TOML file"),
 }
 
@@ -99,7 +99,7 @@ def test_the_file_of_keygen_says_nothing_but_the_keys(tmp_path):
     (tmp_path / "x.toml").write_text("x = 1")
     with pytest.raises(FileError) as raised:
         Site.open(tmp_path / "x.toml")
-    known = set(str(raised.value).partition("known are ")[2].split(", "))
+    known = set(str(raised.value).partition("known entries are ")[2].split(", "))
     assert named == known - {"key", "database"}
 
 
@@ -139,7 +139,7 @@ def test_doubt_about_rows_names_the_entry(places):
     places.file("north").write_text('key = "north.key"\nrows = "north.csv"\ncolumns = ["a", "z"]\n')
     site = Site.open(places.file("north"))
     plan = Plan.draw(SCHEMA, n_tables=2)
-    with site.book() as book, pytest.raises(DataError, match=r"entry of .*north\.toml"):
+    with site.book() as book, pytest.raises(DataError, match=r"entry in .*north\.toml"):
         SiteRows(site.settings, book, NOBODY).open(plan)
 
 
@@ -148,7 +148,7 @@ def test_rows_that_nobody_named(places):
     site = Site.open(places.file("north"))
     with (
         site.book() as book,
-        pytest.raises(UsageError, match=r"no rows are given: .* \(rows = \.\.\.\)"),
+        pytest.raises(UsageError, match=r"no rows were given: .* \(rows = \.\.\.\)"),
     ):
         SiteRows(site.settings, book, NOBODY).open(Plan.draw(SCHEMA, n_tables=2))
 
@@ -218,7 +218,7 @@ def test_what_was_sent_cannot_be_refused(places):
 
 
 def test_who_refuses_after_the_rows_are_counted_sends_nothing_of_them(places):
-    """Neither the next visit of a schedule, nor one with somebody there."""
+    """Neither the next visit of a schedule, nor one with someone there."""
     round_ = places.open()
     box = places.folder / "box"
     box.mkdir()
@@ -248,7 +248,7 @@ def test_no_round_for_this_site(places):
 
 
 def test_any_public_name_may_be_the_first_that_is_imported():
-    """Modules that import each other show by the first import alone: each name is imported anew."""
+    """Modules that import each other show by the first import alone: each name by itself."""
     code = """
 import sys
 import hushtable_federation
@@ -371,7 +371,7 @@ def test_what_is_systematic_at_a_site_of_a_campaign(places, capsys):
     assert "Recommended: score with" in printed
     assert files_of(places.folder) == before
     assert main(compare) == 2
-    assert "give this site's book (--book), or its file" in capsys.readouterr().err
+    assert "give either this site's book (--book), or its file" in capsys.readouterr().err
     assert main([*model, "--marginals", str(result), "-o", made]) == 2
     assert "needs the result of the round about the columns" in capsys.readouterr().err
     assert main([*model[:3], "--marginals", str(marginals), "-o", made]) == 2
@@ -401,7 +401,7 @@ def test_what_makes_no_home_model(places):
     np.savetxt(places.folder / "north.csv", few, delimiter=",", header="a,b", comments="")
     with pytest.raises(DataError, match="50 rows: a trial with planted rows needs 100"):
         north.trial(result)
-    for rows, words in ((X[:9], "needs 10 at least"), (X[:, :1], "names all columns")):
+    for rows, words in ((X[:9], "needs 10 at least"), (X[:, :1], "contains all required")):
         header = ",".join("ab"[: rows.shape[1]])
         np.savetxt(places.folder / "north.csv", rows, delimiter=",", header=header, comments="")
         with pytest.raises(DataError, match=words):

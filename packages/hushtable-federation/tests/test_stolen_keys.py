@@ -94,7 +94,7 @@ def counts_of(here, name):
 
 
 def own_mask(here, name):
-    """Return the key of a site's own mask: anybody puts it together of the shares given."""
+    """Return the key of a site's own mask: anyone puts it together of the shares given."""
     least, found = here.round.needed, {}
     place = here.round.names.index(name)
     for giver in here.round.names:
@@ -188,7 +188,7 @@ def test_keys_that_others_signed_are_taken_alone(only_keys):
 def test_lists_of_keys_that_split_the_sites_give_no_sum(only_keys):
     """Two groups that mask among themselves alone would show the sum of each.
 
-    Each has as many sites as are needed, with one in both; nobody signs a list, or gives shares
+    Each has as many sites as are needed, with one in both; no one signs a list, or gives shares
     for one, that holds two sites without a mask between them.
     """
     keys, those, round_ = drawn(only_keys), only_keys.consortium, only_keys.round

@@ -123,7 +123,7 @@ def store(folder):
 
 
 def test_a_party_writes_into_its_subfolder_and_others_look_there_first(folder):
-    """What others add stands behind it, whatever its name; and nobody else is bound to it."""
+    """What others add stands behind it, whatever its name; and no one else is bound to it."""
     folder.put("St. Mary 2/.keep", b"")
     own, other = Store.open(folder.url, "St. Mary 2"), Store.open(folder.url, "lead")
     junk = [b"%d" % i for i in range(300)]
@@ -182,7 +182,7 @@ def test_a_subfolder_that_cannot_be_written_to(tmp_path, monkeypatch, error):
     assert store.add(NAME, CONTENT)
     assert (tmp_path / NAME).read_bytes() == CONTENT
     assert os.strerror(error) in store.aside
-    assert "lies in the folder itself" in store.aside
+    assert "are in the folder itself" in store.aside
     assert not store.add(NAME, CONTENT)
 
 
@@ -202,7 +202,7 @@ def test_a_strangers_subfolder_is_not_written_to(tmp_path, monkeypatch):
     assert store.add(NAME, CONTENT)
     assert (tmp_path / NAME).read_bytes() == CONTENT
     assert not list((tmp_path / "north").iterdir())
-    assert "is somebody else's" in store.aside
+    assert "belongs to someone else" in store.aside
     assert "Ask the person who set the folder up" in store.aside
 
 
@@ -310,7 +310,7 @@ def test_other_names_are_foreign(name):
     [("0" * 15, "keys", "a"), ("g" * 16, "keys", "a"), (ROUND, "a.b", "a"), (ROUND, "keys", "a/b")],
 )
 def test_no_name_is_made_of_what_has_another_form(round_id, step, sender):
-    with pytest.raises(FileError, match="these make no name of a file"):
+    with pytest.raises(FileError, match="these make no valid file name"):
         name_of(round_id, step, sender, b"")
 
 
@@ -403,9 +403,9 @@ def test_a_file_that_is_too_large_is_not_read(store, folder):
 def test_no_name_leads_out_of_the_folder(store, folder):
     for name in (f"../{NAME}", "notes.txt", f"sub/{NAME}"):
         assert store.read(name) is None
-        with pytest.raises(FileError, match="not the name of what is to be written"):
+        with pytest.raises(FileError, match="this name does not match the content"):
             store.add(name, CONTENT)
-    with pytest.raises(FileError, match="not the name of what is to be written"):
+    with pytest.raises(FileError, match="this name does not match the content"):
         store.add(NAME, CONTENT[1:])
     assert folder.listed() == set()
 
@@ -417,7 +417,7 @@ def test_two_rounds_share_a_folder(store):
 
 
 def test_a_folder_that_is_missing_or_a_file(folder, store):
-    with pytest.raises(FileError, match="create the folder"):
+    with pytest.raises(FileError, match=r"create (or mount )?the folder"):
         Store.open(f"{folder.url}/none")
     store.add(NAME, CONTENT)
     with pytest.raises(FileError, match=r"give (a|the URL of a) folder"):
@@ -543,13 +543,13 @@ def test_a_stranger_cannot_make_it_wait(here, tmp_path, monkeypatch, lay):
 
 def test_a_folder_in_the_way_is_named(here, tmp_path):
     (tmp_path / NAME).mkdir()
-    with pytest.raises(FileError, match="a folder has the name of a file of the round"):
+    with pytest.raises(FileError, match="a folder has the name of a round's file"):
         here.add(NAME, CONTENT)
 
 
 @pytest.mark.parametrize("way", ["", "a\0b"])
 def test_no_path(way):
-    with pytest.raises(FileError, match="no path of a folder"):
+    with pytest.raises(FileError, match="not the path of a folder"):
         Store.open(way)
 
 
@@ -558,7 +558,7 @@ def test_a_folder_that_vanishes(tmp_path):
     store = Store.open(tmp_path / "a")
     (tmp_path / "a").rmdir()
     for use in (store.names, lambda: store.read(NAME), lambda: store.add(NAME, CONTENT)):
-        with pytest.raises(FileError, match="create the folder, or mount it"):
+        with pytest.raises(FileError, match="create or mount the folder"):
             use()
 
 
@@ -567,7 +567,7 @@ def test_a_disk_that_is_unmounted_is_not_an_empty_folder(here, monkeypatch):
     monkeypatch.setattr(here._place, "_device", -1)  # now another lies at this path
     name = name_of(ROUND, "keys", "south", b"")
     for use in (here.names, lambda: here.read(name), lambda: here.add(name, b"")):
-        with pytest.raises(FileError, match="or mount it, and call again"):
+        with pytest.raises(FileError, match="or mount the folder, and run the command again"):
             use()
 
 
@@ -576,9 +576,9 @@ def test_a_disk_that_is_unmounted_is_not_an_empty_folder(here, monkeypatch):
     [
         (errno.ENOSPC, "free some space there"),
         (errno.EDQUOT, "free some space there"),
-        (errno.EROFS, "ask the person who looks after the folder"),
-        (errno.EACCES, "ask the person who looks after the folder"),
-        (errno.ESTALE, "look whether the folder can be reached"),
+        (errno.EROFS, "ask the administrator of the folder"),
+        (errno.EACCES, "ask the administrator of the folder"),
+        (errno.ESTALE, "check that the folder can be reached"),
     ],
 )
 @pytest.mark.parametrize("function", ["fsync", "replace"])
@@ -606,7 +606,7 @@ def test_a_file_that_may_not_be_read_is_one_of_the_damaged(here, monkeypatch):
 def test_a_disk_that_fails_is_no_missing_file(here, monkeypatch):
     here.add(NAME, CONTENT)
     monkeypatch.setattr(mailbox.os, "open", lambda *_: refuse(OSError(errno.EIO, "")))
-    with pytest.raises(FileError, match="look whether the folder can be reached"):
+    with pytest.raises(FileError, match="check that the folder can be reached"):
         here.read(NAME)
 
 
@@ -642,7 +642,7 @@ def test_a_backend_that_renames_shows_no_half_file(toy, monkeypatch):
     monkeypatch.setattr(
         MemoryFileSystem, "open", lambda self, path, **_: written.append(path) or refuse(OSError())
     )
-    with pytest.raises(FileError, match="the space there"):
+    with pytest.raises(FileError, match="the free space"):
         store.add(NAME, CONTENT)
     (path,) = written
     assert path.rpartition("/")[2].startswith(f".{NAME}.")
@@ -760,7 +760,7 @@ def test_no_secret_of_a_url_is_said(monkeypatch):
         Store.open("sftp://who:secret@host/x?token=abc")
     assert "secret" not in str(caught.value)
     chain = "simplecache::sftp://who:secret@host/x"
-    with pytest.raises(FileError, match="several URLs in one") as caught:
+    with pytest.raises(FileError, match="combines several URLs") as caught:
         Store.open(chain)
     assert "secret" not in str(caught.value)
     with pytest.raises(FileError, match="OSError: check") as caught, far.reaching(chain, FileError):

@@ -62,7 +62,7 @@ def test_what_an_officer_signs_says_that_the_number_can_be_read(tmp_path):
     here = Rehearsal(["a", "b"], tmp_path, least=2, max_rows=MOST)
     said = " ".join(officer_words(here.round, here.round.plan))
     here.close()
-    assert "No row and no score leaves; about how many rows a site has can be read" in said
+    assert "but its approximate number of rows becomes readable" in said
 
 
 def test_honest_sites_of_any_size_pass(rehearse):
@@ -101,9 +101,11 @@ def test_numbers_that_are_no_counts_are_found(rehearse, monkeypatch):
 
 def test_who_is_gone_may_have_been_made_to_look_so(rehearse):
     _, secure_sum = rehearse({"s2": 20 * MOST}, [("s2", "unmask")])
-    with pytest.raises(RoundError, match=r"s2 counted about .* or one of those who answered said"):
+    with pytest.raises(
+        RoundError, match=r"s2 counted about .* or one of those that answered stated"
+    ):
         secure_sum.run()
-    assert secure_sum.found_out == {}  # nobody can tell
+    assert secure_sum.found_out == {}  # no one can tell
 
 
 # --- wrong totals of masks ------------------------------------------------------------------------
@@ -125,12 +127,12 @@ def said_by(liar, lie):
 @pytest.mark.parametrize("victim", range(4))
 @pytest.mark.parametrize("lie", [5, 10**6])
 def test_one_liar_neither_stops_a_round_nor_has_others_blamed(rehearse, victim, lie):
-    """one_liar_max_rows.py: one wrong total, and nobody had a result."""
+    """one_liar_max_rows.py: one wrong total, and no one had a result."""
     wrong = np.zeros((5, 10), np.uint64)
     wrong[victim] = lie
     here, secure_sum = rehearse(change=said_by("s4", wrong))
     check_sum(here, secure_sum.run())
-    named = {"s4": "said wrong totals of its masks"} if lie > 100 else {}
+    named = {"s4": "stated wrong totals of its masks"} if lie > 100 else {}
     assert secure_sum.found_out == named
 
 
@@ -236,14 +238,14 @@ def test_whoever_says_wrong_totals_to_hide_its_rows_is_named_or_the_group_is(ope
         assert set(found.liars) == named
         ((group, why),) = found.stops.items()
         assert group.startswith(which)
-        assert "together, as nobody can tell which of them, counted about" in f"{group} {why}"
+        assert "together, because it is unknown which of them, counted about" in f"{group} {why}"
 
 
 def test_two_who_agree_on_wrong_totals_hide_what_both_may_count_and_no_more(opening):
     given = opening([("s3", 2 * MOST - 20), ("s4", 0)])
     for liar, other, sign in (("s3", "s4", 1), ("s4", "s3", 1)):
         add(given[-1], liar, other, np.full(10, sign * (MOST - 10)))
-    assert totals.OpenedTotals.of(*given).stops == {}  # what online.md says cannot be told
+    assert totals.OpenedTotals.of(*given).stops == {}  # what threats.md says cannot be known
     given = opening([("s3", 20 * MOST), ("s4", 0)])
     for liar, other in (("s3", "s4"), ("s4", "s3")):
         add(given[-1], liar, other, np.full(10, 19 * MOST))
@@ -283,7 +285,7 @@ def test_a_round_that_does_not_pay_is_refused(rehearse):
     free = Terms.from_dict({**terms.to_dict(), "k_min": terms.k_min + terms.opened, "opened": 0})
     with pytest.raises(PlanError, match="do not pay for opening"):
         free.check_opened(here.round.layout.cells)
-    # One part, which nobody else's hides, is seen as it is in any case.
+    # One part, which no one else's hides, is seen as it is in any case.
     assert Terms.agreed(2, epsilon=1.0, max_rows=10, cells=(64,)).opened == 0
 
 
@@ -293,7 +295,7 @@ def test_plans_without_such_totals(rehearse):
     horizon = Plan.draw(schema, epsilon=1.0, expected_rows=900, horizon=3, random_state=0)
     cards = [keys.card for keys in here.keys.values()]
     asked = {"epsilon": 1.0, "deadline": here.round.deadline, "max_rows": 10}
-    with pytest.raises(FileError, match="max_rows bounds tables that count each row once"):
+    with pytest.raises(FileError, match="max_rows is only for tables that count each row once"):
         Round.open(horizon, cards, here.lead, **asked)
     with pytest.raises(FileError, match="is checked under masks"):
         Round.open(here.round.plan, cards, here.lead, masked=False, **asked)

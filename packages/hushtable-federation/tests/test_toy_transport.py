@@ -140,7 +140,7 @@ def test_silent_sites_are_asked_again_and_answers_count_once(here):
 
 
 def test_a_site_that_keeps_talking_does_not_keep_a_step_open(here):
-    """What nobody waits for ends with the time; without that, the step would never end."""
+    """What no one waits for ends with the time; without that, the step would never end."""
 
     class Chatter:
         def send(self, site, request):

@@ -245,7 +245,7 @@ def test_one_site_killed_over_sftp(terminals, machine):
         assert set(facts["submissions"]) == set(SITES)
         assert charges(name, asked) == 1
     parts = [p for p in (SERVED / "round").rglob("*") if p.is_file() and ".part" in p.name]
-    assert len(parts) <= len(killed)  # hidden, and in nobody's way
+    assert len(parts) <= len(killed)  # hidden, and in no one's way
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_a_key_that_its_own_user_may_not_read(terminals):
     done = as_party("north", "round sync --site north.toml --unattended")
     path.chmod(0o600)
     assert done.code == 1, done
-    assert "may not be read by the user" in done.words
+    assert "may not read these keys" in done.words
     assert "chmod 600" in done.words
 
 

@@ -128,7 +128,7 @@ def test_a_detector_learns_from_a_release_of_all_sites(tmp_path, model, plan, sa
         detector.save(tmp_path / "m.hush")
         detector = load(tmp_path / "m.hush")
     moved = detector.score_samples(X) - before
-    assert moved[100:150].mean() < -0.5  # like the confirmed ones, and nobody looked at them
+    assert moved[100:150].mean() < -0.5  # like the confirmed ones, and no one looked at them
     assert moved[250:300].mean() > 0.5
     with pytest.raises(UsageError, match="count twice"):
         detector.learn(X[:1], [1])
@@ -251,7 +251,7 @@ def test_verdicts_of_other_hash_functions_are_refused(model, plan):
     with pytest.raises(UsageError, match="needs verdicts"):
         elsewhere.learn_from(Sketch.from_data(plan, judged(rows(), range(10), range(20, 30))))
     own = Verdicts.from_data(other, rows()[:3], [1, 0, 0])
-    with pytest.raises(PlanError, match="its own model only"):
+    with pytest.raises(PlanError, match="of its own model: this plan"):
         own.signed(plan)
 
 

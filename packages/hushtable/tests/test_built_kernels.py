@@ -95,7 +95,7 @@ def test_a_damaged_library_is_said_in_one_line_and_compiled_instead(
     whole = _built.path_of(level).read_bytes()
     monkeypatch.setattr(_built, "FOLDER", tmp_path)
     _built.path_of(level).write_bytes(damage(whole))
-    with pytest.warns(RuntimeWarning, match="damaged; install hushtable again") as said:
+    with pytest.warns(RuntimeWarning, match="damaged: install hushtable again") as said:
         assert _built.built("encode", lambda: "compiled") == "compiled"
     assert "\n" not in str(said[0].message)
     with warnings.catch_warnings():

@@ -107,7 +107,7 @@ SAMPLES = {
     "one row": np.eye(1, 1_020, 700)[0],
     "few rows": np.bincount([3, 200, 517, 1_019], minlength=1_020),
     "few cells": np.array([1, 0, 0, 0, 1, 0, 0, 0, 0, 1]),
-    "one cell": np.array([5]),
+    "one name for each cell": np.array([5]),
     "noise": NORMAL + RNG.normal(0, 5, 1_020),
 }
 

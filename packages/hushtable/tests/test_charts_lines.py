@@ -168,7 +168,7 @@ def test_hostile_names_are_text_alone():
         ([ChartLine("a", [1, 2], [1])], "as many places"),
         ([ChartLine("a", [])], "one number or more"),
         ([ChartLine("a", [[1]])], "one number or more"),
-        ([ChartLine("a", [1, 2], [2, 1])], "in order"),
+        ([ChartLine("a", [1, 2], [2, 1])], "sort its places"),
         ([ChartLine("a", [1], marked=(1,))], "marks"),
         ([ChartLine("a", [-1.7e308, 1.7e308])], "too far apart"),
     ],

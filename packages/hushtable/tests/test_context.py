@@ -226,7 +226,7 @@ def test_a_context_of_few_rows_is_compared_with_all(patients, model):
     icu = pa.table({"ward": ["icu"], "creatinine": [1.0], "sodium": [100.0]})
     one = pa.concat_tables([patients, icu])
     listed = HushTable(context="ward", random_state=0).fit(one).outliers(icu, n=1)
-    words = "ward icu: about 1 row counted, so compared with all rows, too"
+    words = "ward icu: about 1 row counted, so also compared with all rows"
     assert listed["words"][0].as_py().endswith(words)
 
 
@@ -364,9 +364,9 @@ def test_released_counts_find_what_exact_ones_do(schema):
         (["nix"], "there is no such column"),
         ([], "a list of names"),
         (["ward", 3], "a list of names"),
-        (["ward", "creatinine", "sodium", "one"], "has one value only"),
-        (["ward", "creatinine", "sodium"], "at least one has to be left"),
-        ("one", "has one value only"),
+        (["ward", "creatinine", "sodium", "one"], "has only one value"),
+        (["ward", "creatinine", "sodium"], "leave out at least one"),
+        ("one", "has only one value"),
         ("id", "3,000 different values in 3,000 rows"),
     ],
 )

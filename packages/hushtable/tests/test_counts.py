@@ -35,7 +35,7 @@ def test_a_sealed_result_scores_nothing(sealed):
 
 def test_what_does_not_add(sealed, local):
     assert mergeable(sealed) is mergeable(local) is None
-    with pytest.raises(PrivacyError, match="a sealed result adds to nothing"):
+    with pytest.raises(PrivacyError, match="a sealed result cannot be added"):
         sealed + sealed
     with pytest.raises(PrivacyError, match="exact counts of its site"):
         local + local

@@ -159,7 +159,7 @@ def test_another_encoding_far_below(read):
 def test_encodings_that_cannot_be(read, tmp_path):
     (tmp_path / "a.csv").write_text(lines())
     for name in ("nope", "hex", "rot13"):
-        with pytest.raises(UsageError, match=f"no encoding is called '{name}'"):
+        with pytest.raises(UsageError, match=f"there is no encoding '{name}'"):
             as_reader(tmp_path / "a.csv", layout=FileLayout(encoding=name))
     (tmp_path / "a.csv").write_bytes(lines(names=["ä", "b", "c"]).encode("cp1252"))
     with pytest.raises(DataError, match="its bytes are not utf-8: give another encoding"):
@@ -213,7 +213,7 @@ def test_lines_to_skip_are_taken_at_their_word(read):
 def test_a_first_line_like_a_row_is_asked_about(read, content):
     says = refused(read, content)
     assert "line 1 looks like a row" in says
-    assert "or that these are names (--skip-lines 0)" in says
+    assert "or that it holds names (--skip-lines 0)" in says
     assert says.endswith("\nAdd: --no-header")
     rows = list(csv.reader(io.StringIO(content), delimiter=";" if ";" in content else ","))
     without = read(content, header=False)
@@ -257,7 +257,7 @@ def test_a_delimiter_at_the_end_of_the_names(read):
 def test_names_that_are_missing_or_twice(read):
     reader = read(lines(names=["", "TSH", "Alter"]))
     assert reader.names == ("column 1", "TSH", "Alter")
-    assert reader.found[-1] == "no name of column 1: called 'column 1'"
+    assert reader.found[-1] == "column 1 has no name: called 'column 1'"
     says = refused(read, lines(names=["a", "", "c"]))
     assert "line 1 has no name for column 2" in says
     assert "--no-header --skip-lines 1" in says
@@ -270,33 +270,33 @@ def test_names_that_are_missing_or_twice(read):
 
 def test_names_of_all_but_the_first_column(read):
     says = refused(read, lines(names=["TSH", "Alter"]))  # as R writes
-    assert "--skip-lines 0 if it is this one, --skip-lines 1 if it is line 2" in says
+    assert "--skip-lines 0 if it is this one, or --skip-lines 1 if it is line 2" in says
 
 
 def test_fewer_names_than_fields(read):
     content = lines(
         names=["Pat", "TSH"], rows=[[p, *t.split(",")] for p, t, _ in ROWS], delimiter=","
     )
-    assert "line 1 has 2 names, most lines below it have 3 fields" in refused(
+    assert "line 1 has 2 names, but most lines below it have 3 fields" in refused(
         read, content, skip_lines=0
     )
-    assert "which holds the names" in refused(read, content)
+    assert "which line holds the names" in refused(read, content)
 
 
 def test_columns_separated_by_blanks(read):
     content = lines(rows=[[a, b.replace(",", "."), c] for a, b, c in ROWS], delimiter=" ")
     assert "--delimiter ' '" in refused(read, content)
     assert read(content, delimiter=" ").names == tuple(NAMES)
-    assert "another --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
+    assert "a different --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
     assert values(read("TSH\n" + "1,5\n" * 9, delimiter=";")) == [["1,5"]] * 9
 
 
 @pytest.mark.parametrize(
     ("below", "says"),
     [
-        ("P99;1", "line 32 has 2 fields, 3 are needed.*if the file was cut off, export it again"),
-        ("P99;1;2;a", "line 32 has 4 fields, 3 are needed.*quotation marks around texts"),
-        ("Total 30 rows", "line 32 has 1 field, 3 are needed.*it begins 'Total 30 rows'.*a total"),
+        ("P99;1", "line 32 has 2 fields, but needs 3.*if the file was truncated, export it again"),
+        ("P99;1;2;a", "line 32 has 4 fields, but needs 3.*quotation marks around texts"),
+        ("Total 30 rows", "line 32 has 1 field, but needs 3.*it begins 'Total 30 rows'.*a total"),
         ("Summe;;123", "line 32, the last, looks like a total.*'Summe;;123'.*Delete it"),
         (";;\nGesamt:;1234,5;", "line 33, the last, looks like a total"),
         ("P99;1\0;2", "line 32 holds a NUL byte"),
@@ -312,7 +312,7 @@ def test_lines_that_are_no_rows(read, below, says):
 
 def test_names_that_come_again(read):
     again = lines(*lines(rows=ROWS * 300).splitlines())
-    assert "line 9002 repeats the names of columns: delete it" in refused(read, again)
+    assert "line 9002 repeats the names of the columns: delete it" in refused(read, again)
     assert len(values(read(lines(below=["Pat;1;2"]), skip_lines=0))) == 31
 
 
@@ -339,7 +339,9 @@ def test_a_total_is_seen_whichever_columns_are_read(read):
 
 @pytest.mark.parametrize("content", ["a,b\n", "a,b", "a;b\r\n\r\n", "sep=;\na;b\n", "\ufeffa,b\n"])
 def test_a_file_of_names_alone_is_refused_in_plain_words(read, content):
-    with pytest.raises(DataError, match=r"a\.csv has no rows: there is nothing below the names"):
+    with pytest.raises(
+        DataError, match=r"a\.csv has no rows: there is nothing below its column names"
+    ):
         HushTable().fit(read(content))
 
 
@@ -373,10 +375,10 @@ def test_names_are_found_however_their_accents_are_composed(read, name, given):
 @pytest.mark.parametrize(
     ("name", "given", "how"),
     [
-        ("unit price", "unit\u00a0price", "blanks or marks that are not visible"),
-        ("unit", "un\u200bit", "blanks or marks that are not visible"),
+        ("unit price", "unit\u00a0price", "blanks or invisible marks"),
+        ("unit", "un\u200bit", "blanks or invisible marks"),
         ("Gr\u00f6\u00dfe", "GROSSE", "case, accents or look-alike letters"),
-        ("a b", "a  b", "blanks or marks that are not visible"),
+        ("a b", "a  b", "blanks or invisible marks"),
     ],
 )
 def test_names_that_look_alike_are_told_apart_in_words(read, name, given, how):
@@ -435,7 +437,7 @@ def test_quotation_marks_that_do_not_close(read):
     for below, says in [
         (["P77;1;\"2", *more, "P78;1;\"2", *more], "line 32 opens a quotation mark, .* 5 lines"),
         (["P77;1;\"2", *more], "line 32 opens a quotation mark"),
-        (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may lack its partner"),
+        (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may be unclosed"),
         (['P77;1;"2', *more * 400_000], "in or below line \\d+ is longer than 4 MB"),
     ]:  # fmt: skip
         with pytest.raises(DataError, match=says):
@@ -506,9 +508,11 @@ def test_a_file_that_changes_while_it_is_read(read, tmp_path, change):
     size = (tmp_path / "a.csv").stat().st_size
     with open(tmp_path / "a.csv", "r+") as file:
         file.truncate(size - 3 if change == "is cut" else size + 3)
-    with pytest.raises(DataError, match="changed while it was read: try again when it is complete"):
+    with pytest.raises(
+        DataError, match="changed while it was being read: try again when it is complete"
+    ):
         list(passing)
-    with pytest.raises(DataError, match="changed while it was read"):
+    with pytest.raises(DataError, match="changed while it was being read"):
         list(reader.read())
 
 
@@ -538,7 +542,7 @@ def test_remarks_among_rows_are_left_out_and_the_reader_says_so(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("| --- | ---: |", "line 2, of dashes, left out"), ("| [s] | (m) |", "line 2, of units")],
+    [("| --- | ---: |", "line 2 (dashes) left out"), ("| [s] | (m) |", "line 2 (units")],
 )
 def test_dashes_and_units_below_the_names_are_no_row(line, words, tmp_path):
     path = tmp_path / "rows.txt"

@@ -251,7 +251,7 @@ def compare(columns, options, reader, seen, reading):
                 n_right += 1
         if lost:
             gone = [t for t, got in zip(column.texts, found[one.name], strict=True) if got is None]
-            assert f"as asked, {lost:,} value" in one.doubt, (
+            assert f"as requested, {lost:,} value" in one.doubt, (
                 gone,
                 sorted(set(column.texts)),
                 one,

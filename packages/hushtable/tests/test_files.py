@@ -172,7 +172,7 @@ def sketch_file(tmp_path):
 
 
 def rewrite(path, change=lambda manifest: None, arrays=None, *, honest=True):
-    """Write a file anew with another manifest; ``honest`` gives it digests that fit."""
+    """Write a file again with another manifest; ``honest`` gives it digests that fit."""
     content = files.read(path)
     manifest = json.loads(json.dumps(content.manifest))
     change(manifest)
@@ -414,8 +414,8 @@ def set_in(*keys, value):
     ("change", "honest", "message"),
     [
         (set_in("protocol", value=2), True, "protocol 2, this version reads up to 1: upgrade"),
-        (set_in("protocol", value=0), True, "names no protocol"),
-        (set_in("protocol", value=True), True, "names no protocol"),
+        (set_in("protocol", value=0), True, "does not name a protocol"),
+        (set_in("protocol", value=True), True, "does not name a protocol"),
         (set_in("kind", value="model"), True, "'model' is none of"),
         (set_in("kind", value={}), True, "{} is none of"),
         (set_in("kind", value="release"), True, "holds no release"),

@@ -216,13 +216,13 @@ def test_every_category_has_a_place_of_its_own_grid():
 BROKEN = [
     ("rs_hash", "depth", lambda a: a[:-1], "has shape"),
     ("rs_hash", "shift", lambda a: a + LEVELS, "beyond its width"),
-    ("rs_hash", "multiplier", lambda a: a - 1, "even multiplier"),
+    ("rs_hash", "multiplier", lambda a: a - 1, "multiplier is even"),
     ("rotated_rs_hash", "weight", lambda a: a.ravel(), "2 dimension"),
     ("rotated_rs_hash", "depth", lambda a: a[:0], "depth has shape"),
     ("rotated_rs_hash", "shift", lambda a: a * 0, "sums below 0"),
     ("rotated_rs_hash", "shift", lambda a: a + 2**52, "shift must be from 0 to"),
     ("rotated_rs_hash", "width", lambda a: a * 0 + 1, "places"),
-    ("rotated_rs_hash", "multiplier", lambda a: a - 1, "even multiplier"),
+    ("rotated_rs_hash", "multiplier", lambda a: a - 1, "multiplier is even"),
     ("ace", "cut", lambda a: a * 0 + 2**60, "cut must be from -9"),
     ("ace", "depth", lambda a: np.full(len(a) // 3, 45, np.uint8), "depth must be from 1 to 16"),
 ]

@@ -306,20 +306,28 @@ GOOD = {"patient": ["a", "b", "a"], "at": [1.0, 2.0, 3.0], "pulse": [60, 70, 80]
         ({}, {"entity": "who"}, "no column 'who' (entity): its columns are ['patient', 'at'"),
         ({}, {"time": "when"}, "no column 'when' (time)"),
         ({}, {"values": ["heat"]}, "no column 'heat' (values)"),
-        ({"pulse": ["x"] * 3}, {}, "no column of numbers beside the entity and the time, but {'pu"),
+        ({"pulse": ["x"] * 3}, {}, "no numeric column besides the entity and the time, but {'pu"),
         (
             {"pulse": ["x"] * 3},
             {"values": ["pulse"]},
             "'pulse' holds string, and its history",
         ),
         ({"pulse": [1.0, math.inf, 2.0]}, {}, "'pulse' holds inf in row 1: needs finite numbers"),
-        ({"at": ["2024-01-01"] * 3}, {}, "time='at': the column holds string, needs points in t"),
-        ({"at": [True] * 3}, {}, "time='at': the column holds bool, needs points in time"),
-        ({"patient": [0.5, 1.0, 2.0]}, {}, "entity='patient': the column holds double, needs tex"),
+        (
+            {"at": ["2024-01-01"] * 3},
+            {},
+            "time='at': the column holds string, but needs points in t",
+        ),
+        ({"at": [True] * 3}, {}, "time='at': the column holds bool, but needs points in time"),
+        (
+            {"patient": [0.5, 1.0, 2.0]},
+            {},
+            "entity='patient': the column holds double, but needs tex",
+        ),
         ({"patient": [True] * 3}, {}, "entity='patient': the column holds bool"),
-        ({"since": [1] * 3}, {}, "has a column 'since' already: rename it"),
-        ({"pulse place": [1] * 3}, {}, "has a column 'pulse place' already"),
-        ({name: [] for name in GOOD}, {}, "has no rows: history needs one reading or more"),
+        ({"since": [1] * 3}, {}, "already has a column 'since': rename it"),
+        ({"pulse place": [1] * 3}, {}, "already has a column 'pulse place'"),
+        ({name: [] for name in GOOD}, {}, "has no rows: history needs at least one reading"),
     ],
 )
 def test_bad_readings_are_refused_in_words(changed, options, said):
@@ -331,9 +339,9 @@ def test_bad_readings_are_refused_in_words(changed, options, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"time": "patient"}, "entity='patient' is the column of the time, too"),
-        ({"values": "pulse"}, "values='pulse': needs a list of names"),
-        ({"values": []}, "values=[]: needs a list of names"),
+        ({"time": "patient"}, "entity='patient' is also the column of the time"),
+        ({"values": "pulse"}, "values='pulse': needs a list of column names"),
+        ({"values": []}, "values=[]: needs a list of column names"),
         ({"values": ["pulse", "at"]}, "values: 'at' is the column of the entity or of the time"),
     ],
 )
@@ -344,7 +352,7 @@ def test_columns_that_do_not_go_together_are_refused(options, said):
 
 
 def test_rows_without_names_are_refused():
-    with pytest.raises(DataError, match="has no names of columns: history needs a data frame"):
+    with pytest.raises(DataError, match="has no column names: history needs a data frame"):
         history_columns(np.ones((3, 3)), **NAMES)
     twice = pa.Table.from_arrays([pa.array(c) for c in (*GOOD.values(), [1, 2, 3])],
                                  [*GOOD, "pulse"])  # fmt: skip

@@ -121,7 +121,9 @@ def test_columns_of_an_honest_site_do_not_differ(others, marginals):
     differences = found.column_differences(alike)
     assert differences.systematic is None
     assert differences.differing == ()
-    assert differences.words == "The columns do not differ from elsewhere beyond chance."
+    assert (
+        differences.words == "The columns do not differ from those elsewhere by more than chance."
+    )
 
 
 def test_another_mix_of_cases_is_not_called_systematic(others, marginals):
@@ -131,7 +133,7 @@ def test_another_mix_of_cases_is_not_called_systematic(others, marginals):
     differences = found.column_differences(mine)
     assert differences.systematic is None
     assert {one.name for one in differences.differing} == {"temperature", "pulse"}
-    assert "another mix of cases" in differences.words
+    assert "different mix of cases" in differences.words
 
 
 @pytest.mark.parametrize(
@@ -167,18 +169,18 @@ def test_columns_cannot_be_compared_without_histograms(others, marginals, fahren
     with pytest.raises(PlanError, match="not histograms"):
         HomeModel.fit(fahrenheit, others, marginals=others)
     of_others = Sketch.from_data(Plan.marginals(Schema(SCHEMA.features[:2])), np.zeros((20, 2)))
-    with pytest.raises(PlanError, match="histograms are of the columns temperature, pulse;"):
+    with pytest.raises(PlanError, match="histograms belong to the columns temperature, pulse;"):
         HomeModel.fit(fahrenheit, others, marginals=of_others)
     first = others
     gate = Sketch.from_data(Plan.gate(first), patients(6000, 1))
     second = Sketch.from_data(others.plan.second_pass(first, gate), patients(6000, 1))
-    with pytest.raises(PlanError, match="second pass counts dense rows only"):
+    with pytest.raises(PlanError, match="second pass counts only dense rows"):
         HomeModel.fit(fahrenheit, second, marginals=marginals)
     assert np.isfinite(HomeModel.fit(fahrenheit, second).scores(fahrenheit).score).all()
     plan = Plan.draw(SCHEMA, random_state=0, context=["ward"])
     within = Sketch.from_data(plan, patients(6000, 1))
     home = HomeModel.fit(fahrenheit, within, marginals=marginals, random_state=0)
-    with pytest.raises(UsageError, match="do not tell columns apart"):
+    with pytest.raises(UsageError, match="do not separate the columns"):
         home.column_differences(fahrenheit)
 
 
@@ -341,11 +343,11 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
     y = np.repeat([0, 1], [20, 10])
     own = home.learn(judged, y)
     assert own.weight == 0.0
-    assert own.own.words == "by the own rows"
+    assert own.own.words == "by the site's own rows"
     again = home.learn(judged, 1 - y)  # the fault is what was looked for
     assert again.own.words in (
         "by the others' counts alone",
-        "by the own rows, and what is rare elsewhere with weight 1.00",
+        "by the site's own rows; rows rare only elsewhere have weight 1.00",
     )
     for scores in (own.scores(rows).score, again.scores(rows).score):
         assert np.isfinite(scores).all()
@@ -355,7 +357,7 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
     home.save(model)
     judged.assign(verdict=np.where(y == 1, "outlier", "fine")).to_csv(table, index=False)
     assert main(["learn", model, table, "-o", path]) == 0
-    assert "Chose the ranking by 30 verdicts: by the own rows." in capsys.readouterr().out
+    assert "Chose the ranking by 30 verdicts: by the site's own rows." in capsys.readouterr().out
     np.testing.assert_array_equal(load(path).scores(rows).score, own.scores(rows).score)
     named = pd.DataFrame({"row": judged.index, "verdict": y})
     named.to_csv(table, index=False)
@@ -370,7 +372,7 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
     judged.to_csv(table, index=False)
     assert main(["learn", model, table, "-o", path]) == 1
     assert "has no column 'verdict'" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="2 outliers and 20 fine: a home model"):
+    with pytest.raises(UsageError, match="2 outliers and 20 fine rows: a home model"):
         home.learn(judged[:22], y[:22])
     with pytest.raises(DataError, match="30 rows and 29 verdicts"):
         home.learn(judged, y[:29])
@@ -404,7 +406,7 @@ def test_a_page_about_it(tmp_path, home, fahrenheit, capsys):
 
 
 def test_what_cannot_be_is_refused(tmp_path, home, others, fahrenheit):
-    with pytest.raises(DataError, match="9 rows: a model of its own needs 10"):
+    with pytest.raises(DataError, match="9 rows; the site's own model needs at least 10"):
         HomeModel.fit(fahrenheit[:9], others)
     with pytest.raises(DataError, match="no column"):
         HomeModel.fit(fahrenheit.drop(columns="pulse"), others)

@@ -26,7 +26,7 @@ def test_identifiers_names_and_free_text(texts, n_values, words):
 @pytest.mark.parametrize(
     ("texts", "n_values"),
     [
-        ([f"p{i}" for i in range(20)], 20),  # few rows: nothing is told apart
+        ([f"p{i}" for i in range(20)], 20),  # few rows: nothing is distinguished
         ([f"p{i}" for i in range(11)], 22),  # each twice
         ([f"NHS-{i:06}" for i in range(20)], 900),  # few different
         (["never married", "married once", "married again, and again, and again"], 900),

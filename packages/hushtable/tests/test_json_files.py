@@ -79,9 +79,11 @@ def test_several_lists_are_asked_about(tmp_path):
                        r"Add: --member x.two$"):  # fmt: skip
         as_reader(path)
     assert rows_of(path, member="x.two") == ROWS
-    with pytest.raises(DataError, match=r"has no list 'three': it holds the lists \['one', 'x.two"):
+    with pytest.raises(
+        DataError, match=r"has no list 'three': it contains the lists \['one', 'x.two"
+    ):
         as_reader(path, layout=FileLayout(member="three"))
-    with pytest.raises(DataError, match="has no list 'a': it holds one list, which has no name"):
+    with pytest.raises(DataError, match="has no list 'a': it contains one list without a name"):
         as_reader(saved(path, json.dumps(ROWS)), layout=FileLayout(member="a"))
 
 
@@ -152,21 +154,21 @@ def test_numbers_keep_their_digits(tmp_path):
     ("text", "says"),
     [
         ('[{"a": 1}, {"a": 2', "line 1: is cut off: export the file again"),
-        ('[\n{"a": 1},\n{"a": 2},', "line 3: .*cut off"),
-        ('[{"a": 1}\n', "was it cut off"),
-        ('{"data": [{"a": 1}], "x": ', "cut off"),
-        ('{"data": [{"a": 1}]', "was it cut off"),
-        ('[{"a": 1}]\n[{"a": 2}]', "line 2: something stands behind"),
-        ('[{"a": 1},\n{"a": 1 "b": 2, "c": "a longer text"}]', r"line 2: is no JSON \(Expecting"),
+        ('[\n{"a": 1},\n{"a": 2},', "line 3: .*truncated"),
+        ('[{"a": 1}\n', "was it truncated"),
+        ('{"data": [{"a": 1}], "x": ', "truncated"),
+        ('{"data": [{"a": 1}]', "was it truncated"),
+        ('[{"a": 1}]\n[{"a": 2}]', "line 2: there is text after"),
+        ('[{"a": 1},\n{"a": 1 "b": 2, "c": "a longer text"}]', r"line 2: is not JSON \(Expecting"),
         ('[{"a": 1}; {"a": 2}]', "has ';' where JSON has one of , ]"),
-        ('[{"a": 1}, 5]', "object 2 holds no object"),
+        ('[{"a": 1}, 5]', "object 2 does not hold an object"),
         ('[{"a": 1}, {"b": 1, "b": 2}]', "object 2 has the key 'b' twice"),
         ('[{"a": 1}, {"b": {"c": 1, "c": 2}}]', "object 2 has the key 'c' twice"),
         ('[{"a.b": 1}, {"a": {"b": 2}}]', r"the keys a > b and a.b would both be the column 'a.b'"),
-        ('[{"a": 1}, {"a": {"b": 2}}]', "object 1: 'a' holds a value, and an object elsewhere"),
+        ('[{"a": 1}, {"a": {"b": 2}}]', "object 1: 'a' holds a value, but an object elsewhere"),
         (b'[{"a": 1}, {"a": "\xff"}]', "object 2 is not UTF-8"),
-        ("[]", "the list holds no objects"),
-        ('[[1, 2], [3, 4]]', "object 1 holds no object"),
+        ("[]", "the list contains no objects"),
+        ('[[1, 2], [3, 4]]', "object 1 does not hold an object"),
         ('{"a": [1, 2],\n "b": [3, 4]}', r"no list of objects.*orient='records'"),
         ('[' + '{"a":' * 500 + '1' + '}' * 500 + ']', "nested more than 64 deep|nested too deep"),
         ('[{"a":' + '[' * 90_000 + ']' * 90_000 + '}]', "nested too deep|nested more than 64 deep"),
@@ -189,7 +191,9 @@ def test_a_line_of_many_lists_is_not_deep(tmp_path):
 def test_an_object_larger_than_can_be_held(tmp_path, monkeypatch):
     monkeypatch.setattr(json_lists, "_LONGEST", 1 << 21)
     text = json.dumps([{"a": 1}, {"a": "x" * (1 << 22)}])
-    with pytest.raises(DataError, match="line 1: an object of more than 2 MB: write smaller ones"):
+    with pytest.raises(
+        DataError, match="line 1: an object is larger than 2 MB: write smaller ones"
+    ):
         rows_of(saved(tmp_path / "a.json", text))
 
 

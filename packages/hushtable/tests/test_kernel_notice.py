@@ -1,4 +1,4 @@
-"""Compiling is said: once, to somebody who waits, and only if it takes a while."""
+"""Compiling is said: once, to someone who waits, and only if it takes a while."""
 
 import io
 import sys

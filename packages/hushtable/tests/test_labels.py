@@ -1,4 +1,4 @@
-"""Texts as labels: what nobody sees is folded, and what may be one label is asked about."""
+"""Texts as labels: what no one sees is folded, and what may be one label is asked about."""
 
 import unicodedata
 
@@ -19,7 +19,7 @@ from hushtable.history import History
 
 NFC, NFD = "Z\u00fcrich", "Zu\u0308rich"
 HEART, PICTURE = "\u2764", "\u2764\ufe0f"
-#: Texts that are one with the first, and what nobody sees of each.
+#: Texts that are one with the first, and what no one sees of each.
 ONE = [
     NFC, NFD, f" {NFC}", f"{NFC}\t", f"{NFC}\u00a0", f"\u2009{NFD}\u202f", f"\ufeff{NFC}",
     f"{NFC}\u200b", f"\u200e{NFC}\u200f", f"\u3000{NFC}\u200d", f"{NFC}\ufe0f", f"Z\ufe0e{NFC[1:]}",
@@ -112,7 +112,7 @@ def test_bytes_show_what_may_be_folded():
 
 def test_names_that_fold_to_one_are_refused_in_words():
     with pytest.raises(
-        DataError, match=r"columns 'a' and 'a\\xa0' have one name, 'a': they differ"
+        DataError, match=r"columns 'a' and 'a\\xa0' have the same name, 'a': they differ"
     ):
         fold_names(["b", "a", "a\u00a0"])
     with pytest.raises(DataError, match="how accents are composed: rename one of the two"):
@@ -123,7 +123,7 @@ def test_a_file_with_such_names_is_refused_by_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"b,{NFC},{NFD}\n" + "1,2,3\n" * 9)
     with pytest.raises(
-        DataError, match=r"line 1: columns 'Z\\xfcrich' and 'Zu\\u0308rich' have one"
+        DataError, match=r"line 1: columns 'Z\\xfcrich' and 'Zu\\u0308rich' have the same name"
     ):
         HushTable().fit(path)
 
@@ -218,7 +218,7 @@ def test_a_byte_order_mark_before_a_value_is_no_part_of_it(tmp_path):
     assert again.plan_.plan_id == model.plan_.plan_id
     assert again.score_samples(marked).tolist() == model.score_samples(clean).tolist()
     marked.write_text("\ufeffx,w,day\n" + "".join(odd) + "\ufeffx,w,day\n" + "".join(lines))
-    with pytest.raises(DataError, match="line 92 repeats the names of columns"):
+    with pytest.raises(DataError, match="line 92 repeats the names of the columns"):
         HushTable().fit(marked)
 
 
@@ -239,7 +239,7 @@ def test_a_public_schema_is_folded(tmp_path):
         f'[[feature]]\nname = "a"\nkind = "categorical"\ncategories = ["{NFD}", "{NFC}"]\n'
     )
     with pytest.raises(
-        PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are one, as they differ"
+        PlanError, match=r"'Zu\\u0308rich' and 'Z\\xfcrich' are the same, because they differ"
     ):
         Schema.from_toml(path)
 
@@ -262,7 +262,9 @@ def test_a_plan_notes_the_version(tmp_path):
     assert before.difference(plan) == "texts are compared by rules 0 against 1"
     with pytest.raises(PlanError, match="update hushtable"):
         of_towns(2, ["a"])
-    with pytest.raises(PlanError, match=r"no row has the category 'Zu.*, as texts are folded"):
+    with pytest.raises(
+        PlanError, match=r"no row can have the category 'Zu.*, because texts are folded"
+    ):
         of_towns(1, [NFD])
 
 
@@ -316,8 +318,8 @@ def test_the_doubt_counts_the_rows_of_each_spelling():
     towns = ["Alpha"] * 6 + ["alpha"] * 2 + ["ALPHA"] + ["Beta"] * 4
     one = understand(pa.table({"site": towns * 5})).columns[0]
     assert one.doubt == (
-        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: are they one label? "
-        "If not, add --as site=category"
+        "'Alpha' (30 rows), 'alpha' (10) and 'ALPHA' (5) differ only by case: are they the same "
+        "label? If not, add --as site=category"
     )
     assert (one.refused, one.asked, one.option) == (False, True, "--as site=label")
     with pytest.warns(UserWarning, match="differ only by case"):

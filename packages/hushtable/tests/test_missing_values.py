@@ -114,7 +114,7 @@ POOL = ("999", "99.9", "9.99", "99", "9.9", "-99", "-9.9", "-0.99", "-999", "999
 
 
 def written(rng, value, sign, mark):
-    """Return a number as somebody writes it, with this decimal sign."""
+    """Return a number as someone writes it, with this decimal sign."""
     text = format(abs(value), ",f").replace(",", "g").replace(".", "d")
     if "d" in text and rng.random() < 0.3:
         text += "0" * int(rng.integers(1, 3))
@@ -185,7 +185,7 @@ def check_column(name, kind, got, truth, options, one):
             assert gone or value == float(cell), (name, cell, value)
     if lost:
         assert options.get("kinds", {}).get(name) == "number"
-        assert f"as asked, {lost:,} value" in one.doubt, (lost, one)
+        assert f"as requested, {lost:,} value" in one.doubt, (lost, one)
     return lost
 
 
@@ -205,7 +205,7 @@ def run_cases(n, folder):
         found = {one.name: one for one in inferred.columns}
         for j, feature in enumerate(inferred.schema.features):
             one = found[feature.name]
-            if "three digits behind each" in one.doubt:
+            if "three digits after each" in one.doubt:
                 continue  # it is in doubt, and the doubt is said
             got = [value for batch in batches for value in batch.column(j).to_pylist()]
             try:

@@ -105,10 +105,13 @@ def test_a_page_stands_by_itself_and_shows_no_value_of_a_row(things, name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Schema", "Schema. This schema holds nothing of a row"),
+        ("Schema", "Schema. This schema holds no data of rows"),
         ("Schema of rows", "This schema holds values of rows: texts of ward (2), and the lowest"),
-        ("Plan", "This plan shows nothing of any row."),
-        ("Plan of rows", "This plan shows something of rows, and nothing can be released under it"),
+        ("Plan", "This plan discloses nothing about any row."),
+        (
+            "Plan of rows",
+            "This plan discloses something about rows, and nothing can be released under it",
+        ),
         ("Sketch", "Raw sketch. This must not leave the site"),
         ("Sketch of rows", "Raw sketch. This must not leave the site"),
         ("LocalModel", "Local model. This must not leave the site"),
@@ -133,8 +136,8 @@ def test_pages_say_what_the_officer_signs(things):
     said = officer_words(asked, asked.plan)
     assert Page(asked).sentences == ["Round. " + said[0], *said[1:]]
     assert {"north", "south"} <= set(Page(asked).cells)
-    assert "What may leave is its release" in Page(things["Sketch"]).sentences[1]
-    assert "Nor can it be released" in Page(things["Sketch of rows"]).sentences[1]
+    assert "Only its release may leave" in Page(things["Sketch"]).sentences[1]
+    assert "It cannot be released either" in Page(things["Sketch of rows"]).sentences[1]
     assert "0 to 99" in Page(things["Schema"]).cells  # public, and shown
 
 
@@ -173,7 +176,7 @@ def at_once(monkeypatch):
 
 
 def stream(batches):
-    """Return matrices as a stream of Arrow, whose length nobody knows."""
+    """Return matrices as a stream of Arrow, whose length no one knows."""
     names = [f"feature_{j}" for j in range(4)]
     schema = pa.schema([(name, pa.float64()) for name in names])
     some = (pa.record_batch(list(batch.T), schema=schema) for batch in batches)

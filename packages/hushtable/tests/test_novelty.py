@@ -111,7 +111,7 @@ def test_rows_are_added(X, detector):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"passes": 2}, "passes=2 with novelty=True: clean rows are all to be counted"),
+        ({"passes": 2}, "passes=2 with novelty=True: all clean rows should be counted"),
         ({"contamination": 0.2}, r"contamination=0.2 with novelty=True.*novelty=False detects"),
         ({"contamination": 0.11}, "set_threshold"),
         ({"novelty": "yes"}, "novelty='yes': needs True or False"),

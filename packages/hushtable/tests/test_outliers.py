@@ -179,7 +179,7 @@ def test_old_files_and_damaged_ones(fitted, people, tmp_path):
     for scores in (
         np.array([2.0, 1.0]), np.array([1.0, np.nan]), np.array([1]), np.zeros(0), np.zeros((2, 2)),
     ):  # fmt: skip
-        with pytest.raises(FileError, match="numbers that rise"):
+        with pytest.raises(FileError, match="rising"):
             loaded(entries, arrays | {"usual.scores": scores})
     # As a model has it that learned from verdicts: its values are known, not their scores.
     table = loaded(entries, {k: v for k, v in arrays.items() if k != "usual.scores"}).outliers(
@@ -338,7 +338,7 @@ def test_detectors_without_explanations_have_no_reasons(people):
         (True, (), "1 or more"),
         (2.5, (), "1 or more"),
         (2, "name", "needs a list of columns"),
-        (2, ["nobody"], r"has no column \['nobody'\]"),
+        (2, ["nobody"], r"keep=\['nobody'\]: the data has no such column"),
         (2, ["ward", "ward"], "names a column twice"),
     ],
 )
@@ -348,7 +348,7 @@ def test_bad_wishes_are_refused(fitted, people, n, keep, says):
 
 
 def test_further_columns_are_left_out_and_missing_ones_refused(fitted, people):
-    with pytest.warns(UserWarning, match="'more'.* left out"):
+    with pytest.warns(UserWarning, match="'more'.* are ignored"):
         assert fitted.outliers(people.assign(more=1.0), n=2).equals(fitted.outliers(people, n=2))
     with pytest.raises(DataError, match="yet now missing"):
         fitted.outliers(people.reset_index().drop(columns="ward"), n=2, keep=["name"])

@@ -505,10 +505,10 @@ REFUSED = {
     "a key": ("[[colum]]\nname = 'z'", "'colum': needs [[column]] and [[known]], nothing else"),
     "a single table": (
         "[column]\nname = 'z'",
-        "'column': needs two brackets around it: [[column]]",
+        "'column': needs double brackets: [[column]]",
     ),
-    "a number": ("known = 17", "'known': needs two brackets around it: [[known]]"),
-    "a list of numbers": ("known = [17]", "'known': needs two brackets around it: [[known]]"),
+    "a number": ("known = 17", "'known': needs double brackets: [[known]]"),
+    "a list of numbers": ("known = [17]", "'known': needs double brackets: [[known]]"),
     "no name": ("[[column]]\nonly = 'high'", "[[column]] 1: needs the name of its column: name ="),
     "a name of a number": ("[[column]]\nname = 3", "[[column]] 1: needs the name of its column"),
     "an unknown column": (
@@ -526,29 +526,29 @@ REFUSED = {
     ),
     "a name alone": (
         "[[column]]\nname = 'z'",
-        "[[column]] 1, 'z': says nothing of it: needs one of",
+        "[[column]] 1, 'z': has no settings: needs one of",
     ),
     "a setting": (
         of("z", "imposible = [0]"),
-        "[[column]] 1, 'z': imposible is no setting: did you mean 'impossible'",
+        "[[column]] 1, 'z': imposible is not a setting: did you mean 'impossible'",
     ),
     "a setting like no other": (
         of("z", "qqq = [0]"),
-        "qqq is no setting: needs one of 'impossible', ",
+        "qqq is not a setting: needs one of 'impossible', ",
     ),
     "only of a category": (
         of("ward", "only = 'high'"),
-        "'ward': only: it has categories, no numbers: only impossible = [...] fits it",
+        "'ward': only: the column has categories, not numbers: only impossible = [...] fits it",
     ),
     "a bound of a category": (
         of("ward", "impossible_above = 3"),
-        "'ward': impossible_above: it has categories",
+        "'ward': impossible_above: the column has categories",
     ),
     "only neither": (of("z", "only = 'up'"), 'only \'up\': needs "high" or "low"'),
     "only a number": (of("z", "only = [1]"), 'only [1]: needs "high" or "low"'),
     "a text of numbers": (
         of("z", "impossible = [0, 'n/a']"),
-        "'z': impossible 'n/a': needs a finite number, as 'z' has",
+        "'z': impossible 'n/a': needs a finite number, like the values of 'z'",
     ),
     "no list": (of("z", "impossible = 0"), "impossible 0: needs a list of values"),
     "an empty list": (of("z", "impossible = []"), "impossible []: needs a list of"),
@@ -589,7 +589,7 @@ REFUSED = {
     ),
     "within of gaps": (
         of("gap", "ignore_within = 30"),
-        "not of times since an earlier reading: use",
+        "does not apply to times since an earlier reading: use",
     ),
     "both sides": (
         of("z", "only = 'high'") + of("z", "only = 'low'"),
@@ -601,7 +601,7 @@ REFUSED = {
     ),
     "nothing possible": (
         of("z", "impossible_above = 3") + of("z", "impossible_below = 3"),
-        "column 'z': impossible below 3 and above 3: needs the first to be the lower",
+        "column 'z': impossible below 3 and above 3: needs the first number to be lower",
     ),
     "dates the wrong way": (
         of("admitted", "impossible_below = 2026-02-01\nimpossible_above = 2026-01-01"),
@@ -622,13 +622,14 @@ REFUSED = {
     ),
     "high, and impossible": (
         of("z", "only = 'high'\nimpossible_above = 7"),
-        "column 'z': only = \"high\", and impossible above 7, although 8 is usual: drop one",
+        "column 'z': only = \"high\", and impossible above 7, although 8 is usual: leave one of "
+        "them out",
     ),
     "low, and impossible": (
         of("z", "only = 'low'\nimpossible_below = 3"),
-        'only = "low", and impossible below 3, although 2 is usual: drop one',
+        'only = "low", and impossible below 3, although 2 is usual: leave one of them out',
     ),
-    "an empty row": ("[[known]]", "[[known]] 1: needs a column at least, such as order = 17"),
+    "an empty row": ("[[known]]", "[[known]] 1: needs at least one column, such as order = 17"),
     "an unknown column of a row": (
         "[[known]]\norder = 17\n[[known]]\nordr = 17",
         "[[known]] 2: no column 'ordr': did you mean 'order'?",
@@ -649,11 +650,11 @@ REFUSED = {
     "a name with a dot": ("[[known]]\na.b = 17", 'a: write a name with dots in quotes: "a....'),
     "a row twice": (
         "[[known]]\nz = 17\nward = 'a'\n[[known]]\nz = 1\n[[known]]\nward = 'a'\nz = 17.0",
-        "[[known]] 3 says the same as [[known]] 1: delete one of them",
+        "[[known]] 3 repeats [[known]] 1: delete one of them",
     ),
     "a row twice behind": (
         "[[known]]\norder = 17\n[[known]]\norder = 17.0",
-        "[[known]] 2 says the same as [[known]] 1",
+        "[[known]] 2 repeats [[known]] 1",
     ),
     "no TOML": (
         "[[column]]\nname = z",
@@ -729,7 +730,7 @@ def test_dates_do_not_depend_on_where_the_machine_is(monkeypatch):
 def test_a_model_that_does_not_know_what_is_usual(usual):
     for rule, key in ((ONLY_HIGH, "only"), (WITHIN, "ignore_within")):
         with pytest.raises(
-            UsageError, match=f"column 'z': {key} needs what is usual .*fit the mod"
+            UsageError, match=f"column 'z': {key} needs the column's usual .*fit the mod"
         ):
             rules_of(rule, usual=usual)
     rules = rules_of({"name": "z", "impossible": [0], "impossible_above": 9}, usual=usual)
@@ -864,9 +865,9 @@ CONTRADICTING = [
     ("column", {"name": "z", "impossible_above": 7}, "although 8 is usual"),
     ("column", {"name": "z", "impossible": [5]}, "the median of the counted rows"),
     ("column", {"name": "zz", "impossible": [5]}, "no column 'zz'"),
-    ("column", {"name": "z"}, "says nothing of it"),
+    ("column", {"name": "z"}, "has no settings"),
     ("known", {"ordr": 3}, "[[known]] 1: no column 'ordr'"),
-    ("known", {}, "[[known]] 1: needs a column at least"),
+    ("known", {}, "[[known]] 1: needs at least one column"),
     ("known", {"order": None}, "None: a rule needs a number, text, date"),
     ("known", {"order": float("nan")}, "nan: a rule needs a number"),
     ("known", {"order": "half \ud800"}, "a rule needs a number, text, date"),
@@ -896,7 +897,7 @@ def test_what_is_refused_makes_no_file(tmp_path):
     ("before", "words"),
     [
         ("[[column]]\nname = z\n", "not TOML: Invalid value (at line 2"),
-        ("[known]\norder = 1\n", "'known': needs two brackets around it: [[known]]"),
+        ("[known]\norder = 1\n", "'known': needs double brackets: [[known]]"),
         ("known = [{order = 1}]\n", "not TOML: "),
         ("[[column]]\nname = 'q'\nonly = 'low'\n", "no column 'q'"),
     ],
@@ -975,7 +976,7 @@ def test_a_model_far_away_has_none_beside(tmp_path, monkeypatch):
     (tmp_path / "s3:" / "bucket").mkdir(parents=True)
     (tmp_path / "s3:" / "bucket" / "m.rules.toml").touch()
     assert rules_beside("s3://bucket/m.hush") is None
-    with pytest.raises(UsageError, match=r"s3://bucket/m.hush: rules are beside a model on this"):
+    with pytest.raises(UsageError, match=r"s3://bucket/m.hush: rules are next to a model on this"):
         rules_path("s3://user:secret@bucket/m.hush")
 
 

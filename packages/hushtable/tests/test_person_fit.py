@@ -71,13 +71,13 @@ def test_no_column_of_persons(visits):
     for rows, person, says in (
         (visits, "nobody", "has no column"),
         (visits[["a", "b"]].to_numpy(), "patient", "has no column"),
-        (visits.assign(patient="one"), "patient", "all 3,000 rows are one person's"),
+        (visits.assign(patient="one"), "patient", "all 3,000 rows belong to one person"),
         (visits.assign(patient=visits["patient"].where(visits["a"] > 0)), "patient", "is empty in"),
     ):
         with pytest.raises(DataError, match=says):
             HushTable().fit(rows, person=person)
-    with pytest.raises(UsageError, match="drop sample_weight"):
+    with pytest.raises(UsageError, match="leave sample_weight"):
         HushTable().fit(visits, person="patient", sample_weight=np.ones(len(visits), int))
     for model in (HushTable(), LSHiTables()):
-        with pytest.raises(UsageError, match="goes with person="):
+        with pytest.raises(UsageError, match="without person="):
             model.fit(visits[["a", "b"]], rows_per_person=2)

@@ -171,7 +171,7 @@ def test_the_key_settles_which_rows_and_no_person_is_favoured():
     plan = Plan.marginals(SCHEMA)
     one, other = (sketch(rows, plan, g=50, key=key) for key in (KEY, b"other" * 8))
     assert one == sketch(rows, plan, g=50, key=KEY) != other
-    # Half of each age: drawn anew for each person.
+    # Half of each age: drawn again for each person.
     low = one.counts[: plan.family.offsets[1]]
     few = low[low > 0]
     assert few.max() < 1.5 * np.median(few)
@@ -200,7 +200,7 @@ def test_blanks_around_an_id_are_not_part_of_it_and_zeros_are():
 
 
 def test_an_accent_of_one_character_or_two_is_the_same():
-    """Two exports of one register may spell it either way: nobody is two persons by that."""
+    """Two exports of one register may spell it either way: no one is two persons by that."""
     one, two = "Andr\u00e9", "Andre\u0301"
     assert one != two
     found = sketch([(one, 1.0, "a"), (two, 2.0, "a"), ("P7", 3.0, "a")], g=1)
@@ -263,7 +263,7 @@ def test_who_has_one_row_each_loses_none():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"person": "age"}, "no feature"),
+        ({"person": "age"}, "counts it as a feature"),
         ({"person": "who"}, "no column .*who"),
         ({"person": "patient", "rows_per_person": 0}, "rows_per_person"),
         ({"person": "patient", "key": b"short"}, "16"),
@@ -282,7 +282,7 @@ def test_what_cannot_be_is_refused(options, words):
 def test_rows_without_names_have_no_such_column():
     plan = Plan.draw(Schema([Feature.numeric("a", low=0, high=9)]), n_tables=2, random_state=0)
     for rows in (np.ones((3, 1)), [[1.0]]):
-        with pytest.raises(DataError, match="no names"):
+        with pytest.raises(DataError, match="no column names"):
             Sketch.from_data(plan, rows, person="patient")
 
 

@@ -177,10 +177,10 @@ def test_shares_that_are_none(detector, X):
     for row in (-1, len(X)):
         with pytest.raises(HushTableError, match="needs the number of one of"):
             ExplanationDisplay.from_estimator(detector, X, row=row)
-    with pytest.raises(HushTableError, match="one name each"):
+    with pytest.raises(HushTableError, match="a name each"):
         ExplanationDisplay.from_shares([1.0, 2.0], features=["age"])
     for shares in ([], [[1.0]], [float("nan")]):
-        with pytest.raises(HushTableError, match="one finite number a feature"):
+        with pytest.raises(HushTableError, match="a finite number per feature"):
             ExplanationDisplay.from_shares(shares)
 
 
@@ -265,7 +265,7 @@ def test_axes_that_are_given(detector, release, X):
 
 @pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan")], 3.0])
 def test_scores_that_are_none(scores):
-    with pytest.raises(HushTableError, match="one finite number a row"):
+    with pytest.raises(HushTableError, match="a finite number for each row"):
         ScoreDisplay.of(scores)
 
 

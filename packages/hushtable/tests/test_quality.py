@@ -176,7 +176,9 @@ def test_days_that_stand_apart(tmp_path):
     typed = rows.assign(seen=pd.to_datetime(rows["seen"]))
     for table in (rows, path, typed):
         [one] = found(table, "sentinel")
-        assert one.words.startswith("seen: 1900-01-01 (40 rows) lies far from all others: does it")
+        assert one.words.startswith(
+            "seen: 1900-01-01 (40 rows) is far from all other values: is it"
+        )
 
 
 def test_a_doubt_of_the_columns_is_counted():
@@ -186,7 +188,7 @@ def test_a_doubt_of_the_columns_is_counted():
     [one] = table_quality(reader, tuple(understand(reader))).findings
     assert (one.kind, one.columns, one.rows) == ("sentinel", ("lab",), 4)
     assert one.examples == (3, 503, 1003, 1503)
-    assert one.words.endswith("This concerns 4 rows.")
+    assert one.words.endswith("This affects 4 rows.")
     assert not quality(rows, missing=["ERR"]).findings
 
 
@@ -320,7 +322,7 @@ def test_a_last_row_that_adds_up_the_others():
     rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]
     [one] = found(rows, "total")
     assert (one.columns, one.rows, one.examples) == (("cost", "paid"), 1, (300,))
-    assert one.words == "The last row has the sums of all rows above in cost and paid."
+    assert one.words == "The last row holds the sums of all rows above it in cost and paid."
     rows.loc[301] = ["ICU", 5.0, 5.5, 70]
     assert not found(rows, "total")
     alone = pd.DataFrame({"ward": list("abcdefg"), "beds": [3, 5, 2, 8, 1, 4, 23]})
@@ -406,8 +408,8 @@ def test_large_tables_are_sampled_and_all_rows_are_compared():
     assert sentinel.rows == pytest.approx(n / 40, rel=0.1)
     assert "about" in sentinel.words
     assert all(row % 40 == 0 for row in sentinel.examples)
-    assert copies.words.startswith("x3 is 2.5 times x0 in all of 2")
-    assert copies.words.endswith(" rows looked at.")
+    assert copies.words.startswith("x3 is 2.5 times x0 in all 2")
+    assert copies.words.endswith(" sampled rows.")
     assert (duplicates.rows, duplicates.examples) == (1, (70_000,))
 
 

@@ -176,7 +176,7 @@ def test_nothing_is_released_of_ranks_under_exact_counts():
 def test_counts_that_rank_nothing_are_refused():
     detector = HushTable(random_state=0).fit(rows())
     other = HushTable(random_state=1).fit(rows())
-    with pytest.raises(PlanError, match="of another model"):
+    with pytest.raises(PlanError, match="to another model"):
         detector.set_ranks(Sketch.from_data(Plan.ranks(other.sketch_), rows()))
     with pytest.raises(PlanError, match=r"under Plan\.ranks"):
         detector.set_ranks(other.sketch_)

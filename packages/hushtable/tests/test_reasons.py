@@ -94,7 +94,9 @@ def test_marginals_are_checked(scorer, X):
     marginals = Frequencies(counts, "m.hush")
     assert all(cells.sum() == pytest.approx(1.0) for cells in marginals.cells)
     marginals.check(SCHEMA.features)
-    with pytest.raises(PlanError, match=r"m\.hush: the marginals are not of the model's features"):
+    with pytest.raises(
+        PlanError, match=r"m\.hush: the marginals do not belong to the model's features"
+    ):
         marginals.check(SCHEMA.features[::-1])
     with pytest.raises(FileError, match="marginals takes a merged"):
         Frequencies(scorer.sketch, "a.hush")

@@ -55,7 +55,7 @@ def review_of(detector, rows, **options):
 
 
 def judge(review, n):
-    """Look at n rows as somebody whom rows high in a concern; return them."""
+    """Look at n rows as someone whom rows high in a concern; return them."""
     seen = []
     for _ in range(n):
         row = review.next()
@@ -147,7 +147,7 @@ def test_rows_that_are_read_once_are_not_scored_again(detector, rows):
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches))
     review = review_of(detector, reader)
     judge(review, 3)
-    with pytest.raises(UsageError, match="read once only"):
+    with pytest.raises(UsageError, match="read only once"):
         review.rescan()
 
 
@@ -193,7 +193,7 @@ def test_reasons_say_what_verdicts_moved(detector, rows):
         review.answer(review.of_row(row), OUTLIER if row < 30 else FINE)
     like = {number: review.of_row(number).detail for number in (*range(10, 30), *range(40, 60))}
     assert sum("confirmed as outliers" in one.likeness for k, one in like.items() if k < 30) > 2
-    assert sum("found fine" in one.likeness for k, one in like.items() if k >= 30) > 2
+    assert sum("judged fine" in one.likeness for k, one in like.items() if k >= 30) > 2
     before = detector.score_samples(rows[FEATURES])
     spread = review.scorer.sketch.spread(detector.sketch_.cell_scores())
     for number, one in like.items():
@@ -267,7 +267,7 @@ def test_answers_to_other_rows_are_refused(detector, rows):
     moved = rows[FEATURES].iloc[::-1].reset_index(drop=True)
     with pytest.raises(DataError, match="is not the row that was answered"):
         review_of(detector, moved, answers=first.answers)
-    with pytest.raises(DataError, match="has 600 rows, and answers are on row 600"):
+    with pytest.raises(DataError, match="has 600 rows, but there is an answer to row 600"):
         review_of(detector, rows[FEATURES], answers=[Answer(600, OUTLIER)])
 
 

@@ -179,7 +179,7 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, bounded, monkey
     assert facts(HushTable(random_state=0).fit(path)) == facts(detector)
     monkeypatch.setattr(HushTable, "_drawn_by", changing)
     bounded(1)
-    with pytest.raises(DataError, match=r"rows\.csv: changed while it was read"):
+    with pytest.raises(DataError, match=r"rows\.csv: changed while it was being read"):
         HushTable(random_state=0).fit(path)
 
 
@@ -273,7 +273,7 @@ def test_a_sample_is_recorded_in_the_model(X, tmp_path):
 def test_what_max_rows_refuses(X):
     with pytest.raises(UsageError, match="max_rows=1: needs a whole number, 2 or more"):
         HushTable(max_rows=1).fit(X)
-    with pytest.raises(UsageError, match="max_rows=700 counts whole rows: drop sample_weight"):
+    with pytest.raises(UsageError, match="max_rows=700 counts whole rows: leave sample_weight out"):
         HushTable(max_rows=700).fit(X, sample_weight=np.ones(len(X)))
     detector = HushTable(random_state=0, max_rows=700).fit(X)
     with pytest.raises(AttributeError) as raised:

@@ -53,7 +53,7 @@ def test_toml_is_read(tmp_path):
         (TOML.replace("numeric", "number"), "kind 'number'"),
         (TOML.replace('"year"', "3"), "unit 3"),
         (TOML.replace('"age"', '"sex"'), "'sex' is listed twice"),
-        (TOML.replace('"age"', '""'), "name it"),
+        (TOML.replace('"age"', '""'), "give it a name"),
         (TOML.replace('"m"', '"f"'), "'f' is listed twice"),
         (TOML.replace('"m"', "1"), "list of texts"),
         (TOML.replace('["f", "m", "x"]', '"fmx"'), "list of texts"),

@@ -154,7 +154,7 @@ def test_different_plans_do_not_add():
     wide = Schema((Feature.numeric("x", low=0, high=2),))
     a = Sketch.zero(Plan.draw(low, random_state=0))
     for other, expected in [
-        (Plan.draw(low, random_state=1), "other hash functions"),
+        (Plan.draw(low, random_state=1), "different hash functions"),
         (Plan.draw(wide, random_state=0), r"feature 'x'.*'high': 1\.0.*'high': 2\.0"),
         (Plan.draw(low, detector="lsh_itables", random_state=0), "'hushtable'.*'lsh_itables'"),
         (Plan.draw(low, random_state=0, n_cells=64), "max_cells"),

@@ -223,14 +223,14 @@ def test_merged_cells(tmp_path):
 def test_a_formula_that_was_never_worked_out(tmp_path):
     path = book(tmp_path / "a.xlsx", [["a"], ["=1/0"]])
     within(path, b' t="e"><f>1/0</f><v>#DIV/0!</v>', b"><f>1/0</f><v></v>")
-    with pytest.raises(DataError, match="A2 holds a formula whose value was never worked out"):
+    with pytest.raises(DataError, match="A2 holds a formula whose value was never calculated"):
         as_reader(path)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xls", b"a\tb", "is no workbook.*call it .csv"),
+        ("a.xls", b"a\tb", "not a workbook.*rename it to .csv"),
         ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "damaged"),
         (
             "a.xlsx",
@@ -279,7 +279,7 @@ def test_opendocument(tmp_path):
         'calcext:value-type="error"><text:p>#DIV/0!</text:p></table:table-cell>'
         '<table:table-cell office:value-type="float" office:value="1.5"/>'
     )
-    with pytest.raises(DataError, match="'S1' holds a formula that failed"):
+    with pytest.raises(DataError, match="'S1' holds a formula with an error"):
         as_reader(ods(failed))
     with pytest.raises(DataError, match="damaged"):  # calamine alone would not return
         as_reader(ods("<table:table-cell>"))
@@ -336,7 +336,7 @@ def test_keys_that_come_late(tmp_path):
 @pytest.mark.usefixtures("small_blocks")
 def test_nested_values_are_refused_where_they_are_used(tmp_path):
     for nested, kind in (
-        ('{"x": 1}', "1: 'a' holds a value, and an"),
+        ('{"x": 1}', "1: 'a' holds a value, but an"),
         ('["x"]', "10: 'a' holds a list"),
     ):
         path = saved(
@@ -350,8 +350,8 @@ def test_nested_values_are_refused_where_they_are_used(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1}\n{"a":', "line 2 is not one object in JSON.*cut off"),
-        ('{"a": 1}\n[1]\n', "line 2 holds no object"),
+        ('{"a": 1}\n{"a":', "line 2 is not one JSON object.*truncated"),
+        ('{"a": 1}\n[1]\n', "line 2 does not hold an object"),
         ('{"a": 1, "a": 2}\n', "line 1 has the key 'a' twice"),
         (b'{"a": "\xff"}\n', "line 1 is not UTF-8"),
         ("\n\n", "no columns"),
@@ -432,13 +432,13 @@ def test_standard_input(monkeypatch, temporary, content):
     ("content", "message"),
     [
         (b"", "standard input is empty"),
-        (CSV[:-3], "stops in the middle of a line"),
+        (CSV[:-3], "ends in the middle of a line"),
         (gzip.compress(CSV, mtime=0)[:-9], "standard input"),
         (b"PAR1" + bytes(9), "holds Parquet: save it to a file"),
         (b"PK\3\4", "holds a workbook"),
         (b"ARROW1\0\0", "holds Feather"),
-        (lzma.compress(CSV), "holds what xz compressed: save it to a file"),
-        (b'{"a": 1}\n{"a":\n', "^standard input: line 2 is not one object"),
+        (lzma.compress(CSV), "holds an xz-compressed file: save it to a file"),
+        (b'{"a": 1}\n{"a":\n', "^standard input: line 2 is not one JSON object"),
     ],
 )
 def test_standard_input_that_is_refused(monkeypatch, temporary, capsys, content, message):
@@ -574,7 +574,9 @@ def test_a_folder_of_several_formats(tmp_path):
     assert [row["a"] for row in rows_of(str(tmp_path))] == [1.5, 2.5] * 3
     assert len(rows_of(str(tmp_path / "*[0-9]*"))) == 6
     (tmp_path / "none").mkdir()
-    with pytest.raises(DataError, match=r"no CSV or Parquet or JSON or XML or .* file in it"):
+    with pytest.raises(
+        DataError, match=r"no folder with CSV or Parquet or JSON or XML or .* files"
+    ):
         as_reader(tmp_path / "none")
 
 
@@ -591,7 +593,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path, name):
     next(read)
     with (tmp_path / name).open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(DataError, match=f"{name}: changed while it was read"):
+    with pytest.raises(DataError, match=f"{name}: changed while it was being read"):
         list(read)
 
 
@@ -655,7 +657,7 @@ def test_fields_of_structured_arrays_are_columns():
     masked = np.ma.masked_array(X, mask=[(0, 1, 0), (0, 0, 0)])
     assert next(as_reader(masked).read())["x"].to_pylist() == [None, 4.5]
     for bad in (X.reshape(1, 2), np.zeros(2, [("a", float, (2,))])):
-        with pytest.raises(DataError, match="Expected one row a record"):
+        with pytest.raises(DataError, match="Expected one record per row"):
             as_reader(bad)
     with pytest.raises(DataError, match="Complex"):
         as_reader(np.zeros(2, [("a", complex)]))
@@ -690,7 +692,7 @@ def test_lists_of_dicts():
         ([{"a": 1}, {"a": 10**30}], "column 'a' holds the integer 1000.*000: whole numbers beyond"),
         ([{"a": 0.5}, {"a": -(10**400)}], "column 'a' holds the integer of 1,329 bits: whole"),
         ([{"a": 0.5}, {"a": 2**53 + 1}], "column 'a' holds the integer 9007199254740993"),
-        ([{1: 2}], "key 1 is not a text"),
+        ([{1: 2}], "key 1 is not text"),
         ([{}], "no keys"),
     ):
         with pytest.raises(DataError, match=message):
@@ -698,7 +700,7 @@ def test_lists_of_dicts():
 
 
 def test_half_a_character_in_a_frame_is_a_question_or_an_unlisted_category():
-    """It ended in an error of Python's own; where nobody can be asked, one row stopped a site."""
+    """It ended in an error of Python's own; where no one can be asked, one row stopped a site."""
     frame = pd.DataFrame({"a": ["x", "Z\udcfcrich", "y"]}, dtype=object)
     with pytest.raises(DataError, match="half a character"):
         list(as_reader(frame).read())
@@ -738,5 +740,5 @@ def test_options_that_a_source_has_no_use_for(tmp_path, name, layout, said):
         else:
             path.write_text("a\n1\n2\n" if suffix == ".csv" else '{"a": 1}\n')
     data = table if name is None else tmp_path / name
-    with pytest.raises(UsageError, match=f"has no use for {said}: leave it out"):
+    with pytest.raises(UsageError, match=f"cannot use {said}: leave it out"):
         read(data, **layout)

@@ -185,7 +185,7 @@ def test_footers_and_tables_below(tmp_path, footer, end):
 def test_another_table_of_as_many_columns_below_a_blank_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(text("", "name,lead,deputy,room", *["Alpha,Ann,Bo,x1"] * 3))
-    assert "line 43, below an empty line, holds no row but words" in refused(path)
+    assert "line 43, below an empty line, is not a row: it holds words" in refused(path)
     assert remedied(path, refused(path)) == (4, 40)
     # Filled up with delimiters, as workbooks are exported.
     path.write_text(text(",,,", "name,lead,deputy,", *["Alpha,Ann,Bo,"] * 3))
@@ -205,7 +205,7 @@ def test_another_table_in_a_sheet(tmp_path):
     book(path, [NAMES, *ROWS, [], ["Managers"], [], *other])
     assert remedied(path, refused(path)) == (3, 40)
     book(path, [NAMES, *ROWS, [], NAMES, *ROWS])
-    assert "row 43 repeats the names of columns" in refused(path)
+    assert "row 43 repeats the names of the columns" in refused(path)
 
 
 def grouped():
@@ -244,7 +244,7 @@ def test_a_category_of_that_name_with_a_gap_is_no_subtotal(tmp_path):
 def test_two_exports_with_marks_in_one_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("\ufeff" + text() + "\ufeff" + text())
-    assert "line 42 repeats the names of columns: delete it" in refused(path)
+    assert "line 42 repeats the names of the columns: delete it" in refused(path)
     path.write_text("\ufeff" + text() + "\ufeff" + text().partition("\n")[2])
     (batch,) = as_reader(path).read()
     assert {len(day) for day in batch["day"].to_pylist()} == {10}
@@ -281,8 +281,8 @@ def test_an_ordinary_last_row_is_never_called_a_total(tmp_path_factory, seed, n,
 @pytest.mark.parametrize(
     ("last", "says"),
     [
-        ("2026-0", "if the file was cut off, export it again"),
-        ("2026-01-01,Alpha", "if the file was cut off, export it again"),
+        ("2026-0", "if the file was truncated, export it again"),
+        ("2026-01-01,Alpha", "if the file was truncated, export it again"),
         ("2026-01-01,Alpha,1,2,3", "quotation marks around texts"),
     ],
 )
@@ -365,7 +365,7 @@ def test_a_file_of_totals_only(tmp_path):
 
 def test_formats_without_lines_have_no_use_for_it(tmp_path):
     pd.DataFrame(ROWS, columns=NAMES).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="has no use for --skip-footer"):
+    with pytest.raises(UsageError, match="cannot use --skip-footer"):
         n_rows(tmp_path / "a.parquet", skip_footer=1)
 
 
@@ -402,7 +402,7 @@ def test_tables_side_by_side(tmp_path):
         assert n_rows(path, sheet="Sheet!A:D") == 40
         reader = as_reader(path, layout=FileLayout(sheet="'Sheet'!F:G"))
         assert (reader.names, reader.n_rows) == (tuple(names), 2)
-        with pytest.raises(UsageError, match="stands behind the last"):
+        with pytest.raises(UsageError, match="comes after the last"):
             n_rows(path, sheet="Sheet!D:A")
     # One table with a spacer, and remarks here and there.
     book(
@@ -467,7 +467,7 @@ def test_a_total_in_files_of_programs_is_noted(tmp_path, ending):
             frame.to_parquet(path)
         else:
             frame.to_json(path, orient="records", lines=True)
-        found = [one for one in understand(path) if "add up others" in one.doubt]
+        found = [one for one in understand(path) if "sum up others" in one.doubt]
         assert [one.name for one in found] == ["site"] * doubts
         assert all("'Total' in " in one.doubt and not one.refused for one in found)
 

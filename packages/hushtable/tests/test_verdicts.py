@@ -349,7 +349,7 @@ def test_what_was_not_learned_cannot_be_forgotten(detector):
     detector.learn(X, y)
     with pytest.raises(UsageError, match="only verdicts that were learned"):
         detector.forget(X, 1 - y)
-    with pytest.raises(UsageError, match="both rows and their verdicts"):
+    with pytest.raises(UsageError, match="needs both"):
         detector.forget(X)
     assert detector.verdicts_.n_rows == len(y)
 
@@ -396,7 +396,7 @@ def test_inspect_says_how_many_verdicts_and_which_contradict(files_, capsys):
     for name in ("m", "v"):
         assert main(["inspect", str(files_ / f"{name}.hush")]) == 0
         told = capsys.readouterr().out
-        assert "10 outliers, 2 fine; 1 pair of rows that lie in the same cells have both" in told
+        assert "10 outliers, 2 fine; 1 pair of rows in the same cells have both verdicts" in told
         assert main(["inspect", str(files_ / f"{name}.hush"), "--json"]) == 0
         facts = json.loads(capsys.readouterr().out)
         assert (facts["outliers"], facts["fine"], facts["contradictory"]) == (10, 2, 1)

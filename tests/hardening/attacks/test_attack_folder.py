@@ -1,7 +1,7 @@
 """Attacks by anyone who may add files to the folder of a round, and cannot delete or change any.
 
 E_flood: 16 junk files a site, whose names sort first, hid the sites' own messages: no round ended.
-E_second_answer: the same files hid a site's own answer from its restored book, which answered anew.
+E_second_answer: the same files hid a site's own answer from its restored book: it answered again.
 """
 
 import json
@@ -61,7 +61,7 @@ def noise(here, step, sender, i):
 
 
 def bomb(here, step, sender, i):
-    """A manifest that takes long to read, if anybody does."""
+    """A manifest that takes long to read, if anyone does."""
     text = json.dumps({"kind": "message", "digest": "0" * 64, "n": i, "deep": [{}] * 20_000})
     header = json.dumps({"__metadata__": {"hushtable": text}}).encode()
     return len(header).to_bytes(8, "little") + header
@@ -74,7 +74,7 @@ def forged(here, step, sender, i):
 
 
 def replayed(here, step, sender, i):
-    """What another party signed, in a form that nobody has written."""
+    """What another party signed, in a form that no one has written."""
     found = here.names()
     content = found[i % len(found)].read_bytes()
     size = int.from_bytes(content[:8], "little")

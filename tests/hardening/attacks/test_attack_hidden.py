@@ -125,7 +125,7 @@ def test_a_site_compares_and_models_the_same_whatever_the_order(hidden):
 def test_a_coordinator_cannot_ask_for_the_order_of_the_plan(hidden):
     plain = Layout(**{**vars(hidden.round.layout), "shuffled": False})
     site = hidden.those.sites["s00"]
-    with pytest.raises(PlanError, match="in their own order"):
+    with pytest.raises(PlanError, match="in their original order"):
         Reply(hidden.those.open(plan=plain), site.keys, site.book, plan=hidden.plan, at=T0)
     assert "shuffled" not in plain.to_dict()
     assert Layout.from_dict(hidden.round.layout.to_dict()).shuffled

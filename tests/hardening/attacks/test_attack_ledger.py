@@ -140,7 +140,7 @@ def test_tables_under_another_name(those, name):
 
 
 def test_tables_under_another_name_in_a_file(those):
-    """v5 (a), by a file made anew, with the plan id that fits."""
+    """v5 (a), by a file made again, with the plan id that fits."""
     entries, arrays = those.plan.entries()
     content = those.plan.to_dict() | {"detector": "marginals"}
     named = content | {"arrays": files.array_digests(those.plan.arrays())}

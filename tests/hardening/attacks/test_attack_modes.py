@@ -36,7 +36,7 @@ def mode(path):
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A folder in which whatever is not written for its owner alone, everybody may read."""
+    """A folder in which whatever is not written for its owner alone, everyone may read."""
     monkeypatch.chdir(tmp_path)
     before = os.umask(0)
     yield tmp_path
@@ -152,7 +152,7 @@ def test_a_result_that_was_opened_with_a_hidden_plan(here, hidden):
 
 
 def test_a_round_is_not_opened_with_a_hidden_plan(here, hidden):
-    """A round holds its plan, and goes to the coordinator's machine and everybody's."""
+    """A round holds its plan, and goes to the coordinator's machine and everyone's."""
     those = Consortium(here, 2)
     with pytest.raises(PrivacyError, match="hushtable plan hide"):
         those.open(plan=hidden)
@@ -168,7 +168,7 @@ def test_a_secret_that_others_may_read_is_refused(bits):
     run("round secret -o s.secret")
     assert len(read_secret("s.secret")) == 32
     Path("other").write_text("of another kind")
-    with pytest.raises(FileError, match="holds no secret"):
+    with pytest.raises(FileError, match="this is not a secret"):
         read_secret("other")
     os.chmod("s.secret", bits)
     with pytest.raises(PrivacyError, match=rf"s\.secret: .*mode {bits:03o}.*chmod 600"):
@@ -211,7 +211,7 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
         assert not Path("s.hush").exists()
 
 
-# --- a temporary file that somebody else replaces -------------------------------------------------
+# --- a temporary file that someone else replaces -------------------------------------------------
 
 
 def lay_link(name, book):
@@ -226,7 +226,7 @@ def lay_hard_link(name, book):
 
 def lay_file(name, book):
     os.unlink(name)
-    Path(name).write_bytes(b"of somebody else")
+    Path(name).write_bytes(b"of someone else")
 
 
 def lay_pipe(name, book):

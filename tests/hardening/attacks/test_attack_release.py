@@ -177,7 +177,7 @@ def test_a_round_answers_alike_at_a_thousand_rows_and_one_more(those, rng):
 
 
 def test_no_rows_are_released_like_any_others():
-    """v3, at its end: nobody and one person are neighbours, too."""
+    """v3, at its end: no one and one person are neighbours, too."""
     plan = Plan.draw(ONE, random_state=0, n_tables=4)
     release = Sketch.zero(plan).release(1.0)
     assert release.ledger.epsilon <= 1.0
@@ -271,7 +271,7 @@ def test_the_refusal_says_what_to_do(papers, rows):
 
 
 def test_fresh_samples_are_released_by_the_papers_mechanism(papers, rows, tmp_path):
-    """v2: nobody knows which rows are in a sample that the system's own entropy drew."""
+    """v2: no one knows which rows are in a sample that the system's own entropy drew."""
     sketch = Sketch.from_data(papers, rows, max_samples=500)
     again = Sketch.from_data(papers, rows, max_samples=500)
     assert not np.array_equal(sketch.counts, again.counts)

@@ -1,4 +1,4 @@
-"""Results that were forged, rolled, cut or are another round's: nobody follows them."""
+"""Results that were forged, rolled, cut or are another round's: no one follows them."""
 
 import json
 from dataclasses import replace
@@ -163,7 +163,7 @@ def test_a_book_notes_what_was_verified(scene, run, monkeypatch):
     book = ("--book", scene.folder / "s00.book")
     model = ("round", "model", scene.result, *book, "-o", scene.folder / "x.hush")
     assert json.loads(run(*model, "--json").out)["verified"] is None
-    assert "hushtable round verify checks it" in " ".join(run(*model).out.split())
+    assert "hushtable round verify checks the signature" in " ".join(run(*model).out.split())
     assert run("round", "verify", scene.result, *book).code == 0
     assert list(notes) == [files.read(scene.result).digest]
     assert f"verified on {now():%Y-%m-%d}" in " ".join(run(*model).out.split())
@@ -185,16 +185,16 @@ def test_rolled_counts_are_refused_wherever_they_are_read(scene, refused):
 def test_a_signature_that_was_cut_off_is_missed(scene, refused):
     """Finding 14: the digest does not cover the signature, so that it can go without a trace."""
     written_again(scene.result, scene.changed, None)
-    refused("inspect", scene.changed, says="signed in part only")
+    refused("inspect", scene.changed, says="only partly signed")
     signature = files.read(scene.result).signature
     written_again(scene.result, scene.changed, lambda *_: signature, strip)
-    refused("inspect", scene.changed, says="signed in part only")
+    refused("inspect", scene.changed, says="only partly signed")
     scene.changed.write_bytes(scene.result.read_bytes()[:-8])
     refused("inspect", scene.changed, says="truncated")
 
 
 def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
-    """Finding 14: rolled counts in a file like those of `merge`. Nobody can tell; it is said."""
+    """Finding 14: rolled counts in a file like those of `merge`. No one can tell; it is said."""
 
     def both(entries, arrays):
         strip(entries, arrays)
@@ -202,12 +202,12 @@ def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
 
     written_again(scene.result, scene.changed, None, both)
     _, verify, model, score, merge, *_ = everything_that_reads(scene)
-    refused(*verify, says="is not signed: anybody may have made or changed it")
+    refused(*verify, says="is not signed: anyone could have made or changed it")
     for command in (("inspect", scene.changed), model, score, merge):
         shown = run(*command)
         assert shown.code == 0
-        words = "Signed by nobody" if command[0] == "inspect" else "is not signed"
-        assert f"{words}: anybody may have made or changed it" in " ".join(shown.out.split())
+        words = "Signed by no one" if command[0] == "inspect" else "is not signed"
+        assert f"{words}: anyone may have made or changed it" in " ".join(shown.out.split())
         assert json.loads(run(*command, "--json").out)["signed_by"] is None
 
 
@@ -247,9 +247,9 @@ def test_the_coordinator_itself_changes_the_sum(scene, refused):
     true = files.read(scene.result).digest
     round_ = ("--round", scene.folder / "round.hush")
     refused("round", "verify", scene.changed, *scene.submissions, *round_,
-            says=["its counts are not the sum of the submissions", "Do not follow it"])  # fmt: skip
+            says=["its counts are not the sum of the submissions", "Do not use it"])  # fmt: skip
     refused("round", "verify", scene.changed, *round_, "--digest", true,
-            says=["two different results", "Follow neither"])  # fmt: skip
+            says=["two different results", "Use neither"])  # fmt: skip
 
 
 def other_submission(entries):
@@ -281,7 +281,7 @@ def fewer_parts_counted(entries):
         (left_out, "it names submissions of ['s01', 's02']"),
         (stranger, "it names submissions of ['s01', 's02', 's99']"),
         (shares_exchanged, "its ledger does not hold the share of 's00'"),
-        (fewer_parts_counted, "its ledger is not what the round's terms ask for"),
+        (fewer_parts_counted, "its ledger does not match the round's terms"),
     ],
 )
 def test_the_coordinator_itself_states_what_is_not_so(scene, refused, edit, says):

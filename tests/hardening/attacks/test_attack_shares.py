@@ -68,7 +68,7 @@ class Hostile(Online):
     def __init__(self, those, round_, lies, lost=None, seed=0):
         super().__init__(those, round_, lost)
         self.lies, self.rng, self.keys = lies, random.Random(seed), {}
-        # Who stays to the end: of rows dealt to others, nobody might complain.
+        # Who stays to the end: of rows dealt to others, no one might complain.
         gone = set().union(*self.lost.values())
         self.honest = [name for name in those.sites if name not in gone.union(lies)]
         self.least = round_.terms.least
@@ -248,7 +248,7 @@ OUT = (
     "deals_other_rows", "deals_other_rows_to_all", "deals_no_polynomial", "deals_a_higher_degree",
     "seals_nothing_to_many",
 )  # fmt: skip
-#: One of two did it, and nobody is named.
+#: One of two did it, and no one is named.
 DISPUTED = ("seals_nothing", "complains_with_another_key")
 COMPLAINING = ("complains_with_the_key", "complains_about_an_invented_row")
 COMMITTING = ("commits_to_other_keys",)
@@ -302,7 +302,7 @@ def test_three_liars(those, lie):
 
 @pytest.mark.parametrize("liars", [["s00"], ["s00", "s01"], ["s07", "s08", "s09"]])
 def test_a_dealer_cannot_frame_those_who_give_what_it_dealt(those, liars):
-    """Its commitment fits what some of them give: nobody but it is named, sum or no sum."""
+    """Its commitment fits what some of them give: no one but it is named, sum or no sum."""
     lies = dict.fromkeys(liars, "frames_by_commitment")
     online = Hostile(those, those.open(least=7), lies)
     with contextlib.suppress(Exception):
@@ -434,7 +434,7 @@ NEVER_ENDS = {"end": [f"s{i:02d}" for i in range(7)]}
     ],
 )
 def test_shares_of_others_are_forgotten_after_the_time_of_a_round(seven, monkeypatch, lost):
-    """thief_of_books.py: of as many books as are needed, a site was read that nobody stole from.
+    """thief_of_books.py: of as many books as are needed, a site was read that no one stole from.
 
     Where the coordinator never says that the round has ended, or there was no sum.
     """
@@ -496,7 +496,7 @@ def ask_of(request, those):
 
 @pytest.mark.parametrize("when", ["unmask", "masked", "shares"])
 def test_an_end_that_comes_early_stops_the_round_alone(seven, when):
-    """The coordinator stops its own round; nobody's masks come off, and nothing is paid twice."""
+    """The coordinator stops its own round; no one's masks come off, and nothing is paid twice."""
     round_ = seven.open(least=4)
 
     def change(step, name, answer):

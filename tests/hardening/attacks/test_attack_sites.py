@@ -137,7 +137,7 @@ def world():
 
 
 class World:
-    """A site with two books, one for each of two neighbours, and a file written anew each time."""
+    """A site with two books, one for each of two neighbours, and a file written again each time."""
 
     def __init__(self, folder):
         self.folder, self.n, self.plans = folder, 0, {}
@@ -211,7 +211,7 @@ def what_leaves_is_a_word(world, content, schema, terms, steps, allow):
         word = said(answer)
         if word is None:
             assert b"SECRET" not in answer
-            # Nobody else has sent anything: about a list of who is in, this site says nothing.
+            # No one else has sent anything: about a list of who is in, this site says nothing.
             assert step in ("hello", "keys", "shares", "masked")
             assert step != "masked" or len(book.answers()) == 1
             continue
@@ -272,7 +272,7 @@ def neighbours_look_alike(world, rows, more, at, schema, terms, steps, persons):
 
 #: All that a site sends of its own accord.
 ANSWER = [("shares", "good"), ("masked", "good")]
-#: Pairs that were told apart with certainty: rows, and the one more.
+#: Pairs that were distinguished with certainty: rows, and the one more.
 NINE = [(f"p{i}", "4", "7", "f", "slim") for i in range(9)]
 SEEN = {
     "one person, and another": ([NINE[0]] * 5, ("p2", "70", "", "f", "slim")),

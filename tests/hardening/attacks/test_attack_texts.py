@@ -1,7 +1,7 @@
 """Finding 7: texts of text columns, and exact extremes, are rows' values; no page shows them.
 
 Attacks on `hushtable fit`, `inspect`, `plan check`, `report` and on the errors about two plans,
-with a table that holds what nobody may read: names, diagnoses, numbers of patients, notes, and two
+with a table that holds what no one may read: names, diagnoses, numbers of patients, notes, and two
 numbers that stand out.
 """
 

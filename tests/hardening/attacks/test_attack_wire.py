@@ -232,7 +232,7 @@ def test_no_coordinator_unmasks_a_single_site(n):
             if least - 1 - c < 1:
                 continue  # no noise is left to count on
             unmasks = two_lists(n, least, min(c + own, n))
-            # With all sites needed there is one list alone; nobody drops out of it.
+            # With all sites needed there is one list alone; no one drops out of it.
             with contextlib.suppress(FileError):
                 opened = False
                 Round.open(

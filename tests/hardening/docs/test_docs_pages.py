@@ -22,8 +22,8 @@ ALL = [
     ),
 ]
 #: The tutorial has a test file of its own, which looks at what came out; the page on OMOP is
-#: followed where a PostgreSQL server is, in tests/databases; that on NVFlare where it is installed.
-FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md", "docs/how-to/nvflare.md"}
+#: followed where a PostgreSQL server is, in tests/databases.
+FOLLOWED = {*PAGES, "docs/tutorials/several-hospitals.md", "docs/how-to/omop.md"}
 
 
 @pytest.mark.parametrize(
@@ -60,22 +60,39 @@ def test_every_block_is_run_or_listed():
             assert {block.first for block in code} == listed, f"{name}: say why not"
 
 
+@pytest.mark.parametrize(
+    ("section", "first", "last"),
+    [
+        ("NVFlare", "api_version: 3", "hushtable round verify rounds/spring.result.hush"),
+        ("Flower", "hushtable round open plan.hush", "flwr run flower here"),
+        ("vantage6", "databases:", "hushtable score patients.csv --model scores.hush"),
+    ],
+)
+def test_the_tests_of_a_carrier_read_its_section(section, first, last):
+    page = ROOT / "docs/how-to/carriers.md"
+    here, everywhere = [*blocks(page, section)], [*blocks(page)]
+    assert here[0].first.startswith(first)
+    assert here[-1].first.startswith(last)
+    assert here == everywhere[everywhere.index(here[0]) : everywhere.index(here[-1]) + 1]
+
+
 def test_every_block_names_its_language():
     for name in ALL:
         bare = [str(block) for block in blocks(ROOT / name) if not block.language]
         assert not bare, "name a language: sh is run, text is held against what was printed"
 
 
-def test_no_page_installs_from_an_index_that_does_not_have_it():
-    for name in ALL:
+#: Pages for people who have a clone.
+CLONE = {"CONTRIBUTING.md", "docs/install.md", "docs/project/releasing.md"}
+
+
+def test_pages_install_by_name():
+    """A release is rehearsed with these commands: see .ci/rehearse.py."""
+    for name in {*ALL} - CLONE:
         text = (ROOT / name).read_text(encoding="utf-8")
-        # One finds the wheels in a folder; the page for those who publish is about the index.
-        found = [
-            line
-            for line in re.findall(r"^.*\binstall '?hushtable\b.*$", text, re.MULTILINE)
-            if "--find-links" not in line and name != "docs/project/releasing.md"
-        ]
-        assert not found, "nothing is on the index: say pip install ./packages/..."
+        assert not re.search(r"install .*\./packages", text), name
+        for wanted in re.findall(r"\bpip install ([^\n`]+)", text):
+            assert re.match(r"'?hushtable\b|[a-z0-9 -]+$", wanted), f"{name}: pip install {wanted}"
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
@@ -90,8 +107,8 @@ def test_prose_repeats_the_figures_of_tested_blocks(name):
         assert f"Scored {of} rows: {n} outliers" in shown
 
 
-def test_the_page_on_folders_needs_as_many_sites_as_its_command_says():
-    text = (ROOT / "docs/tutorials/folder.md").read_text(encoding="utf-8")
+def test_the_tutorial_of_hospitals_needs_as_many_sites_as_its_command_says():
+    text = (ROOT / "docs/tutorials/several-hospitals.md").read_text(encoding="utf-8")
     asked = re.findall(r"--least (\d+)", text)
     assert asked == ["3", "3"]  # the sentence, and the command
     assert "All three hospitals are needed (`--least 3`)" in text

@@ -1,9 +1,12 @@
 """The consortium's tutorial is true, in four folders that stand for four computers."""
 
 import csv
+import sys
+from unittest import mock
 
 import pytest
 
+from docs_pages import THREE, the_call
 from docs_reader import ROOT, Reader
 from hushtable import load
 from hushtable_federation.book.book import Book
@@ -13,13 +16,18 @@ from hushtable_federation.book.book import Book
 def reader(tmp_path_factory):
     """Follow the tutorial."""
     here = tmp_path_factory.mktemp("tutorial")
-    for name in ("north", "south", "west", "lead", "server"):
+    for name in (*THREE, "lead", "server"):
         (here / name).mkdir()
-    return Reader(ROOT / "docs/tutorials/several-hospitals.md", here).follow()
+    before = {
+        f"hushtable round meet ../server/meeting --key {name}.key": the_call
+        for name in ("lead", *THREE)
+    }
+    with mock.patch.object(sys, "stdin"):  # the call sets it
+        return Reader(ROOT / "docs/tutorials/several-hospitals.md", here, before).follow()
 
 
 def test_the_five_who_are_not_well_are_found(reader):
-    assert sum("patients.csv --key" in line for line in reader.did) == 6
+    assert sum("patients.csv --site" in line for line in reader.did) == 6
     for name in ("scores.csv", "local-scores.csv"):
         with (reader.here / "north" / name).open() as file:
             rows = sorted(csv.DictReader(file), key=lambda row: float(row["score"]))

@@ -113,7 +113,7 @@ class Box:
         return content[:50] if self.cut.get((reader, name), 0) > self.tick else content
 
     def settle(self):
-        """Show everybody everything from now on."""
+        """Show everyone everything from now on."""
         self.calm = True
         self.late.clear(), self.cut.clear()
 
@@ -277,7 +277,7 @@ class Run:
     def _lead(self, posts):
         if self.lose_journal and not self.box.calm and self.rng.random() < 0.3:
             self.journal.unlink(missing_ok=True)
-            # Nobody moves to another machine before the folder shows what the first one wrote.
+            # No one moves to another machine before the folder shows what the first one wrote.
             for hidden in (self.box.late, self.box.cut):
                 for reader, file in list(hidden):
                     if reader == "lead" and claims_of(file).step.startswith("ask-"):
@@ -328,7 +328,7 @@ class Run:
             if self.rng.random() < 0.5 and self.least < len(self.names):
                 how["drop"] = (str(self.rng.choice(self.names)),)
             if posts.decided:
-                with pytest.raises(RoundError, match="decided already"):
+                with pytest.raises(RoundError, match="already decided"):
                     posts.amend(self.those.lead, **how)
             else:
                 posts.amend(self.those.lead, **how)
@@ -467,7 +467,7 @@ class Run:
         assert listed
         assert self.end.waits_for
         assert set(self.end.waits_for) <= set(self.away), self.end
-        if "is not in the folder" in " ".join(self.end.words):
+        if "are missing from the folder" in " ".join(self.end.words):
             assert self.unhealed
             return "a file of a party that is away is damaged"
         assert len(alive & set(listed)) < self.least

@@ -93,7 +93,7 @@ def test_a_book_that_another_process_holds(world, monkeypatch):
         other.execute("begin immediate")
         with (
             Book.open(path) as book,
-            pytest.raises(FileError, match=r"another process has held it .*: wait for it"),
+            pytest.raises(FileError, match=r"another process has locked it .*: wait for that"),
         ):
             book.set_cap(1.0, 1e-6)
         other.execute("rollback")
@@ -132,7 +132,7 @@ def test_a_site_that_comes_back_with_an_old_book(world):
     moved(world, "machine2", old)
     late = world.run(*submit(world, keys="machine2"))
     assert late.code == 1
-    assert "the book is an old copy" in " ".join(late.said.split())
+    assert "the book is an outdated copy" in " ".join(late.said.split())
     assert len(sent(world)) == 1
     assert world.run(*submit(world, "mailed.box", keys="machine2")).code == 0
     for path in (world.root / "mailed.box").iterdir():

@@ -35,7 +35,7 @@ NAMES = ("north", "south", "west")
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "xy"])
 POLICY = Policy(unattended=True, persons=1, features=SCHEMA.features)
 PORT, PATIENCE = 7_070, 3.0
-#: Steps of a round in which nobody is missing when the list is made, in their order.
+#: Steps of a round in which no one is missing when the list is made, in their order.
 ASKED = "keys", "shares", "masked", "unmask"
 
 

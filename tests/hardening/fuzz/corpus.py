@@ -21,7 +21,7 @@ def kept(target: str) -> list[bytes]:
 
 
 def keep(target: str, inputs: list[bytes]) -> int:
-    """Write the corpus of a target anew, some of these of every size; return how many."""
+    """Write the corpus of a target again, some of these of every size; return how many."""
     by_size = sorted({one for one in inputs if one}, key=lambda one: (len(one), one))
     chosen = by_size[:: max(1, -(-len(by_size) // _MOST_INPUTS))]
     while sum(map(len, chosen)) > _MOST_BYTES:

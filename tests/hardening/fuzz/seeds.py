@@ -89,7 +89,7 @@ def registered() -> list[bytes]:
 
 @cache
 def keys(name: str) -> Keys:
-    """Return somebody's keys, the same each time."""
+    """Return someone's keys, the same each time."""
     c = crypto()
     signing, masking = (hashlib.sha256(f"{name} {use}".encode()).digest() for use in ("s", "m"))
     return Keys(
@@ -121,7 +121,7 @@ def round_(masked: bool = True, names: tuple[str, ...] = NAMES, least: int = 2) 
 
 
 def submission(name: str, *, masked: bool = False) -> bytes:
-    """Return what a site might send by file; its counts are without noise, which nobody checks."""
+    """Return what a site might send by file; its counts are without noise, which no one checks."""
     asked = round_(masked)
     counts = Sketch.from_data(asked.plan, _rows()).counts
     share = Share(hashlib.sha256(name.encode()).hexdigest(), asked.site_scale, "none 0")

@@ -1,4 +1,4 @@
-"""Arrow tables of columns that nobody expects."""
+"""Arrow tables of columns that no one expects."""
 
 from decimal import Decimal
 

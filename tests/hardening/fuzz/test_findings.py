@@ -118,7 +118,7 @@ def test_files_that_are_no_scores(tmp_path, stamp):
     whole = (tmp_path / "a.parquet").read_bytes()
     for content in (whole, whole[:20] + b"\xff" * 40 + whole[60:], whole[:4] + whole[-90:]):
         (tmp_path / "a.parquet").write_bytes(content)
-        with pytest.raises(UsageError, match="no file of scores"):
+        with pytest.raises(UsageError, match="not a file of scores"):
             ScoreFile(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
 
 
@@ -176,7 +176,7 @@ def test_books_with_other_steps_in_them(over, value):
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("update steps set kept = ?", (value,))
         db.commit()
-    with pytest.raises(FileError, match="a damaged one: restore it"):
+    with pytest.raises(FileError, match="it is damaged: restore it"):
         read_all(path, told.round)
 
 
@@ -206,4 +206,4 @@ def test_programs_of_edits_get_past_the_digests():
         except FileError as error:
             reasons.add(str(error)[:40])
     assert len(reasons) > 10, reasons
-    assert not any("arrays are not those" in reason for reason in reasons)
+    assert not any("arrays are not the ones" in reason for reason in reasons)

@@ -1,4 +1,4 @@
-"""Measure what the project claims: all that ``hushtable bench`` runs, and the cases of `runner`."""
+"""Measure the project's claims: the commands of ``hushtable bench`` and the cases of `runner`."""
 
 #: The commands that this package adds.
 COMMANDS = """

@@ -37,7 +37,7 @@ MAX_ROWS = 20_000
 MOST_ROWS, MOST_COLUMNS = {"OCSVM": 3_000}, {"MCD": 64}
 
 DEFAULT, NOVELTY, MANY = "HushTable", "HushTable, novelty", "HushTable, m=400"
-#: HushTable's settings by protocol; the first one is what the others are held against.
+#: HushTable's settings by protocol; the others are compared with the first one.
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "unsupervised": {
         DEFAULT: {},
@@ -126,7 +126,7 @@ def _of_sklearn(model: Any, rows: Any) -> tuple[Floats, float]:
 
 
 def contestants(protocol: Protocol = "unsupervised") -> list[Contestant]:
-    """Return our detectors and their peers; the others are held against the first."""
+    """Return our detectors and their peers; the others are compared with the first."""
     INNE, PCA, LODA = (_of_pyod(name) for name in ("INNE", "PCA", "LODA"))
     return [
         *_ours(protocol),
@@ -305,7 +305,7 @@ _PROTOCOLS = {
 def page(
     runs: ComparisonRuns, results: Results, auc: SystemComparison, ap: SystemComparison
 ) -> str:
-    """Write all tables of a comparison; others are held against its first system."""
+    """Write all tables of a comparison; other systems are compared with its first one."""
     ours, parts = auc.systems[0], [_PROTOCOLS[runs.protocol] + "\n"]
     for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
         parts.append(
@@ -322,7 +322,7 @@ def page(
         _handling(runs.max_rows) + "\n",
         *failures(results, runs),
         f"## Differences from {ours}\n",
-        f"Means over the sets of each detector's figure minus {ours}'s, with 95% intervals by "
+        f"Means over the sets, and each detector's figure less {ours}'s, with 95% intervals by "
         f"bootstrap over the sets ({RESAMPLES:,} resamples).\n",
         differences_table(auc, ap) + "\n",
         *_published(runs.protocol, auc, ap),
@@ -380,16 +380,19 @@ def means_table(auc: SystemComparison, ap: SystemComparison) -> str:
 
 
 def differences_table(auc: SystemComparison, ap: SystemComparison) -> str:
-    """Lay out mean differences from the first system, each with its interval."""
+    """Lay out means, and mean differences from the first system with their intervals."""
     ours = auc.systems[0]
     found = [metric.intervals(ours) for metric in (auc, ap)]
     rows = []
-    for name in sorted(found[0], key=lambda name: -np.nan_to_num(found[0][name][0], nan=-1.0)):
-        row = [name]
-        for mean, low, high in (intervals[name] for intervals in found):
-            row += [_figure(mean, "+.4f"), f"{_figure(low, '+.4f')} to {_figure(high, '+.4f')}"]
-        rows.append(row)
-    header = (f"minus {ours}", "ROC-AUC", "95% interval", "AP", "95% interval")
+    for at in np.argsort(-np.nan_to_num(auc.means(), nan=-1.0), kind="stable"):
+        name = auc.systems[at]
+        differences = (
+            f"{_figure(mean, '+.4f')} ({_figure(low, '+.4f')} to {_figure(high, '+.4f')})"
+            for mean, low, high in (one[name] for one in found if name in one)
+        )
+        means = (_figure(metric.means()[at], ".4f") for metric in (auc, ap))
+        rows.append([name, *means, *(differences if name != ours else ("", ""))])
+    header = ("detector", "ROC-AUC", "AP", *(f"{m}, less {ours}'s" for m in _METRICS))
     return markdown_table(header, rows)
 
 
@@ -402,8 +405,8 @@ def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
             seen.setdefault((row["system"], row["data"]), row["note"])
     if seen:
         yield (
-            "These have no figure (-): the detector ranks last there, and its mean is over the "
-            "other sets, whose number stands beside it.\n"
+            "These have no figure (-): the detector ranks last on these sets, and its mean is over "
+            "the other sets, whose number follows it.\n"
         )
         yield "\n".join(f"- {one} on {data}: {why}" for (one, data), why in seen.items()) + "\n"
 

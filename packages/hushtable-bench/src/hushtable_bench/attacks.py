@@ -1,4 +1,4 @@
-"""Attack releases, end to end, and compare with the best that epsilon allows any attack."""
+"""Attack releases end to end, and compare the attacks with the best that epsilon allows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from hushtable_federation.result import total
 from hushtable_federation.round import Round
 
 DELTA = 1e-6
-#: Of each bound: with thirty of them, a correct release is rejected in 3% of runs at most.
+#: Confidence of each bound: with thirty bounds, at most 3% of runs reject a correct release.
 CONFIDENCE = 0.999
 _ROWS, _TABLES, _CELLS = 100, 8, 4
 
@@ -39,7 +39,7 @@ Trial = Callable[[bool], float]
 
 @dataclass(frozen=True)
 class Scene:
-    """Rows that the attacker knows, and the row that it looks for: an outlier."""
+    """Rows that the attacker knows, and the row that it looks for, which is an outlier."""
 
     data: LabelledSet
 
@@ -50,14 +50,14 @@ class Scene:
 
     @cached_property
     def row(self) -> NDArray[np.float64]:
-        """The row in question: the outlier farthest from the mean."""
+        """The row that the attack looks for: the outlier farthest from the mean."""
         outliers = self.data.X[self.data.y]
         spread = self.data.X.std(axis=0) + 1e-12
         away = np.abs((outliers - self.data.X.mean(axis=0)) / spread).sum(axis=1)
         return np.asarray(outliers[away.argmax()])
 
     def plan(self, seed: int = 0) -> Plan:
-        """Return a plan of few small tables."""
+        """Return a plan with few small tables."""
         depth = _CELLS.bit_length() - 1
         return Plan.draw(
             self.data.schema(), random_state=seed, n_tables=_TABLES, n_cells=_CELLS,
@@ -65,7 +65,7 @@ class Scene:
         )  # fmt: skip
 
     def pair(self, plan: Plan) -> dict[bool, Sketch]:
-        """Return the sketches of the rows without the row in question, and with it."""
+        """Return the sketches of the rows without the attacked row, and with it."""
         without = Sketch.from_data(plan, self.others)
         return {False: without, True: without + Sketch.from_data(plan, self.row[None])}
 
@@ -78,7 +78,7 @@ def _release(sketch: Sketch, epsilon: float | None, **terms: Any) -> Release:
 
 
 def _beyond(counts: Ints, pair: dict[bool, Sketch]) -> float:
-    """Return the mean, over the row's cells, of what they hold beyond the other rows."""
+    """Return the mean, over the row's cells, of their counts minus those of the other rows."""
     added = pair[True].counts - pair[False].counts
     return float((counts - pair[False].counts) @ added / (added @ added))
 
@@ -108,7 +108,7 @@ def canaries(scene: Scene, epsilon: float | None, trials: int) -> Finding:
 
 
 def two_rounds(scene: Scene, epsilon: float | None) -> Trial:
-    """Average two rounds about the same people, of which the second names the first."""
+    """Average two rounds about the same people; the second round names the first."""
     pairs = [scene.pair(scene.plan(seed)) for seed in (0, 1)]
 
     def trial(present: bool) -> float:
@@ -122,7 +122,7 @@ def two_rounds(scene: Scene, epsilon: float | None) -> Trial:
 
 
 def joins(scene: Scene, epsilon: float | None, same_noise: bool = False) -> Trial:
-    """Take one round from the next: all others are in both, and need not even be known."""
+    """Subtract one round from the next: all others are in both, and can even be unknown."""
     pair = scene.pair(scene.plan())
     added = pair[True].counts - pair[False].counts
 
@@ -138,7 +138,7 @@ def joins(scene: Scene, epsilon: float | None, same_noise: bool = False) -> Tria
 
 
 def sum_minus_own(scene: Scene, epsilon: float | None) -> Trial:
-    """Take one's own release from the merged one; what is left is the other site's."""
+    """Subtract one's own release from the merged one; the rest is the other site's."""
     plan = scene.plan()
     pair = scene.pair(plan)
     own = _release(Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]), epsilon)
@@ -151,10 +151,10 @@ def sum_minus_own(scene: Scene, epsilon: float | None) -> Trial:
 
 
 def masked_minus_parts(scene: Scene, epsilon: float | None) -> Trial:
-    """Take what the reader and a colluding site sent from a masked sum of four sites.
+    """Subtract the counts of the reader and a colluding site from a masked sum of four sites.
 
-    The round counts on one colluder: the noise of two sites is what protects. (Masks cancel in
-    the sum, and are left out.)
+    The round assumes one colluder, so the noise of two sites protects. (Masks cancel in the sum,
+    and are left out.)
     """
     plan = scene.plan()
     pair = scene.pair(plan)
@@ -186,7 +186,7 @@ def masked_minus_parts(scene: Scene, epsilon: float | None) -> Trial:
 
 # --- all of them ----------------------------------------------------------------------------------
 
-#: Takes a scene, the total epsilon (None: no noise) and how often to play each case.
+#: Takes a scene, the total epsilon (None: no noise), and how often to play each case.
 Attack = Callable[[Scene, float | None, int], Finding]
 
 
@@ -197,7 +197,7 @@ def _played(prepare: Callable[[Scene, float | None], Trial]) -> Attack:
         trial = prepare(scene, epsilon)
         absent, present = (np.array([trial(case) for _ in range(trials)]) for case in (False, True))
         return judge(
-            "one case told from the other", [(absent, present)], epsilon=epsilon or 0.0,
+            "one case distinguished from the other", [(absent, present)], epsilon=epsilon or 0.0,
             delta=DELTA, confidence=CONFIDENCE, middle=0.5,
         )  # fmt: skip
 
@@ -212,13 +212,13 @@ ATTACKS: dict[str, Attack] = {
     "two sites' sum, less one's own release": _played(sum_minus_own),
     "four sites' masked sum, less two sites' parts": _played(masked_minus_parts),
 }
-#: What an audit has to find out, beside `hushtable_bench.mistakes`.
+#: Mistakes that an audit has to find, besides those of `hushtable_bench.mistakes`.
 PLANTED = "planted: the same noise in two rounds"
 
 
 @dataclass(frozen=True, slots=True)
 class AttackOutcome:
-    """The success of an attack at a total epsilon; None is no noise."""
+    """The success of an attack at a total epsilon; None means no noise."""
 
     attack: str
     epsilon: float | None
@@ -231,7 +231,7 @@ class AttackOutcome:
 
     @property
     def best(self) -> float:
-        """The same, given that the noise is Gaussian: that of the likelihood ratio."""
+        """The same if the noise is Gaussian: the area of the likelihood ratio."""
         if self.epsilon is None:
             return 1.0
         return float(stats.norm.cdf(np.sqrt(rho_bound(self.epsilon, 0.0, DELTA))))
@@ -245,7 +245,7 @@ class AttackOutcome:
 
 
 def n_outcomes(epsilons: Sequence[float]) -> int:
-    """Return how many outcomes there will be."""
+    """Return the number of outcomes."""
     return len(ATTACKS) * (len(epsilons) + 1) + 1
 
 
@@ -259,7 +259,7 @@ def outcomes(scene: Scene, epsilons: Sequence[float], trials: int) -> Iterator[A
 
 
 def table(found: Sequence[AttackOutcome]) -> str:
-    """Lay out what the attacks achieved beside what epsilon allows."""
+    """Lay out the attacks' results beside the results that epsilon allows."""
     rows = []
     for one in found:
         auc = "" if one.finding.auc is None else f"{one.finding.auc:.3f}"
@@ -273,11 +273,11 @@ def table(found: Sequence[AttackOutcome]) -> str:
         "attack", "total epsilon", "AUC", "best against this noise", "epsilon allows",
         "epsilon is at least", "if Gaussian", "claim",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, text=2)
 
 
 def targets(found: Sequence[AttackOutcome]) -> list[Promise]:
-    """Hold releases to stand, and attacks to work where there is no noise."""
+    """Require that releases resist the attacks, and that attacks succeed without noise."""
     made = []
     for name in dict.fromkeys(one.attack for one in found):
         those = [one for one in found if one.attack == name]
@@ -298,7 +298,7 @@ def targets(found: Sequence[AttackOutcome]) -> list[Promise]:
 
 # --- membership -----------------------------------------------------------------------------------
 
-#: Rows of a set that are solved for together.
+#: Rows of a set that the attack solves for together.
 CANDIDATES = 2000
 #: Rate of false positives at which the true ones are counted.
 FALSE = 0.01
@@ -308,7 +308,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """The success of an attack on one release, by solving for its rows."""
+    """The success of an attack on one release that solves for its rows."""
 
     data: str
     rows: int  # candidates
@@ -320,7 +320,7 @@ class Attacked:
 
 
 class Solver:
-    """Solves for the coins of rows X under one plan, whatever the noise."""
+    """Solves for the coins of rows X under one plan, with any noise."""
 
     def __init__(self, plan: Plan, X: Floats) -> None:
         family, codes = plan.family, Encoder(plan.schema).encode(X)
@@ -340,7 +340,7 @@ class Solver:
         """Return the guess for each row: high if it was counted."""
         half = 0.5 * np.asarray(self.incidence.sum(axis=0)).ravel()
         seen = self.incidence @ (counts - half)
-        # Without noise, rows that share all their cells need some.
+        # Without noise, rows that share all their cells need a small term.
         spread = np.maximum(self._values, 0.0) + max(4.0 * noise_sd**2, 1e-3)
         return np.asarray(self._vectors @ ((self._vectors.T @ seen) / spread), np.float64)
 
@@ -385,7 +385,7 @@ def _shown(trials: Sequence[Attacked], name: str) -> str:
 
 
 def membership_table(found: Sequence[Attacked]) -> str:
-    """Lay out means over the trials, with standard errors, beside what epsilon allows."""
+    """Lay out means over the trials, with standard errors, beside the limits from epsilon."""
     rows = []
     for name, epsilon in dict.fromkeys((one.data, one.epsilon) for one in found):
         trials = [one for one in found if (one.data, one.epsilon) == (name, epsilon)]
@@ -396,16 +396,16 @@ def membership_table(found: Sequence[Attacked]) -> str:
         auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
         bound = max(t.lower_bound for t in trials)
         figures = f"{most:.3f}", share, f"{true:.3f}", odd, f"{bound:.2f}"
-        rows.append((name, f"{trials[0].rows:,}", label, auc, *figures))
+        rows.append((name, label, f"{trials[0].rows:,}", auc, *figures))
     header = (
-        "set", "rows", "total epsilon", "AUC", "at most", "TPR at 1% FPR", "at most",
+        "set", "total epsilon", "rows", "AUC", "AUC allowed", "TPR at 1% FPR", "TPR allowed",
         "AUC, outliers", "epsilon is at least",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, text=2)
 
 
 def membership_targets(found: Sequence[Attacked]) -> list[Promise]:
-    """Hold releases to their epsilon, and the attack to work where there is no noise."""
+    """Require that releases keep their epsilon, and that the attack succeeds without noise."""
     made = []
     for name in dict.fromkeys(one.data for one in found):
         those = [one for one in found if one.data == name]
@@ -420,14 +420,14 @@ def membership_targets(found: Sequence[Attacked]) -> list[Promise]:
 def page(
     name: str, plays: int, halves: int, played: Sequence[AttackOutcome], solved: Sequence[Attacked]
 ) -> str:
-    """Lay out what attacks on one set achieve, and on membership of all rows."""
+    """Lay out the results of attacks on one row of a set, and on the membership of all rows."""
     sure = f"{100 * CONFIDENCE:.4g}%"
     return "\n".join([
-        f"# Attacks\n\nOne row of {name}, in or not; {plays} plays of each. Lower",
+        f"# Attacks\n\nOne row of {name}, counted or not; {plays} plays of each. Lower",
         f"bounds on epsilon hold with {sure} confidence each. The standard error of an AUC",
         f"of chance is {(6 * plays) ** -0.5:.3f}.\n",
         table(played),
-        "\n# Membership\n\nAll rows of a set solved for from one release; a coin decided which",
-        f"are in it. Means of {halves} releases ± standard errors; the highest bound.\n",
+        "\n# Membership\n\nThe attack solves for all rows of a set from one release; a coin",
+        f"decided which are in it. Means of {halves} releases ± standard errors; highest bound.\n",
         membership_table(solved),
     ])  # fmt: skip

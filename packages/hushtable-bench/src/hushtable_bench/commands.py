@@ -141,10 +141,19 @@ def adbench(
       hushtable bench adbench --data labelled-sets -o results
       hushtable bench adbench --protocol novelty --data labelled-sets -o results
     """
-    from hushtable_bench.adbench import ComparisonRuns, contestants, facts, page, targets
+    from hushtable_bench.adbench import (
+        ComparisonRuns,
+        contestants,
+        differences_table,
+        facts,
+        flagged_table,
+        page,
+        sets_table,
+        targets,
+    )
     from hushtable_bench.comparison import SystemComparison
     from hushtable_bench.figures import critical_difference_figure, pyplot
-    from hushtable_bench.results import Results
+    from hushtable_bench.results import Results, write_tables
 
     files = find_sets(data_folder(data))
     pyplot()  # what is missing is named now, not in ten minutes
@@ -159,11 +168,14 @@ def adbench(
     auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
     text = page(runs, results, auc, ap)
     (file := output / f"{runs.name}.md").write_text(text + "\n")
+    by_set = (sets_table(metric, runs.sets) for metric in (auc, ap))
+    means = differences_table(auc, ap), flagged_table(results, runs)
+    tables = write_tables(output, runs.name, *means, *by_set)
     both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
     diagram = "critical-difference" + runs.name.removeprefix("adbench")
     ours = {one.name for one in field if one.ours}
     drawn = critical_difference_figure(both, ours, output, diagram)
-    written = [output / "adbench.parquet", file, *drawn]
+    written = [output / "adbench.parquet", file, *tables, *drawn]
     held = targets(protocol, auc, ap)
     found = facts(runs, results, auc, ap) | {
         "left_out": left_out,
@@ -194,8 +206,8 @@ def paper(
     """Run the paper's experiments, and print its figures beside ours.
 
     Results are kept in FOLDER as Parquet while it runs: called again, it goes on where it
-    stopped. Tables are written there as Markdown, figures as SVG and PNG. The whole takes about
-    half an hour, on one core. Exit code 1 says that a set was left out or a promise missed.
+    stopped. Tables are written there as Markdown and CSV, figures as SVG and PNG. The whole takes
+    about half an hour, on one core. Exit code 1 says that a set was left out or a promise missed.
 
     Example:
       hushtable bench paper --data labelled-sets -o results
@@ -248,6 +260,7 @@ def sites(
     from hushtable_bench import figures
     from hushtable_bench import sites as bench
     from hushtable_bench.paper.sets import load_sets
+    from hushtable_bench.results import write_tables
 
     folder, results = _begin(data, output, "sites.parquet")
     found, left_out = load_sets(_QUICK["sites"] if quick else bench.SETS, folder)
@@ -259,7 +272,8 @@ def sites(
     page = bench.page(results, names)
     (output / "sites.md").write_text(page + "\n")
     drawn = figures.sites_figure(results, names, output)
-    files = [output / "sites.parquet", output / "sites.md", *drawn]
+    tables = write_tables(output, "sites", page)
+    files = [output / "sites.parquet", output / "sites.md", *tables, *drawn]
     targets = [] if quick or not loaded else bench.targets(results, names)
     facts: dict[str, Any] = {
         "command": "bench sites",
@@ -291,8 +305,8 @@ def verdicts(
 ) -> CommandResult:
     """Measure what an analyst's verdicts on a few rows are worth.
 
-    The row that scores lowest is shown, whether it is an outlier is told, and the system learns,
-    as often as --budget says. Besides, 5 and 20 rows of each kind are told at once. Systems:
+    The system gets the label of the row with the lowest score and learns from it, as often as
+    --budget states. In addition, it gets the labels of 5 and 20 rows of each kind at once. Systems:
     HushTable, AADForest and PineForest (where coniferest is installed), a random forest on the
     verdicts alone, and no feedback. Results are kept in FOLDER as Parquet while it runs: called
     again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
@@ -303,7 +317,7 @@ def verdicts(
       hushtable bench verdicts --data labelled-sets --systems "no feedback" --seeds 1
     """
     from hushtable_bench import verdicts as bench
-    from hushtable_bench.results import Results
+    from hushtable_bench.results import Results, write_tables
 
     names = [name.strip() for name in systems.split(",")] if systems is not None else []
     field, files = bench.systems(names), find_sets(data_folder(data))
@@ -317,7 +331,7 @@ def verdicts(
     figures = runs.figures(results)
     text, held = bench.page(runs, results, figures), bench.targets(runs, figures)
     (file := output / f"{runs.looks}.md").write_text(text + "\n", "utf-8")
-    written = [output / "verdicts.parquet", file]
+    written = [output / "verdicts.parquet", file, *write_tables(output, runs.looks, text)]
     facts = bench.facts(runs, results, figures) | {
         "left_out": left_out,
         "targets": _verdicts(held),
@@ -348,7 +362,8 @@ def privacy(
 ) -> CommandResult:
     """Measure what privacy costs, and what adversaries and audits find.
 
-    Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
+    Tables are printed as Markdown; the folder receives them as CSV and JSON, and a figure as SVG
+    and PNG.
     Audits look at the noise itself, and from outside at what is published and written to files;
     each also has to find planted mistakes, such as noise of a third of what is claimed.
     The whole takes about eight minutes on two cores; with --attacks, less than three. Exit code 1
@@ -403,6 +418,7 @@ def _cost(
     """Measure accuracy, membership and audits, one after the other; print what came of it."""
     from hushtable_bench import figures, outside
     from hushtable_bench import privacy as bench
+    from hushtable_bench.results import write_tables
 
     chosen, attacked = sets
     steps = bench.accuracy(chosen, budgets, seeds)
@@ -430,7 +446,8 @@ def _cost(
     }
     (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
     page = bench.page(runs, membership, audits, seeds) + "\n" + outside.page(published)
-    return _concluded(facts, page, targets, [output / "privacy.json", *drawn])
+    files = [output / "privacy.json", *write_tables(output, "privacy", page), *drawn]
+    return _concluded(facts, page, targets, files)
 
 
 def _attack(
@@ -439,6 +456,7 @@ def _attack(
     """Attack releases, exact counts and planted mistakes; print what came of it."""
     from hushtable_bench import attacks as bench
     from hushtable_bench import privacy as audits
+    from hushtable_bench.results import write_tables
 
     plays, halves, effort = (150, 2, (2000, 30)) if quick else (800, 5, (2000, 60))
     steps = bench.outcomes(bench.Scene(sets[0]), epsilons, plays)
@@ -471,4 +489,5 @@ def _attack(
         audits.table_of_audits(planted),
     ])  # fmt: skip
     packages = ("opendp", "numba", "numpy", "scipy")
-    return _concluded(facts, page, targets, [output / "attacks.json"], packages)
+    files = [output / "attacks.json", *write_tables(output, "attacks", page)]
+    return _concluded(facts, page, targets, files, packages)

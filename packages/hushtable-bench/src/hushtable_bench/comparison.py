@@ -126,7 +126,7 @@ class SystemComparison:
 
 
 def _mean(values: Floats) -> Floats:
-    """Return the mean over the first axis of what is there, NaN where nothing is."""
+    """Return the mean of the existing values over the first axis, NaN if there are none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of an empty slice
         return np.asarray(np.nanmean(values, axis=0))
@@ -137,7 +137,7 @@ KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
 
 @dataclass(frozen=True)
 class Published:
-    """Means of one detector that somebody else measured; NaN where none was published."""
+    """Means of one detector that someone else measured; NaN where none was published."""
 
     system: str
     auc: float
@@ -152,13 +152,13 @@ def plain(name: str) -> str:
 
 
 def collection(sets: Collection[str]) -> str | None:
-    """Return which collection the sets are, all of it and nothing else."""
+    """Return the collection that consists of exactly these sets."""
     found = (key for key, entry in KNOWN["collections"].items() if set(entry["sets"]) == set(sets))
     return next(found, None)
 
 
 def sets_published(sets: Sequence[str]) -> list[str]:
-    """Return the sets of which figures by set were published (novelty only)."""
+    """Return the sets that have published figures by set (novelty only)."""
     names = {plain(name) for name in KNOWN["novelty"]["auc"]}
     return [name for name in sets if plain(name) in names]
 

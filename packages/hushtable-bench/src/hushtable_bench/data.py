@@ -1,4 +1,4 @@
-"""Labelled sets that benchmarks judge by: .npz files with X (n, d) and y (n,), 1 for an outlier.
+"""Labelled sets for benchmarks: .npz files with X (n, d) and y (n,), 1 for an outlier.
 
 NaN in X is a missing value. An array ``categorical``, bool (d,), may say which columns of X hold
 codes of categories.
@@ -7,6 +7,7 @@ codes of categories.
 import os
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from hushtable.errors import DataError, MissingExtraError
 
 #: The environment variable that names the folder.
 VARIABLE = "HUSHTABLE_DATA"
+#: What NumPy raises for a file that is no archive of arrays, or a broken one.
+_UNREADABLE = (OSError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class LabelledSet:
     categorical: NDArray[np.bool_] | None = None
 
     def rows(self) -> Any:
-        """Return the rows as our detectors take them: X, or a table where codes are texts."""
+        """Return the rows for our detectors: X, or a table in which codes are texts."""
         if self.categorical is None:
             return self.X
         import pyarrow as pa  # too heavy for --help
@@ -45,7 +48,7 @@ class LabelledSet:
         return pa.table(columns)
 
     def schema(self) -> Schema:
-        """Return the schema with the data's own ranges, taken as if they were public."""
+        """Return the schema with the data's own ranges, as if they were public."""
         features = (
             Feature.numeric(f"x{j}", low=float(np.nanmin(x)), high=float(np.nanmax(x)))
             for j, x in enumerate(self.X.T)
@@ -76,7 +79,7 @@ def data_folder(given: Path | None = None, default: Path | None = None) -> Path:
     if folder is None or not folder.is_dir():
         what = f"{folder} is not a folder" if folder else "no folder of labelled sets is named"
         raise DataError(
-            f"{what}: name a folder of .npz files (X and y in each) with --data or in {VARIABLE}"
+            f"{what}: name a folder of .npz files (with X and y in each) by --data or {VARIABLE}"
         )
     return folder
 
@@ -85,7 +88,7 @@ def find_sets(folder: Path) -> list[Path]:
     """Return the .npz files of a folder, by name."""
     files = sorted(folder.glob("*.npz"))
     if not files:
-        raise DataError(f"{folder} holds no .npz file: needs X (n, d) and y (n,) in each")
+        raise DataError(f"{folder} holds no .npz files: needs files with X (n, d) and y (n,)")
     return files
 
 
@@ -98,7 +101,7 @@ def fetch(url: str, sha256: str | None) -> Path:
     pooch.get_logger().setLevel("WARNING")
     try:
         return Path(pooch.retrieve(url, sha256, path=pooch.os_cache("hushtable")))
-    except (OSError, ValueError) as error:  # no network, or another file than expected
+    except (OSError, ValueError) as error:  # no network, or an unexpected file
         reason = str(error).splitlines()[0]
         raise DataError(
             f"{url} cannot be fetched ({reason}): name a folder that has the file with --data"
@@ -107,15 +110,36 @@ def fetch(url: str, sha256: str | None) -> Path:
 
 def load(path: Path) -> LabelledSet:
     """Read X (n, d), y (n,), 1 for an outlier, and ``categorical`` (d,) if a .npz file has it."""
+    X, y, categorical = read_arrays(path, ("X", "y"), optional="categorical")
+    found = labelled_set(path, X, y)
+    return replace(found, categorical=_categorical(path, categorical, X.shape[1]))
+
+
+def array_names(path: Path) -> set[str]:
+    """Return the names of the arrays in a .npz file."""
     try:
-        # NumPy leaves a broken file open that it has opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            X, y = (np.ascontiguousarray(arrays[name], np.float64) for name in ("X", "y"))
-            categorical = arrays.get("categorical")
+            return set(arrays)
+    except _UNREADABLE as error:
+        raise DataError(f"{path}: not a .npz file ({error})") from None
+
+
+def read_arrays(path: Path, needed: Sequence[str], optional: str | None = None) -> list[Any]:
+    """Read arrays of numbers out of a .npz file, and one more as it is: None if it is missing."""
+    names = " and ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
+    try:
+        # NumPy does not close a broken file that it opened.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found: list[Any] = [np.ascontiguousarray(arrays[name], np.float64) for name in needed]
+            return found if optional is None else [*found, arrays.get(optional)]
     except FileNotFoundError:
         raise DataError(f"{path} is missing") from None
-    except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path}: needs arrays X and y of numbers ({error})") from None
+    except (KeyError, *_UNREADABLE) as error:
+        raise DataError(f"{path}: needs arrays {names} of numbers ({error})") from None
+
+
+def labelled_set(path: Path, X: NDArray[np.float64], y: NDArray[np.float64]) -> LabelledSet:
+    """Check the rows and labels that a file holds."""
     if X.ndim != 2 or y.shape != X.shape[:1] or y.all() or not y.any():
         raise DataError(f"{path}: needs X (n, d) and y (n,) with both labels in it")
     if np.isnan(y).any():
@@ -127,7 +151,7 @@ def load(path: Path) -> LabelledSet:
         raise DataError(
             f"{path}: column {empty.argmax()} of X is missing in every row; leave it out"
         )
-    return LabelledSet(path.stem, X, y != 0, _categorical(path, categorical, X.shape[1]))
+    return LabelledSet(path.stem, X, y != 0)
 
 
 def _categorical(path: Path, mask: Any, columns: int) -> NDArray[np.bool_] | None:

@@ -13,13 +13,13 @@ from hushtable_bench.comparison import SystemComparison
 from hushtable_bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, AccuracyRun, means
 from hushtable_bench.results import Results
 
-#: The report's colours for rows and for what is odd, and a third one: distinct to colour-blind
-#: readers, dark enough on white for letters.
+#: The report's colours for rows and for unusual values, and a third one: distinct for
+#: colour-blind readers, and dark enough on white for letters.
 ROWS, FLAG, THIRD = "#1f6fb2", "#c2410c", "#00795a"
 
 
 def pyplot() -> Any:
-    """Return matplotlib's figure class, which needs no display; raises where it is missing."""
+    """Return matplotlib's figure class, which needs no display; raise if it is missing."""
     try:
         from matplotlib.figure import Figure  # of an extra
     except ImportError:
@@ -58,7 +58,7 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
 def privacy_figure(
     runs: Sequence[AccuracyRun], membership: Mapping[str, list[dict[str, float]]], folder: Path
 ) -> list[Path]:
-    """Draw accuracy, and what an adversary learns, against epsilon; return the files."""
+    """Draw accuracy, and an adversary's success, against epsilon; return the files."""
     figure = pyplot()(figsize=(9.0, 3.4), layout="constrained")
 
     import matplotlib  # of an extra
@@ -119,7 +119,7 @@ def _membership(axes: Any, membership: Mapping[str, list[dict[str, float]]]) -> 
     axes.annotate("guessing", (-0.45, 0.485), va="top", ha="left", fontsize=7.5)
     axes.set_xticks(range(len(columns)), ["raw\ncounts", *(f"ε = {n}" for n in names[1:])])
     axes.set(ylim=(0.35, 1.02), xlim=(-0.5, len(columns) - 0.5))
-    axes.set_title("Telling whether an outlier\nwas counted, AUC", fontsize=10)
+    axes.set_title("Detecting whether an\noutlier was counted, AUC", fontsize=10)
     axes.set_xlabel("a point for each data set", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -1,4 +1,4 @@
-"""The compiled loops of the baselines: each row by itself, whatever the rows around."""
+"""The compiled loops of the baselines, which treat each row independently of the others."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from hushtable.kernels import kernel
 
 @kernel
 def project(X, directions):
-    """Return X @ directions, added up in one order whatever the number of rows."""
+    """Return X @ directions, added up in the same order for any number of rows."""
     n, d = X.shape
     depth = directions.shape[1]
     out = np.zeros((n, depth))
@@ -80,8 +80,8 @@ def log_likelihood(unit, bins):
 def exact_neighbours(X, sample, numbers):
     """Return distances and numbers (n, k) of the k + 1 rows found, without one at distance 0.
 
-    Worked out anew, one row at a time: what the search adds up in blocks varies in the last
-    bits with the rows around, and a row's distance to itself need not come out as 0.
+    Distances are computed again, one row at a time: the search adds up blocks, so its last bits
+    vary with the neighbouring rows, and a row's distance to itself does not have to be 0.
     """
     n, d = X.shape
     k = numbers.shape[1] - 1

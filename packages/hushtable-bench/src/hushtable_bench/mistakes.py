@@ -1,4 +1,4 @@
-"""Planted mistakes that audits must find: in a release's noise, and in the package itself."""
+"""Planted mistakes that audits must find, in a release's noise and in the package itself."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable_bench.data import LabelledSet
 
-#: What every release here claims.
+#: The claim of every release in this module.
 EPSILON, DELTA = 1.0, 1e-6
 
 Ints = NDArray[np.int64]
@@ -58,12 +58,12 @@ def noise_on_one_table(counts: Ints, table: Ints) -> Ints:
 
 
 def no_noise_on_empty_cells(counts: Ints, table: Ints) -> Ints:
-    """Add noise to what there is, and leave out what there is not."""
+    """Add noise only to cells that are not empty."""
     return np.where(counts == 0, 0, honest(counts, table))
 
 
 def papers_epsilon(counts: Ints, table: Ints) -> Ints:
-    """Add Lap(1 / epsilon) to each table, and call the whole epsilon-private."""
+    """Add Lap(1 / epsilon) to each table, and claim epsilon for all tables together."""
     noised = add_noise(counts.ravel(), "discrete-laplace", 1.0 / EPSILON)
     return noised.reshape(counts.shape)
 
@@ -83,7 +83,7 @@ def pairs_alike(counts: Ints, table: Ints) -> Ints:
 
 
 def seeded_noise(counts: Ints, table: Ints) -> Ints:
-    """Draw the right noise from a seed that everybody can guess."""
+    """Draw the right noise, but from a seed that everyone can guess."""
     scale = _scale(int(table.max()) + 1)
     noise = np.random.default_rng(0).normal(0.0, scale, counts.shape)
     return counts + np.rint(noise).astype(np.int64)
@@ -107,14 +107,14 @@ class Mistake:
         return Release(sketch.plan, self.noise(sketch.counts, table), ledger)
 
     def publish(self, X: NDArray[np.float64]) -> Release:
-        """Go the whole way from rows to a release with this mistake."""
+        """Make a release with this mistake from rows."""
         edges = X if self.range_from_data else np.array([[-9.0, -9.0], [9.0, 9.0]])
         schema = LabelledSet("", edges, np.zeros(len(edges), bool)).schema()
         plan = Plan.draw(schema, random_state=0, n_tables=2)
         return self.release(Sketch.from_data(plan, X))
 
 
-#: Exact counts under a ledger that claims noise: what attacks without noise are shown on.
+#: Exact counts under a ledger that claims noise, for attacks without noise.
 EXACT = Mistake("no noise at all", lambda counts, table: counts)
 
 #: The correct release first; then every mistake, which some audit has to reject.
@@ -124,13 +124,13 @@ MISTAKES = (
     Mistake("scale of one table", _gaussian(tables=1)),
     Mistake("noise on one table only", noise_on_one_table),
     Mistake("no noise on empty cells", no_noise_on_empty_cells),
-    # The variance's unit is mistaken, or there is a zero too many.
+    # The variance has the wrong unit, or one zero too many.
     Mistake("almost no noise", _gaussian(20.0)),
     Mistake("a third of the noise", _gaussian(3.0)),
     Mistake("four fifths of the noise", _gaussian(1.25)),
     Mistake("the same noise for each chunk of cells", chunks_alike),
     Mistake("the same noise for pairs of cells", pairs_alike),
-    # The total of three rounds, said to be that of one.
+    # The total of three rounds, claimed for one round.
     Mistake("noise for three times epsilon", _gaussian(epsilon=3.0 * EPSILON)),
     Mistake("the paper's epsilon", papers_epsilon),
     Mistake("noise from a seed", seeded_noise),
@@ -141,10 +141,10 @@ MISTAKES = (
 def audit_all(
     mistake: Mistake, *, draws: int, trials: int, tables: int = 25, confidence: float = 0.95
 ) -> Iterator[Finding]:
-    """Put a release before one audit after the other, each of the given confidence.
+    """Run all audits on a release, each with the given confidence.
 
-    ``draws`` are those of the likelihood ratio, ``trials`` those of the replay; ``tables`` is
-    the number of tables for all but the replay.
+    ``draws`` is the number of draws for the likelihood ratio, ``trials`` the number of trials for
+    the replay, and ``tables`` the number of tables for all other audits.
     """
     claim: Any = {"epsilon": EPSILON, "delta": DELTA, "confidence": confidence}
     table = np.arange(tables)
@@ -181,7 +181,7 @@ def _sensitivity(
 
 
 def one_table() -> AbstractContextManager[Any]:
-    """Take epsilon for that of one table: forget that a row is in all m."""
+    """Use epsilon for one table: forget that a row is in all m tables."""
     return _sensitivity(
         lambda s: s.rows_per_person * s._cells, lambda s: s.rows_per_person**2 * s._cells
     )
@@ -200,7 +200,7 @@ def one_cell() -> AbstractContextManager[Any]:
 
 
 def nothing_before() -> AbstractContextManager[Any]:
-    """Leave out what the plan's marginals cost."""
+    """Leave out the cost of the plan's marginals."""
 
     def forgetful(*given: Any, **terms: Any) -> float:
         return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0, 0.0)})
@@ -209,7 +209,7 @@ def nothing_before() -> AbstractContextManager[Any]:
 
 
 def all_sites_count() -> AbstractContextManager[Any]:
-    """Divide a shared noise by the root of all six sites, not of those that nobody else knows."""
+    """Divide a shared noise by the root of all six sites, not of the sites with unknown noise."""
     return patch("hushtable_federation.round.part_scale", lambda scale, parts: part_scale(scale, 6))
 
 
@@ -218,19 +218,19 @@ def _columns(planted: Callable[[Horizon], Any]) -> AbstractContextManager[Any]:
 
 
 def one_period() -> AbstractContextManager[Any]:
-    """Charge once for all periods, with noise for one: forget that a row stays in later ones."""
+    """Charge once for all periods, with the noise for one: forget that rows stay in later ones."""
     return _columns(lambda horizon: np.array(horizon.factor[:1]))
 
 
 def one_period_less() -> AbstractContextManager[Any]:
-    """Make the noise for a person in one period, where there are rows of two."""
+    """Make the noise for a person in one period, although there are rows in two."""
     columns = Horizon.columns.fget  # type: ignore[attr-defined] # a property, as the class has it
     return _columns(lambda horizon: columns(replace(horizon, participations=1)))
 
 
 @contextmanager
 def noise_again() -> Iterator[None]:
-    """Draw new noise each time that a period is asked for."""
+    """Draw new noise each time that a period is requested."""
     mixed, kept, latest = Horizon.mixed, Periods.increment, dict[int, Any]()
 
     def noted(horizon: Horizon, counts: Any) -> Any:
@@ -246,7 +246,7 @@ def noise_again() -> Iterator[None]:
         yield
 
 
-#: Each mistake, the case of `hushtable_bench.outside` that has to show it, and how to make it.
+#: Each mistake, the case of `hushtable_bench.outside` that has to find it, and how to make it.
 BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, epsilon of one table": ("one round", one_table),
     "planted, epsilon of one table, Laplace": ("discrete Laplace", one_table),

@@ -1,9 +1,9 @@
-"""Audits from outside: through public calls and files only, as anyone who receives them can do.
+"""Audits from outside, which use only public calls and files, like any recipient.
 
-Each case publishes the rows of hundreds of persons who share no cell, reads back what was
-written, and infers from it who is in. The adversary knows everything else. Counts, noise,
-accounting, rounds and files are the package's own: to show that a mistake in them would be
-found, `hushtable_bench.mistakes` makes one for a moment.
+Each case publishes the rows of hundreds of persons who share no cell, reads the published files,
+and infers from them whose rows were counted. The adversary knows everything else. Counts, noise,
+accounting, rounds, and files are the package's own. To prove that the audits would find a mistake
+in them, `hushtable_bench.mistakes` temporarily plants mistakes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,18 +41,18 @@ from hushtable_federation.reply import trust
 from hushtable_federation.round import Round
 
 DELTA = 1e-6
-#: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
+#: Confidence of each audit: with seven audits, at most 0.7% of runs reject the correct package.
 CONFIDENCE = 0.999
-#: Tables of a plan, and rows that nobody asks about.
+#: Tables of a plan, and rows that the audit does not ask about.
 TABLES, OTHERS = 4, 50
 #: Tables so deep that hundreds of rows share no cell.
 DEEP: dict[str, Any] = {"n_cells": 1024, "min_depth": 16, "max_depth": 16}
-#: Sites of a masked round, of them colluding, and parts of the noise that nobody else knows.
+#: Sites of a masked round, colluding sites, and parts of the noise that no one else knows.
 SITES, COLLUDERS = 6, 3
 K_MIN = SITES - 1 - COLLUDERS
 
 Floats = NDArray[np.float64]
-#: Takes all rows and a folder to write to; gives what a recipient reads there.
+#: Takes all rows and a folder to write to; returns the values that a recipient reads there.
 Publish = Callable[[Floats, Path], Sequence[Release]]
 
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=0.0, high=1.0) for j in range(16)))
@@ -60,14 +60,14 @@ SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=0.0, high=1.0) for j in range
 
 @cache
 def tables_plan() -> Plan:
-    """Return a plan of few deep tables."""
+    """Return a plan with few deep tables."""
     return Plan.draw(SCHEMA, random_state=0, n_tables=TABLES, **DEEP)
 
 
 def _through_a_file(release: Noised, path: Path) -> Release:
     release.save(path)
     read = load(path)
-    assert isinstance(read, Release)  # says load of what is not a file of a hidden plan
+    assert isinstance(read, Release)  # load's warning that the file has no hidden plan
     return read
 
 
@@ -75,7 +75,7 @@ def _through_a_file(release: Noised, path: Path) -> Release:
 
 
 def one_round(X: Floats, folder: Path, **terms: Any) -> list[Release]:
-    """Count, release, save, read back."""
+    """Count, release, save, and read back."""
     release = Sketch.from_data(tables_plan(), X).release(delta=DELTA, **terms)
     return [_through_a_file(release, folder / "release.hush")]
 
@@ -90,10 +90,10 @@ def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Relea
 
 
 def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
-    """Run a masked round; take from its sum what all but k_min sites know they sent.
+    """Run a masked round; subtract from its sum the parts of all sites but k_min.
 
-    All persons in question are at the first site, with three rows each. The last site reads
-    the sum, and those before it collude.
+    All persons that the audit asks about are at the first site, with three rows each. The last
+    site reads the sum, and the sites before it collude.
     """
     keys, lead = [Keys.generate(f"site{i}") for i in range(SITES)], Keys.generate("lead")
     round_ = Round.open(
@@ -104,7 +104,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     with TemporaryDirectory(dir=folder) as own, ExitStack() as books:
         sites = {}
         for i, one in enumerate(keys):
-            # What is audited is the noise, not the cap: it is to stop nothing.
+            # The audit tests the noise, not the cap, so the cap must not stop anything.
             path = Path(own) / f"{i}.book"
             book = books.enter_context(Book.create(path, one.card, epsilon=MAX_EPSILON))
             trust(book, round_, [lead.card, *round_.sites])
@@ -123,7 +123,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
 
 @cache
 def stream_plan(horizon: Horizon) -> Plan:
-    """Return a plan of few deep tables, for so many periods."""
+    """Return a plan with few deep tables, for this number of periods."""
     return Plan.draw(
         SCHEMA, random_state=0, n_tables=2, epsilon=4.0, expected_rows=OTHERS,
         horizon=horizon, **DEEP | {"n_cells": 256},
@@ -131,7 +131,7 @@ def stream_plan(horizon: Horizon) -> Plan:
 
 
 def stream(months: Sequence[Floats], folder: Path, plan: Plan, epsilon: float) -> list[Increment]:
-    """Release each month, from a site's file to that of an increment; ask for each twice."""
+    """Release each month, from a site's file to an increment's file; request each twice."""
     path, kept = folder / "increment.hush", folder / "site.periods.hush"
     Periods(plan, epsilon).save(kept)
     published: list[Increment] = []
@@ -147,7 +147,7 @@ def stream(months: Sequence[Floats], folder: Path, plan: Plan, epsilon: float) -
         assert isinstance(first, Increment)
         assert isinstance(again, Increment)
         published.append(first)
-        # The same once more tells nothing more.
+        # Repeating the same increment reveals nothing more.
         if not np.array_equal(first.counts, again.counts):
             published.append(again)
     return published
@@ -163,7 +163,7 @@ def _lone_rows() -> Floats:
 
 
 def _own_bins() -> Floats:
-    """Return 32 rows, each in a bin of its own of every marginal."""
+    """Return 32 rows, each in its own bin of every marginal."""
     rng = np.random.default_rng(1)
     columns = [(rng.permutation(32) + 0.5) / 32.0 for _ in SCHEMA.features]
     return np.stack(columns, axis=1)
@@ -174,15 +174,15 @@ def _own_bins() -> Floats:
 
 @dataclass(frozen=True)
 class Case:
-    """A way to publish, the persons asked about, and the claim."""
+    """A way to publish, the persons that the audit asks about, and the claim."""
 
     epsilon: float  # claimed for one person
     publish: Publish  # what is audited
-    persons: int  # trials wanted of both cases; releases are made until there are as many
+    persons: int  # trials needed of both cases; releases are made until there are enough
     delta: float = DELTA
-    rows: Callable[[], Floats] = _lone_rows  # makes the rows in question
-    replaced: bool = False  # every second of them is what the one before is replaced by
-    copies: int = 1  # rows that each person has
+    rows: Callable[[], Floats] = _lone_rows  # makes the rows that the audit asks about
+    replaced: bool = False  # every second row replaces the row before it
+    copies: int = 1  # rows of each person
 
     def audit(
         self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0,
@@ -203,11 +203,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Stream:
-    """The periods of a site, the persons asked about, and the claim."""
+    """The periods of a site, the persons that the audit asks about, and the claim."""
 
     epsilon: float  # claimed for one person, over all periods
-    persons: int  # trials wanted of both cases
-    horizon: Horizon  # each person has a row in as many periods as it allows
+    persons: int  # trials needed of both cases
+    horizon: Horizon  # each person has a row in as many periods as the claim allows
     delta: float = DELTA
 
     def audit(
@@ -224,7 +224,7 @@ class Stream:
         )  # fmt: skip
 
 
-#: Larger epsilons let an audit of as many trials find smaller mistakes in the same accounting.
+#: With larger epsilons, an audit with as many trials finds smaller mistakes in the accounting.
 CASES: dict[str, Case | Stream] = {
     "one round": Case(1.0, partial(one_round, epsilon=1.0), 8000),
     "two rounds, marginals and tables": Case(
@@ -250,19 +250,19 @@ CASES: dict[str, Case | Stream] = {
 }
 
 
-#: Each planted mistake, the case that has to show it, and how to make it.
+#: Each planted mistake, the case that has to find it, and how to make it.
 MISTAKES: dict[str, tuple[str, Plant]] = {
     f"planted, a third of the noise: {case}": (case, a_third_of_the_noise) for case in CASES
 } | BROKEN
 
 
 def n_audits(quick: bool = False) -> int:
-    """Return how many audits there will be."""
+    """Return the number of audits."""
     return len(CASES) + (0 if quick else len(MISTAKES))
 
 
 def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Audit every case of the package as it is; unless ``quick``, also with planted mistakes."""
+    """Audit every case of the unchanged package; unless ``quick``, also with planted mistakes."""
     with TemporaryDirectory() as folder:
         for name, case in CASES.items():
             yield name, case.audit(Path(folder), effort=0.1 if quick else 1.0)
@@ -281,14 +281,14 @@ def page(found: Sequence[tuple[str, Finding]]) -> str:
         rows.append((name, f"{trials:,}", f"{epsilon:g}", bound, gaussian, f"{ideal:.2f}", verdict))
     header = (
         "audited from outside", "trials", "total epsilon", "epsilon is at least", "if Gaussian",
-        "an ideal mechanism shows", "claim",
+        "bound for an ideal mechanism", "claim",
     )  # fmt: skip
-    how = f"Through public calls and files only, with {100 * CONFIDENCE:.4g}% confidence each:"
+    how = f"Only through public calls and files, with {100 * CONFIDENCE:.4g}% confidence each:"
     return f"\n{how}\n\n{markdown_table(header, rows)}"
 
 
 def targets(found: Sequence[tuple[str, Finding]]) -> list[Promise]:
-    """Hold the package to stand, and every planted mistake to be found."""
+    """Require that the package passes, and that every planted mistake is found."""
     return [
         Promise(
             f"from outside, {name}: lower bound over epsilon",

@@ -1,8 +1,8 @@
-"""Measure what privacy costs in accuracy, what an adversary learns, which mistakes audits find.
+"""Measure the cost of privacy in accuracy, an adversary's success, and what audits find.
 
-Every epsilon is the total for one row. Ranges are the data's own minimum and maximum, taken as
-if they were public, for all systems alike: a little optimistic. A release carries one whole
-noise, as the sum over sites under a secure sum does.
+Every epsilon is the total for one row. Ranges are the data's own minimum and maximum, as if they
+were public, for all systems alike, which is slightly optimistic. A release has the whole noise
+once, like the sum of all sites under a secure sum.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,9 +25,9 @@ from hushtable_bench.mistakes import MISTAKES, audit_all
 from hushtable_bench.results import Promise, judged, markdown_table, spread
 
 DELTA = 1e-6
-#: Rows that a set must have to count in the means, and rows taken of it at most.
+#: Rows that a set needs to count in the means, and rows taken from it at most.
 MIN_ROWS, MAX_ROWS = 1000, 20_000
-#: Ways, for each seed, to deal a set's rows into those that are counted and those that are not.
+#: Random divisions, for each seed, of a set's rows into counted and uncounted ones.
 HALVES = 5
 #: The paper's data sets, by the names of their files.
 PAPER_SETS = (
@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 
 
 def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
-    """Count and release as a site does: marginals first where that pays, then the tables."""
+    """Count and release as a site does: marginals first if that pays, then the tables."""
     terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(X)}
     return Scorer(released(X, schema, seed, lambda sketch: sketch.release(epsilon, DELTA), **terms))
 
@@ -53,7 +53,7 @@ def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scor
 def released(
     X: Floats, schema: Schema, seed: int, release: Callable[[Sketch], Release], **terms: Any
 ) -> Release:
-    """Release tables under these terms, drawn from marginals where those pay."""
+    """Release tables under these terms, drawn from marginals if those pay."""
     marginals = None
     if Design(**terms).pays_marginals(len(schema)):
         marginals = release(Sketch.from_data(Plan.marginals(schema, **terms), X))
@@ -62,12 +62,12 @@ def released(
 
 
 def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
-    """Release as the paper does: samples of 1,000 rows, Laplace noise for each table by itself.
+    """Release like the paper: samples of 1,000 rows, and Laplace noise for each table by itself.
 
-    The seed draws the plan; a release needs samples that nobody can draw again.
+    The seed draws the plan; a release needs samples that no one can draw again.
 
-    ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because a
-    row more pushes another out of a sample of fixed size; the paper is given the benefit.)
+    ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because an
+    additional row displaces another from a sample of fixed size; this favours the paper.)
     """
     sketch = _lsh_itables(X, schema, seed, None)
     each = epsilon / sketch.plan.family.n_tables
@@ -153,7 +153,8 @@ def table_of_means(runs: Sequence[AccuracyRun]) -> str:
         )
         for epsilon in (*sorted({r.epsilon for r in runs if r.epsilon}), 0.0)
     ]
-    header = ["total epsilon", "HushTable AUC", "AP", "the paper's AUC", "AP"]
+    systems = "HushTable", "the paper's mechanism"
+    header = ["total epsilon", *(f"{one}: {m}" for one in systems for m in ("ROC-AUC", "AP"))]
     return markdown_table(header, rows)
 
 
@@ -182,7 +183,7 @@ def _of_set(runs: Sequence[AccuracyRun], name: str, system: str, epsilon: float)
 
 
 def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
-    """Hold the private detector to what it promises, at epsilon 1 and 0.1."""
+    """Compare the private detector with its promises, at epsilon 1 and 0.1."""
     found = []
     mean = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
     for epsilon, loss in ((1.0, 0.5), (0.1, 2.5)):
@@ -206,18 +207,18 @@ def accuracy_targets(runs: Sequence[AccuracyRun]) -> list[Promise]:
 
 
 def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[str, float]:
-    """Separate rows in the counts from rows that are not, by their scores; return the AUCs.
+    """Separate counted rows from uncounted ones by their scores; return the AUCs.
 
-    Half of the rows are counted. The adversary holds the counts (raw, or released), scores all
-    rows, and takes high scores for members: among the outliers, whose cells are their own, and
-    among all rows.
+    Half of the rows are counted. The adversary has the counts (raw or released), scores all rows,
+    and takes rows with high scores for members, both among the outliers, which share their cells
+    with few rows, and among all rows.
     """
     rng = np.random.default_rng(seed)
     member = np.zeros(len(data.X), bool)
     member[rng.permutation(len(data.X))[: len(data.X) // 2]] = True
     schema, X = data.schema(), data.X[member]
     plan = Plan.draw(schema, random_state=seed)
-    # Not the detector's smooth score: a single empty cell proves that a row was not counted.
+    # Does not use the detector's smooth score: one empty cell proves that a row was not counted.
     values = np.log2(Sketch.from_data(plan, X).counts + 1.0 / 16.0)
     attacks = {"raw": plan.family.sum(Encoder(schema).encode(data.X), values)}
     for epsilon in epsilons:
@@ -230,7 +231,7 @@ def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[
 
 
 def table_of_membership(found: dict[str, list[dict[str, float]]]) -> str:
-    """Lay out the mean over the seeds of each AUC, a row a set."""
+    """Lay out the mean over the seeds of each AUC, one row per set."""
     columns = list(next(iter(found.values()))[0])
     rows = [
         (name, *(f"{np.mean([f[column] for f in seeds]):.2f}" for column in columns))
@@ -239,27 +240,29 @@ def table_of_membership(found: dict[str, list[dict[str, float]]]) -> str:
     return markdown_table(("set", *columns), rows)
 
 
-#: How many releases `audits` puts to the test: the correct one, and one for each mistake.
+#: The number of releases that `audits` tests: the correct one, and one for each mistake.
 N_AUDITED = len(MISTAKES)
 
 
 def audits(
     draws: int, trials: int, confidence: float = 0.95
 ) -> Iterator[tuple[str, list[Finding]]]:
-    """Put the correct release and every planted mistake before all audits."""
+    """Run all audits on the correct release and on every planted mistake."""
     for mistake in MISTAKES:
         found = audit_all(mistake, draws=draws, trials=trials, confidence=confidence)
         yield mistake.name, list(found)
 
 
 def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
-    """Lay out the lower bounds on epsilon, and who is rejected."""
+    """Lay out the lower bounds on epsilon, and which releases are rejected."""
     rows = []
     for name, findings in found:
         bounds, gaussian, verdicts = zip(*map(judged, findings), strict=True)
         p_noise = min(one.p_noise for one in findings if one.p_noise is not None)
         odd = f"{p_noise:.2g}" if p_noise >= 1e-3 else "< 0.001"
-        rows.append((name, *bounds, gaussian[0], odd, min(verdicts)))  # rejected, if any rejects it
+        rows.append(
+            (name, *bounds, gaussian[0], odd, min(verdicts))
+        )  # rejected if any audit rejects it
     header = (
         "planted mistake", "likelihood ratio", "canaries", "replay",
         "likelihood ratio, if Gaussian", "p of the noise",
@@ -269,7 +272,7 @@ def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
 
 
 def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Promise]:
-    """Hold the correct release to stand, and some audit to reject every mistake."""
+    """Require that the correct release passes, and that some audit rejects every mistake."""
     targets = []
     for at, (name, findings) in enumerate(found):
         rejected = sum(finding.rejects for finding in findings)
@@ -283,14 +286,14 @@ def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> s
     large = len({run.data for run in runs if run.rows >= MIN_ROWS})
     return "\n".join([
         "# Accuracy\n",
-        f"Mean over {large} sets of 1,000 rows and more, {seeds} seeds ± their",
-        "standard deviation, x 100. Ranges are the data's own, taken as public.\n",
+        f"Mean over {large} sets of 1,000 rows and more, over {seeds} seeds ± their",
+        "standard deviation, x 100. Ranges are the data's own, as if they were public.\n",
         table_of_means(runs),
         "\nROC-AUC x 100 of each set, HushTable / the paper's mechanism:\n",
         table_of_sets(runs),
         "\n# Membership\n",
-        "AUC of separating rows that were counted from rows that were not, mean",
-        f"over {HALVES * seeds} ways to halve the rows:\n",
+        "AUC of separating counted rows from uncounted ones, mean over",
+        f"{HALVES * seeds} random divisions of the rows into halves:\n",
         table_of_membership(membership),
         "\n# Audits\n\nLower bounds on epsilon, each with 95% confidence:\n",
         table_of_audits(audits),

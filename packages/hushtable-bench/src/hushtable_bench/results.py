@@ -1,7 +1,9 @@
 """Results of a long benchmark, kept as Parquet while it runs; tables and targets."""
 
+import csv
 import os
 import platform
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -131,6 +133,28 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text
     ]
     rule = ["-" * w if j < text else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (aligned[0], rule, *aligned[1:]))
+
+
+def write_tables(folder: Path, name: str, *texts: str) -> list[Path]:
+    """Write the Markdown tables of some texts as CSV: NAME.csv, NAME-2.csv, ...; return the files.
+
+    The left-aligned columns become one, the key of a row. A dash, for no value, becomes empty.
+    """
+    tables = re.findall(r"^\|.*\n\|[-:| ]+\|$(?:\n\|.*$)*", "\n\n".join(texts), re.MULTILINE)
+    files = []
+    for number, table in enumerate(tables, start=1):
+        header, rule, *rows = (
+            [cell.strip() for cell in line.strip("|").split(" |")] for line in table.split("\n")
+        )
+        keys = max(1, sum(not cell.endswith(":") for cell in rule))
+        path = folder / (f"{name}.csv" if number == 1 else f"{name}-{number}.csv")
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(
+                [", ".join(row[:keys]), *("" if cell == "-" else cell for cell in row[keys:])]
+                for row in (header, *rows)
+            )
+        files.append(path)
+    return files
 
 
 def spread(values: ArrayLike, form: str = ".1f") -> str:

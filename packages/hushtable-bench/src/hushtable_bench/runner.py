@@ -31,6 +31,7 @@ from hushtable_bench.results import (
     environment_line,
     markdown_table,
     print_targets,
+    write_tables,
 )
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ CASES = {
     "load": "load",
     "month": "journeys",
     "newcomer": "journeys",
+    "oddbench": "oddbench",
     "periods": "periods",
     "persons": "persons",
     "poison": "poison",
@@ -84,6 +86,7 @@ _HELP = {
     "data": "folder of labelled sets; by default $HUSHTABLE_DATA",
     "seeds": "seeds of what is drawn",
     "rows": "rows, or rows of each set at most",
+    "seen": "count the sets that settings were judged on as well",
 }
 
 
@@ -94,10 +97,12 @@ class CaseRun:
     name: str
     targets: list[Promise] = dataclasses.field(default_factory=list)
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
+    printed: list[str] = dataclasses.field(default_factory=list)
 
     def say(self, text: str) -> None:
         """Print a paragraph of Markdown."""
         print(text, end="\n\n")
+        self.printed.append(text)
 
     def table(self, columns: Mapping[str, str], items: Iterable[object], text: int = 1) -> None:
         """Print a table: a column's header, and how it writes an item ``t``: ``{t.score:.2f}``."""
@@ -111,10 +116,11 @@ class CaseRun:
         self.targets.append(Promise(claim, measured, needs, bound, form))
 
     def finish(self, folder: Path) -> int:
-        """Keep the figures as JSON, print environment and verdicts; return 1 if a target missed."""
+        """Keep tables as CSV and figures as JSON, print verdicts; return 1 if a target missed."""
         print(f"\n{environment_line(PACKAGES)}")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_tables(folder, self.name, *self.printed)
         if self.figures:
-            folder.mkdir(parents=True, exist_ok=True)
             kept = {"environment": environment(PACKAGES), **self.figures}
             text = json.dumps(kept, indent=1, default=dataclasses.asdict)
             (folder / f"{self.name}.json").write_text(text + "\n")

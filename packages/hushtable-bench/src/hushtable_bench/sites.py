@@ -1,7 +1,7 @@
-"""Accuracy as sites join: noise shared under masks, noise of every site, the paper's noise.
+"""Accuracy as sites join, with noise shared under masks, noise of every site, or the paper's noise.
 
-The total epsilon of a row is 1 throughout, at delta 1e-6 (the paper's: pure). Rows are dealt to
-the sites at random. Ranges are the data's own, taken as if they were public, for all alike.
+The total epsilon of a row is always 1, at delta 1e-6 (for the paper's noise, delta is 0). Rows are
+assigned to the sites at random. Ranges are the data's own, as if they were public, for all alike.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,11 +27,11 @@ SITES = (2, 4, 6, 8, 10, 20, 50, 100)
 SETS = ("BreastW", "Cardio", "Pendigits", "Mnist")
 MASKED, WHOLE, PAPERS = "masks, shared noise", "noise of every site", "the paper's mechanism"
 CURVES = (MASKED, WHOLE, PAPERS)
-#: Numbers of sites at which local models are compared, and what they are compared by.
+#: Numbers of sites at which local models are compared, and the measure of the comparison.
 LOCAL_AT = (2, 10)
 LOCAL, SHARED = "local model", "shared model"
 EPSILON, DELTA = 1.0, 1e-6
-#: Points of ROC-AUC within which the masked curve has to stay.
+#: Range, in points of ROC-AUC, in which the masked curve has to stay.
 FLAT = 1.0
 
 
@@ -59,7 +59,7 @@ def _ours(data: LabelledSet, seed: int) -> list[Row]:
 def _merged(
     data: LabelledSet, k: int, seed: int, *, masked: bool, apart: bool = False
 ) -> tuple[Release, list[NDArray[np.int64]]]:
-    """Return the result of a round of k sites: marginals first where they pay, then tables.
+    """Return the result of a round of k sites: marginals first if they pay, then tables.
 
     With ``apart``, also each site's noise on the tables.
     """
@@ -79,7 +79,8 @@ def _noised(
 ) -> tuple[Release, list[NDArray[np.int64]]]:
     """Add the noise of k sites to their sum.
 
-    All at once unless ``apart``: a sum of discrete Gaussians is one, to within 1e-15.
+    All noise is drawn at once unless ``apart``, because a sum of discrete Gaussians is a discrete
+    Gaussian to within 1e-15.
     """
     plan = sketch.plan
     sensitivity = Sensitivity(plan.family.n_histograms)
@@ -107,8 +108,8 @@ def _noised(
 def _papers(data: LabelledSet, seed: int) -> list[Row]:
     """Score by LSH iTables with Laplace noise of scale 1 / .01 from each site, as in its Table 4.
 
-    Where a site has more than 1,000 rows, a table samples 1,000 of them, drawn anew each time;
-    the ledger would then count twice the epsilon, and the paper is given the benefit.
+    If a site has more than 1,000 rows, a table samples 1,000 of them, drawn again each time; the
+    ledger would then count twice the epsilon, but this comparison favours the paper.
     """
     order = np.random.default_rng(seed).permutation(len(data.X))
     rows = []
@@ -125,7 +126,7 @@ def _papers(data: LabelledSet, seed: int) -> list[Row]:
 
 
 def _local(data: LabelledSet, seed: int) -> list[Row]:
-    """Score each site's own rows, by the shared result and by its own local model."""
+    """Score each site's own rows with the shared result and with its own local model."""
     rows = []
     for k in LOCAL_AT:
         merged, noises = _merged(data, k, seed, masked=True, apart=True)
@@ -183,7 +184,7 @@ def page(results: Results, names: Sequence[str]) -> str:
 
 
 def targets(results: Results, sets: Sequence[str]) -> list[Promise]:
-    """Return what the project promises, with this run's figures."""
+    """Return the project's promises, with this run's figures."""
     found = []
     for data in sets:
         masked = [float(v.mean()) for v in results.curve("sites", data, MASKED).values()]

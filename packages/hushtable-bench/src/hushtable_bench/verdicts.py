@@ -1,4 +1,4 @@
-"""The worth of verdicts on rows, on any folder of labelled sets, beside others that learn."""
+"""The value of verdicts on rows, on any folder of labelled sets, beside other learners."""
 
 import math
 import time
@@ -26,7 +26,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 DEFAULT, NO_FEEDBACK, FOREST = "HushTable", "no feedback", "random forest"
-#: Of coniferest, by the names of their classes; each in a module of its name.
+#: Systems of coniferest, by the names of their classes; each is in a module of that name.
 CONIFERS = ("AADForest", "PineForest")
 
 
@@ -34,7 +34,7 @@ class Learner(Protocol):
     """Ranks the rows of a set."""
 
     def scores(self) -> Floats:
-        """Return a score for each row (n,), low for outliers, by the verdicts so far."""
+        """Return a score for each row (n,), low for outliers, from the verdicts so far."""
 
     def learn(self, rows: Ints, outliers: Bools) -> None:
         """Learn which of some rows, given by their places, are outliers."""
@@ -47,7 +47,7 @@ def without_feedback(data: LabelledSet, seed: int) -> Floats:
 
 
 class _NoFeedback:
-    """HushTable as it was fitted: verdicts change nothing."""
+    """HushTable as it was fitted, which ignores verdicts."""
 
     def __init__(self, data: LabelledSet, seed: int) -> None:
         self._scores = without_feedback(data, seed)
@@ -74,7 +74,7 @@ class _Ours:
 
 
 class _Keeps:
-    """Learns from all verdicts so far at once; takes medians for missing values."""
+    """Learns from all verdicts so far at once; replaces missing values with medians."""
 
     def __init__(self, data: LabelledSet) -> None:
         self._X = SimpleImputer(strategy="median", keep_empty_features=True).fit_transform(data.X)
@@ -127,7 +127,7 @@ class LearningSystem:
 
 
 def systems(names: Sequence[str] = ()) -> list[LearningSystem]:
-    """Return ours and the systems named; all that are installed if none is named.
+    """Return our system and the named ones; if none is named, all that are installed.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def systems(names: Sequence[str] = ()) -> list[LearningSystem]:
 
 
 def installed() -> bool:
-    """Whether coniferest is there."""
+    """Whether coniferest is installed."""
     return find_spec("coniferest") is not None
 
 
@@ -165,10 +165,10 @@ def library_versions(chosen: Sequence[LearningSystem]) -> tuple[str, ...]:
 
 
 class VerdictOutcome(NamedTuple):
-    """Outcome of some verdicts.
+    """The outcome of a number of verdicts.
 
-    ``found`` counts the outliers among the rows with a verdict; ``auc`` and ``ap`` are of the
-    rows without one, NaN if those have one label only. ``rest`` (n,) says which these are.
+    ``found`` is the number of outliers among the rows with a verdict; ``auc`` and ``ap`` are for
+    the rows without one, NaN if those have only one label. ``rest`` (n,) marks these rows.
     """
 
     n_verdicts: int
@@ -179,9 +179,9 @@ class VerdictOutcome(NamedTuple):
 
 
 def looked_at(
-    learner: Learner, y: Bools, budgets: Sequence[int], told: Bools
+    learner: Learner, y: Bools, budgets: Sequence[int], verdicts: Bools
 ) -> Iterator[VerdictOutcome]:
-    """Show the row that scores lowest, tell whether it is an outlier, and so on.
+    """Give a verdict on the row with the lowest score, let the learner learn, and repeat.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ def looked_at(
     y : ndarray of shape (n,), bool
         Which rows are outliers.
     budgets : sequence of int
-        Numbers of rows that are looked at, ascending. Beyond n, all are.
-    told : ndarray of shape (n,), bool
-        What is told of each row: ``y``, but for wrong verdicts.
+        Numbers of rows that get a verdict, ascending. If a number exceeds n, all rows get one.
+    verdicts : ndarray of shape (n,), bool
+        The verdict on each row: ``y``, except for wrong verdicts.
 
     Yields
     ------
@@ -204,13 +204,13 @@ def looked_at(
         while rest.any() and (~rest).sum() < budget:
             row = np.argmin(np.where(rest, scores, np.inf), keepdims=True)
             rest[row] = False
-            learner.learn(row, told[row])
+            learner.learn(row, verdicts[row])
             scores = learner.scores()
         yield _outcome(budget, y, scores, rest.copy())
 
 
 def given(learner: Learner, y: Bools, k: int, rng: np.random.Generator) -> VerdictOutcome:
-    """Tell of k outliers and k other rows, drawn at random: of half of either kind at most."""
+    """Give verdicts on k random outliers and k other random rows, at most half of either kind."""
     rows = np.concatenate([_drawn(np.flatnonzero(kind), k, rng) for kind in (y, ~y)])
     rest = np.ones(len(y), bool)
     rest[rows] = False
@@ -220,7 +220,7 @@ def given(learner: Learner, y: Bools, k: int, rng: np.random.Generator) -> Verdi
 
 
 def of_rest(y: Bools, scores: Floats, rest: Bools) -> tuple[float, float]:
-    """Return ROC-AUC and average precision of some rows; NaN if they have one label only."""
+    """Return ROC-AUC and average precision of some rows; NaN if they have only one label."""
     if y[rest].all() or not y[rest].any():
         return math.nan, math.nan
     found = auc_and_ap(y[rest], scores[rest])
@@ -228,9 +228,10 @@ def of_rest(y: Bools, scores: Floats, rest: Bools) -> tuple[float, float]:
 
 
 def subset(data: LabelledSet, rows: int, seed: int) -> LabelledSet:
-    """Draw rows at most, in random order, with the share of outliers that the set has.
+    """Draw at most this number of rows, in random order, with the set's share of outliers.
 
-    In random order, since a learner may score rows alike, and the first is then shown.
+    The order is random because a learner may give rows equal scores; then the first gets the
+    verdict.
     """
     rng, n = np.random.default_rng(seed), len(data.y)
     chosen = np.arange(n)
@@ -249,7 +250,7 @@ def _drawn(rows: Ints, k: int, rng: np.random.Generator, of: int = 2) -> Ints:
     return rng.choice(rows, min(k, len(rows) // of), replace=False)
 
 
-#: Outliers, and other rows, that are given at once.
+#: Numbers of outliers, and of other rows, whose verdicts are given at once.
 GIVEN = (5, 20)
 #: What is measured of a system, by the names of the columns of `Results`.
 FIGURES = ("found", "auc", "ap", "seconds")
@@ -257,9 +258,9 @@ FIGURES = ("found", "auc", "ap", "seconds")
 
 @dataclass(frozen=True)
 class VerdictRuns:
-    """All runs: systems, sets, seeds; rows of a set at most, and rows that are looked at.
+    """All runs: systems, sets, and seeds; rows of a set at most, and rows that get a verdict.
 
-    ``wrong`` is the share of verdicts on these that are the other one.
+    ``wrong`` is the share of these verdicts that are wrong.
     """
 
     systems: list[LearningSystem]
@@ -271,18 +272,18 @@ class VerdictRuns:
 
     @property
     def budgets(self) -> list[int]:
-        """Numbers of rows looked at of which figures are told: a sixth, a half, and all."""
+        """Numbers of verdicts after which figures are reported: a sixth, a half, and all."""
         return sorted({max(1, self.budget // 6), max(1, self.budget // 2), self.budget})
 
     @property
     def looks(self) -> str:
-        """The experiment's name in results: rows are looked at. auc and ap are gains."""
+        """The experiment's name in results if rows get verdicts in turn; auc and ap are gains."""
         wrong = f"-wrong-{self.wrong:g}" if self.wrong else ""
         return f"verdicts-{self.rows}-{self.budget}{wrong}"
 
     @property
     def gifts(self) -> str:
-        """The experiment's name in results: verdicts are given."""
+        """The experiment's name in results if verdicts are given at once."""
         return f"verdicts-{self.rows}-given"
 
     def steps(self) -> Iterator[Step]:
@@ -295,7 +296,7 @@ class VerdictRuns:
                         yield Step(name, data.name, one.name, seed, run)
 
     def run(self, results: Results) -> Iterator[None]:
-        """Do what is not done; yield after each step."""
+        """Do the steps that are not done yet; yield after each step."""
         for step in self.steps():
             step.run(results)
             yield
@@ -304,8 +305,8 @@ class VerdictRuns:
         data = subset(data, self.rows, seed)
         before = without_feedback(data, seed)
         learner, start = system.make(data, seed), time.perf_counter()
-        told = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
-        for outcome in looked_at(learner, data.y, self.budgets, told):
+        verdicts = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
+        for outcome in looked_at(learner, data.y, self.budgets, verdicts):
             seconds = (time.perf_counter() - start) / outcome.n_verdicts
             auc, ap = of_rest(data.y, before, outcome.rest)
             yield {
@@ -320,9 +321,9 @@ class VerdictRuns:
             yield {"setting": k, "found": outcome.found, "auc": outcome.auc, "ap": outcome.ap}
 
     def figures(self, results: Results) -> dict[tuple[str, float, str], Floats]:
-        """Return means over the seeds (n_sets, n_systems), NaN where there are none.
+        """Return means over the seeds (n_sets, n_systems), NaN if there are none.
 
-        By experiment, number of verdicts (rows looked at, or outliers given), and figure.
+        They are by experiment, number of verdicts (in turn, or outliers given at once), and figure.
         """
         place = {one.name: at for at, one in enumerate(self.systems)}
         of_set = {data.name: at for at, data in enumerate(self.sets)}
@@ -342,7 +343,7 @@ class VerdictRuns:
 
 
 def mean(values: Floats, axis: int = 0) -> Floats:
-    """Return the mean of what is there over an axis, NaN where nothing is."""
+    """Return the mean of the existing values over an axis, NaN if there are none."""
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=axis)
     count = there.sum(axis=axis)
@@ -350,14 +351,14 @@ def mean(values: Floats, axis: int = 0) -> Floats:
 
 
 def error(values: Floats) -> Floats:
-    """Return the standard error of `mean` over the sets, NaN of fewer than two."""
+    """Return the standard error of `mean` over the sets, NaN for fewer than two."""
     count = np.isfinite(values).sum(axis=0)
     square = mean((values - mean(values)) ** 2) / np.maximum(count - 1, 1)
     return np.asarray(np.where(count > 1, np.sqrt(square), np.nan))
 
 
 def failures(results: Results, runs: VerdictRuns) -> dict[str, str]:
-    """Return which systems failed on which sets, and why."""
+    """Return the systems that failed on sets, and the reasons."""
     names = [data.name for data in runs.sets], [one.name for one in runs.systems]
     rows: Sequence[Row] = [*results.select(runs.looks), *results.select(runs.gifts)]
     return {
@@ -368,12 +369,12 @@ def failures(results: Results, runs: VerdictRuns) -> dict[str, str]:
 
 
 def _caught(system: LearningSystem, do: partial[Iterator[Row]]) -> list[Row]:
-    """Return the rows of a step, or why there are none: a peer may raise anything."""
+    """Return the rows of a step, or the reason why there are none: a peer may raise anything."""
     caught: type[Exception] = HushTableError if system.ours else Exception
     try:
         with warnings.catch_warnings():
             if not system.ours:
-                warnings.simplefilter("ignore")  # a peer's, on a set that does not suit it
+                warnings.simplefilter("ignore")  # a peer's error on a set that does not suit it
             return [{"system": system.name} | row for row in do()]
     except caught as error:
         reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
@@ -382,9 +383,9 @@ def _caught(system: LearningSystem, do: partial[Iterator[Row]]) -> list[Row]:
 
 #: Points of ROC-AUC that a set may lose on the rest, before it counts as worse.
 WORSE = 2.0
-#: What is promised of the sets of both collections, of three seeds or more.
+#: Promises for the sets of both collections, with three seeds or more.
 FOUND = {10: 5.3, 30: 17.5, 60: 36.0}
-#: The same, in 60, if a tenth of the verdicts is wrong.
+#: The same for 60 verdicts, a tenth of them wrong.
 WRONG, FOUND_BESIDE = 0.1, 33.0
 REST, WORSE_SETS, WITH_20 = {"ap": 14.0, "auc": 4.0}, 3, 58.0
 
@@ -392,27 +393,27 @@ Figures = Mapping[tuple[str, float, str], Floats]
 
 
 def points(runs: VerdictRuns, figures: Figures, what: str, of: float | None = None) -> Floats:
-    """Return figures (n_sets, n_systems) in points: gains on the rest, or with ``of`` given."""
+    """Return figures (n_sets, n_systems) in points: gains on the rest, or after ``of`` given."""
     key = (runs.looks, runs.budget, what) if of is None else (runs.gifts, of, what)
     return 100 * np.asarray(figures.get(key, _blank(runs)))
 
 
 def found(runs: VerdictRuns, figures: Figures, budget: int) -> Floats:
-    """Return the outliers found (n_sets, n_systems) among so many rows."""
+    """Return the outliers found (n_sets, n_systems) among this number of rows."""
     return np.asarray(figures.get((runs.looks, budget, "found"), _blank(runs)))
 
 
 def page(runs: VerdictRuns, results: Results, figures: Figures) -> str:
     """Write all tables of a comparison."""
-    wrong = f", wrongly in {runs.wrong:.0%} of them" if runs.wrong else ""
+    wrong = f", a wrong one in {runs.wrong:.0%} of the cases" if runs.wrong else ""
     parts = [
-        f"Of each set, {runs.rows:,} rows at most. The row that scores lowest is shown, and whether"
-        f" it is an outlier is told, {runs.budget} times{wrong}. "
-        "*found*: outliers among the rows shown. *rest*: average precision (AP) and ROC-AUC of "
-        "the rows that were not shown, less those "
+        f"At most {runs.rows:,} rows of each set. {runs.budget} times, the system gets the label "
+        f"of the row with the lowest score{wrong}. "
+        "*found*: outliers among these rows. *rest*: average precision (AP) and ROC-AUC of "
+        "all other rows, minus those "
         f"of {DEFAULT} without feedback on the same rows, in points. *k*: AP / ROC-AUC of the "
-        "other rows, in percent, after k outliers and k other rows drawn at random were told "
-        "(half of either kind at most). ± is the standard error over the sets.\n",
+        "other rows, in percent, after the system got the labels of k outliers and k other rows, "
+        "drawn at random (at most half of either kind). ± is the standard error over the sets.\n",
         f"## Means over {len(runs.sets)} sets; seeds: {runs.seeds}\n",
         systems_table(runs, figures) + "\n",
         f"## Differences from {DEFAULT}, paired by set\n",
@@ -427,7 +428,7 @@ def page(runs: VerdictRuns, results: Results, figures: Figures) -> str:
 
 
 def systems_table(runs: VerdictRuns, figures: Figures) -> str:
-    """Lay out a row a system: found, gains on the rest, with verdicts given, and time."""
+    """Lay out one row per system: found, gains on the rest, figures after given verdicts, time."""
     rest = {what: points(runs, figures, what) for what in ("ap", "auc")}
     seconds = mean(points(runs, figures, "seconds")) * 10
     rows = []
@@ -451,7 +452,7 @@ def systems_table(runs: VerdictRuns, figures: Figures) -> str:
 
 
 def differences_table(runs: VerdictRuns, figures: Figures) -> str:
-    """Lay out mean differences of the others from ours, with standard errors."""
+    """Lay out mean differences of the other systems from ours, with standard errors."""
     measured = {
         f"found in {runs.budget}": (found(runs, figures, runs.budget), "+.1f"),
         "rest, AP": (points(runs, figures, "ap"), "+.1f"),
@@ -468,7 +469,7 @@ def differences_table(runs: VerdictRuns, figures: Figures) -> str:
 
 
 def sets_table(runs: VerdictRuns, figures: Figures) -> str:
-    """Lay out the outliers found with the whole budget: a row a set."""
+    """Lay out the outliers found with the whole budget, one row per set."""
     counts = found(runs, figures, runs.budget)
     rows = [
         (data.name, *data.X.shape, int(data.y.sum()), *(_figure(x, ".1f") for x in values))
@@ -503,7 +504,7 @@ def facts(runs: VerdictRuns, results: Results, figures: Figures) -> dict[str, An
 
 
 def targets(runs: VerdictRuns, figures: Figures) -> list[Promise]:
-    """Hold HushTable to its promises; there are none for other sets, or other settings."""
+    """Compare HushTable with its promises; there are none for other sets or settings."""
     both = {name for entry in KNOWN["collections"].values() for name in entry["sets"]}
     standard = VerdictRuns([], []).rows, VerdictRuns([], []).budget
     if {data.name for data in runs.sets} != both or (runs.rows, runs.budget) != standard:

@@ -89,14 +89,14 @@ def test_a_detector_reads_them(store):
 def test_nothing_is_written(store):
     before = store.path.read_bytes()
     for query in ("DELETE FROM visits", "WITH a AS (SELECT 1) DELETE FROM visits RETURNING id"):
-        with pytest.raises(DataError, match=r"needs one that reads|hushtable only reads"):
+        with pytest.raises(DataError, match=r"needs a query that reads|hushtable only reads"):
             list(opened(store.url, query).read())
     assert store.path.read_bytes() == before
 
 
 def test_duckdb_writes_no_file_beside(tmp_path):
     store, other = Store("duckdb", tmp_path), tmp_path / "other.csv"
-    with pytest.raises(DataError, match="begins with COPY: needs one that reads"):
+    with pytest.raises(DataError, match="begins with COPY: needs a query that reads"):
         opened(store.url, f"COPY visits TO '{other}'")
     assert not other.exists()
 
@@ -138,11 +138,11 @@ def test_a_query_without_rows(store):
         ("SELECT nope FROM visits", "nope.*: check the query"),
         ("SELECT * FROM nope", "nope"),
         ("SELECT id, id FROM visits", "'id' is listed twice"),
-        ("SELECT id FROM visits; SELECT x FROM visits", "several statements: give one"),
+        ("SELECT id FROM visits; SELECT x FROM visits", "several statements: give a single one"),
         ("   ", "the query is empty"), ("-- SELECT", "the query is empty"),
-        ("PRAGMA user_version = 7", "begins with PRAGMA: needs one that reads"),
-        ("/* SELECT */ drop table visits", "begins with DROP: needs one that reads"),
-        ("SELEC 1", "begins with SELEC: needs one that reads"),
+        ("PRAGMA user_version = 7", "begins with PRAGMA: needs a query that reads"),
+        ("/* SELECT */ drop table visits", "begins with DROP: needs a query that reads"),
+        ("SELEC 1", "begins with SELEC: needs a query that reads"),
     ],
 )  # fmt: skip
 def test_queries_that_fail(store, query, words):
@@ -315,9 +315,7 @@ def test_what_a_driver_quotes_of_a_password_is_blotted_out(monkeypatch):
 
 
 def test_schemes_that_nobody_knows():
-    with pytest.raises(
-        DataError, match=r"nosuch:// is no database that is known: needs postgresql"
-    ):
+    with pytest.raises(DataError, match=r"nosuch:// is not a known database: needs postgresql"):
         opened("nosuch://h/d", "SELECT 1")
     with pytest.raises(DataError, match=r"mysql\+nodriver"):
         opened("mysql+nodriver://h/d", "SELECT 1")

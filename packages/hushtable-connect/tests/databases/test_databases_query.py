@@ -40,7 +40,7 @@ def test_scores_of_a_query_in_a_file(model, tmp_path, capsys):
     ("query", "words"),
     [
         ("SELECT x, word FROM visits WHERE id < 0", "has no rows"),
-        ("SELECT nope FROM visits", "nope"), ("DELETE FROM visits", "needs one that reads"),
+        ("SELECT nope FROM visits", "nope"), ("DELETE FROM visits", "needs a query that reads"),
         ("SELECT x, word, x'00' AS raw FROM visits", "--drop raw"),
     ],
 )  # fmt: skip
@@ -74,7 +74,7 @@ def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatc
     query = "SELECT i * 1.0 AS x, i % 7 AS y FROM generate_series(1, 2000000) i"
     made = tmp_path / "m.hush"
     assert main(["fit", postgres.url(), "--query", query, "-o", str(made)]) == 1
-    assert "the connection broke, and nothing was kept: run it again" in capsys.readouterr().err
+    assert "the connection was lost, and nothing was kept: run it again" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

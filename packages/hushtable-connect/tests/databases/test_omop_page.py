@@ -1,15 +1,11 @@
 """The page on OMOP is true: it is followed, with a CDM in a PostgreSQL server."""
 
-import re
-
 import pytest
 
 from cdm import Cdm
 from docs_reader import ROOT, Reader
-from hushtable_connect.omop import ConceptSet
 
-PAGE, TABLE = (ROOT / "docs" / name for name in ("how-to/omop.md", "how-to/omop-concepts.md"))
-SOURCES = {"MIMIC-Extract, variable_ranges.csv": "M", "OHDSI DataQualityDashboard 1.4.1": "D"}
+PAGE = ROOT / "docs/how-to/omop.md"
 
 
 @pytest.mark.slow
@@ -22,15 +18,3 @@ def test_the_page_can_be_followed(postgres, tmp_path, monkeypatch):
     read = Reader(PAGE, tmp_path).follow()
     assert sum("--omop" in command for command in read.did) == 7
     assert (tmp_path / "site.hush").exists()
-
-
-def test_the_table_is_the_concept_set():
-    rows = re.findall(r"^\| `(\w+)` \| ([\d, ]+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| ([MD]) \|$",
-                      TABLE.read_text(), re.MULTILINE)  # fmt: skip
-    assert rows == [
-        (
-            one.name, ", ".join(map(str, one.concepts)), one.unit, ", ".join(map(str, one.units)),
-            f"{one.low:g} to {one.high:g}", f"{one.usual:g}", SOURCES[one.source],
-        )
-        for one in ConceptSet.common()
-    ]  # fmt: skip

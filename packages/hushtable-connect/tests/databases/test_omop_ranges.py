@@ -104,7 +104,10 @@ def test_thresholds_are_of_all_groups_together(tmp_path):
 
 def test_columns_that_the_set_has_not_or_has_otherwise_are_refused():
     made = Recipe("person", BOTH).thresholds
-    for name, high, words in (("potassium", 12, "no concept of this set"), ("sodium", 200, "225")):
+    for name, high, words in (
+        ("potassium", 12, "not a concept of this set"),
+        ("sodium", 200, "225"),
+    ):
         feature = Feature.numeric(name, low=50, high=high + 50, unit="mmol/L")
         one = ValueHistogram(feature, np.full(32, 1e4), 3.2e5, 1.0)
         with pytest.raises(UsageError, match=words):

@@ -84,11 +84,11 @@ def test_empty_partitions_count_nothing():
 
 def test_what_is_refused(tmp_path):
     plan = plans()["hushtable"]
-    with pytest.raises(UsageError, match="needs a Dask data frame, or the path"):
+    with pytest.raises(UsageError, match="needs a Dask data frame or the path"):
         engine.sketch_data(plan, frame(10))
-    with pytest.raises(UsageError, match="is no Dask data frame"):
+    with pytest.raises(UsageError, match="is not a Dask data frame"):
         engine.score_data(Sketch.from_data(plan, frame(10)[COLUMNS]), frame(10))
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         engine.score_data(plan, dd.from_pandas(frame(10), npartitions=1))
     with pytest.raises(DataError, match="no such file"):
         engine.sketch_data(plan, tmp_path / "none")

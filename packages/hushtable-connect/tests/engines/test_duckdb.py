@@ -107,15 +107,15 @@ def test_what_is_refused(connection, rows):
     plan = plans()["hushtable"]
     sketch = Sketch.from_data(plan, rows)
     engine.register_score(connection, sketch)
-    with pytest.raises(UsageError, match="function of this connection already"):
+    with pytest.raises(UsageError, match="already a function of this connection"):
         engine.register_score(connection, sketch)
     with pytest.raises(UsageError, match="needs letters"):
         engine.register_score(connection, sketch, name="x(a) AS SELECT 1; --")
-    with pytest.raises(UsageError, match="is no DuckDB connection"):
+    with pytest.raises(UsageError, match="is not a DuckDB connection"):
         engine.register_score(rows, sketch)
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         engine.register_score(connection, plan, name="other")
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         engine.register_sketch(connection, sketch)
     with pytest.raises(duckdb.Error, match="infinity: feature 'a'"):
         connection.execute("SELECT hush_score('inf'::DOUBLE, 'x', 1)").fetchall()

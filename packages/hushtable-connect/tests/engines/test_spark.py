@@ -120,16 +120,16 @@ def test_what_is_refused(session, tmp_path):
     write_files(tmp_path, [20])
     plan = plans()["hushtable"]
     data = session.read.parquet(str(tmp_path))
-    with pytest.raises(UsageError, match="DataFrame: needs a Spark data frame, or the path"):
+    with pytest.raises(UsageError, match="DataFrame: needs a Spark data frame or the path"):
         engine.sketch_data(plan, frame(3))
-    with pytest.raises(UsageError, match="is no Spark data frame"):
+    with pytest.raises(UsageError, match="is not a Spark data frame"):
         engine.score_data(engine.sketch_data(plan, data), frame(3))
     with pytest.raises(DataError, match=r"lack the plan's columns \['b'\]"):
         engine.sketch_data(plan, data.drop("b"))
     sketch = engine.sketch_data(plan, data)
     with pytest.raises(UsageError, match="column named score"):
         engine.score_data(sketch, data.withColumnRenamed("id", "score"))
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         engine.score_data(plan, data)
 
 
@@ -160,9 +160,9 @@ def test_functions_in_sql_score_and_count_to_the_bit(session, tmp_path):
 
 def test_what_no_function_is_made_of(session):
     plan = plans()["hushtable"]
-    with pytest.raises(UsageError, match="is no Spark session"):
+    with pytest.raises(UsageError, match="is not a Spark session"):
         engine.register_sketch(frame(3), plan)
     with pytest.raises(UsageError, match="needs letters"):
         engine.register_sketch(session, plan, name="1; DROP TABLE rows")
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         engine.register_sketch(session, Sketch.zero(plan))

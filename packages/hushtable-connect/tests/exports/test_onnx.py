@@ -168,14 +168,18 @@ def test_a_category_does_not_stand_for_a_missing_value():
 
 @pytest.mark.parametrize("detector", ["rotated_rs_hash", "ace"])
 def test_sums_of_products_are_refused(detector):
-    with pytest.raises(UsageError, match=r"no exact export to ONNX: .*order.*export a HushTable"):
+    with pytest.raises(
+        UsageError, match=r"cannot be exported exactly to ONNX: .*order.*export a HushTable"
+    ):
         to_onnx(scored.mixed(detector).detector)
 
 
 def test_an_onnx_package_that_is_too_old_is_named(monkeypatch):
     detector = counted(Schema([Feature.numeric("x", low=0, high=1)]))
     monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: 17)
-    with pytest.raises(UsageError, match=r"opset 17 at most: needs 18; pip install --upgrade onnx"):
+    with pytest.raises(
+        UsageError, match=r"opset 17 at most: needs 18; run pip install --upgrade onnx"
+    ):
         to_onnx(detector)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'hushtable\[onnx\]'"):

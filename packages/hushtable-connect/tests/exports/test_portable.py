@@ -118,7 +118,7 @@ def test_a_model_that_takes_values_for_missing(tmp_path, word, other):
     lines = (f"{i % 7},{word if i % 3 else i % 11},{other}" for i in range(90))
     rows.write_text("a,b,c\n" + "\n".join(lines))
     detector = HushTable(n_tables=4, random_state=0).fit(read(rows, missing=[word]))
-    with pytest.raises(UsageError, match=f"takes '{word}' for missing values, which an export"):
+    with pytest.raises(UsageError, match=f"reads '{word}' as missing values, which an export"):
         export(detector, tmp_path / "model.json")
     detector.save(tmp_path / "model.hush")
     with pytest.raises(UsageError, match=f"'{word}'"):
@@ -138,9 +138,9 @@ def test_wrong_usage(tmp_path, X):
         export(detector, tmp_path / "model.pkl")
     with pytest.raises(UsageError, match=r"dialect is for \.sql files: leave it out for JSON"):
         export(detector, tmp_path / "model.json", dialect="duckdb")
-    with pytest.raises(UsageError, match="colour is no option: leave it out for ONNX"):
+    with pytest.raises(UsageError, match="colour is not an option: leave it out for ONNX"):
         export(detector, tmp_path / "model.onnx", colour="red")
-    with pytest.raises(UsageError, match="a list: needs a fitted detector, or counts"):
+    with pytest.raises(UsageError, match="a list: needs a fitted detector or counts"):
         export([1, 2], tmp_path / "model.json")
     with pytest.raises(UsageError, match="a HushTable: needs a fitted detector"):
         export(HushTable(), tmp_path / "model.json")

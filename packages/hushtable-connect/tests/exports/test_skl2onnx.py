@@ -53,11 +53,11 @@ def test_what_cannot_be_converted_is_said(rng):
     detector = HushTable(random_state=0).fit(X)
     with pytest.raises(UsageError, match="target_opset=15: needs 18 or more"):
         skl2onnx.to_onnx(detector, X[:1], target_opset=15)
-    with pytest.raises(UsageError, match="inputs of 2 columns: the model has 3 features"):
+    with pytest.raises(UsageError, match="inputs of 2 columns: needs 3, the features of the model"):
         skl2onnx.to_onnx(detector, X[:1, :2])
-    with pytest.raises(UsageError, match=r"holds .*: numbers and categories need inputs of their"):
+    with pytest.raises(UsageError, match=r"holds .*: needs separate inputs for numbers"):
         skl2onnx.to_onnx(detector, initial_types=[("X", StringTensorType([None, 3]))])
-    with pytest.raises(UsageError, match="of a known number of columns"):
+    with pytest.raises(UsageError, match="with a known number of columns"):
         skl2onnx.to_onnx(detector, initial_types=[("X", DoubleTensorType([None, None]))])
     detector.offset_ = float("nan")
     with pytest.raises(UsageError, match="call set_threshold first"):

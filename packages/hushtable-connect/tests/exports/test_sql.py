@@ -305,7 +305,7 @@ def test_what_cannot_be_written_is_refused(rows, options, words):
 
 
 def test_other_families_are_refused():
-    with pytest.raises(UsageError, match="HushTable and LSHiTables"):
+    with pytest.raises(UsageError, match="HushTable or LSHiTables"):
         written(Model.of(RSHash(n_tables=4, random_state=0).fit(FRAME)))
 
 

@@ -64,7 +64,7 @@ def test_a_folder_holds_the_model_and_gives_the_library_s_answers(detector, rows
     assert loaded.get_raw_model().offset_ == detector.offset_
     with pytest.raises(mlflow.exceptions.MlflowException, match=r"missing inputs \['ward'\]"):
         loaded.predict(rows[["age", "pulse"]])
-    with pytest.raises(DataError, match="'fast' in row 0 is no number"):
+    with pytest.raises(DataError, match="'fast' in row 0 is not a number"):
         loaded.predict(odd.assign(pulse="fast"))
 
 
@@ -102,13 +102,13 @@ def test_a_run_logs_the_model(detector, rows, tmp_path, monkeypatch):
 
 
 def test_what_is_refused(detector, rows, tmp_path):
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         flavor.save_model(detector.plan_, "model")
     with pytest.raises(UsageError, match="would put rows of data in the registry"):
         flavor.log_model(detector, "model", input_example=rows.head(2))
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "notes.txt").write_text("kept")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         flavor.save_model(detector, "there")
     flavor.save_model(detector, "model")
     file = tmp_path / "model" / "model.hush"

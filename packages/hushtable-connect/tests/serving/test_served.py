@@ -50,7 +50,7 @@ def test_a_request_is_answered_as_a_frame_is(detector, rows):
         ([], "no rows"),
         ([{"age": 30}], r"row 0 has no value \['ward'\]"),
         ([{"age": 30, "ward": "north"}, {"age": "x", "ward": "north"}], "mixes types"),
-        ([{"age": "x", "ward": "north"}], "'x' in row 0 is no number"),
+        ([{"age": "x", "ward": "north"}], "'x' in row 0 is not a number"),
         ([{"age": float("inf"), "ward": "north"}], "infinity: feature 'age' in row 0"),
         ([{"age": 10**30, "ward": "north"}], "integer 1000000000000000000000000000000: whole"),
         ([{"age": [30], "ward": "north"}], "column 'age' has type list"),
@@ -77,10 +77,10 @@ def test_what_is_not_known_is_not_said(rows, detector, tmp_path):
     assert served.answer(one)[0]["severity"] > 99.0
     served.detector.offset_ = float("nan")  # as of a release that is too noisy
     assert served.answer(one)[0]["outlier"] is None
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         Served(plan)
     plan.save(tmp_path / "plan.hush")
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         Served.load(tmp_path / "plan.hush")
     (tmp_path / "other.hush").write_bytes(b"no such file")
     with pytest.raises(FileError):

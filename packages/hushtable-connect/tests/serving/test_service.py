@@ -80,7 +80,7 @@ def test_true_is_the_category_true_and_no_number(app, model):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([{**ROW, "pulse": "fast"}], "column 'pulse': 'fast' in row 0 is no number"),
+        ([{**ROW, "pulse": "fast"}], "column 'pulse': 'fast' in row 0 is not a number"),
         ([{**ROW, "pulse": float("inf")}], "contains infinity: feature 'pulse'"),
         ([{**ROW, "age": 10**400}], "column 'age' holds the integer of 1,329 bits: "),
         ([{**ROW, "ward": "\ud800"}], "column 'ward' holds '\\ud800' in row 0: half a character"),

@@ -1,7 +1,7 @@
-"""The desk: unusual rows in a browser on this machine, with their reasons, to be judged.
+"""The desk: judge unusual rows, with their reasons, in a browser on this machine.
 
-`hushtable desk` starts it. On the public API of the other packages; they know nothing of it. Names
-load on first use.
+`hushtable desk` starts it. It uses the public API of the other packages, which do not depend on it.
+Names load on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ __all__ = ["Access", "Desk", "build_app"]
 
 #: As `hushtable.cli.app.COMMANDS`.
 COMMANDS = """
-desk            cli                Look through unusual rows in a browser, and judge them.
+desk            cli                Review unusual rows in a browser, and judge them.
 """
 
 __getattr__, __dir__ = exports(__name__, {"Access": "security", "Desk": "desk", "build_app": "app"})

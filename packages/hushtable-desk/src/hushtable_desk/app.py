@@ -1,4 +1,4 @@
-"""The application: every page and write of a desk, and how failures are answered."""
+"""The application: every page and write of a desk, and the answers to failures."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
     Returns
     -------
     Starlette
-        An ASGI application, for a server that listens on the loopback address alone.
+        An ASGI application, for a server that listens only on the loopback address.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def build_app(desk: Desk, access: Access) -> Starlette:
 
 
 def _answer(request: Request, status: int, title: str, words: str) -> Response:
-    """Answer a failure: to a script in JSON, to a person as a page."""
+    """Answer a failure, in JSON to a script and as a page to a person."""
     if request.method == "POST":
         return JSONResponse({"error": words}, status)
     desk: Desk = request.app.state.desk
@@ -81,7 +81,7 @@ def _language(scope: Scope) -> str:
 
 
 class _Contained:
-    """Answers an unexpected failure; of it, the log has the kind alone, and nothing of a row."""
+    """Answers an unexpected failure; the log gets only its kind, and no values of rows."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -18,12 +18,12 @@ from hushtable_desk.app import build_app
 from hushtable_desk.desk import Desk
 from hushtable_desk.security import LOOPBACK, Access
 
-_Where = Annotated[str, argument("DATA|FOLDER", "A table to open, or the folder to look in.")]
+_Where = Annotated[str, argument("DATA|FOLDER", "Table or folder to open.")]
 _Model = Annotated[Path | None, option("FILE", "Model to score the table with.")]
-_Port = Annotated[int, option("N", "Port to listen on; 0 is any that is free.", min=0, max=65_535)]
-_Idle = Annotated[int, option("MIN", "End after so many minutes without a request.", min=1)]
-_Browser = Annotated[bool, flag("--no-browser", "Print the address, and open no browser.")]
-#: Seconds between two looks at whether a desk is still used.
+_Port = Annotated[int, option("N", "Port to listen on; 0 takes any free port.", min=0, max=65_535)]
+_Idle = Annotated[int, option("MIN", "End after this many minutes without a request.", min=1)]
+_Browser = Annotated[bool, flag("--no-browser", "Print the address, but open no browser.")]
+#: Seconds between two checks whether a desk is still used.
 _EVERY = 5.0
 
 
@@ -34,12 +34,12 @@ def desk(
     idle: _Idle = 240,
     no_browser: _Browser = False,
 ) -> None:
-    """Look through unusual rows in a browser, and judge them.
+    """Review unusual rows in a browser, and judge them.
 
-    Opens a page of this machine that only this account's browser can use: the tables and models of
-    a folder, what was understood of each column, the most unusual rows with reasons and pictures,
-    and verdicts by key. Nothing leaves the machine. Verdicts are in the log that hushtable review
-    uses: ROWS.verdicts.csv, beside the rows.
+    This command opens a page that only this account's browser on this machine can use. The page has
+    the tables and models of a folder, the reading of each column, and the most unusual rows with
+    reasons and pictures; you give verdicts with keys. Nothing leaves the machine. Verdicts are in
+    the same log as those of hushtable review: ROWS.verdicts.csv, in the folder of the rows.
 
     Example:
       hushtable desk
@@ -55,7 +55,7 @@ def desk(
     if name:
         first = opened.open(name, model)
     elif model is not None:
-        raise UsageError("--model goes with the table that it scores: give its name, too")
+        raise UsageError("--model needs the table to score: give its name, too")
     with listen_at(port) as listening:
         access = Access(listening.getsockname()[1], first)
         server = uvicorn.Server(
@@ -76,7 +76,7 @@ def desk(
             finally:
                 opened.close()
     if access.last + 60.0 * idle <= time.monotonic():
-        print(f"The desk has ended: no request in {idle:,} minutes.")
+        print(f"The desk has ended after {idle:,} minutes without a request.")
 
 
 def _account() -> str:
@@ -84,23 +84,23 @@ def _account() -> str:
 
     try:
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # of an account without a name
+    except (KeyError, OSError, ImportError):  # the account has no name
         return ""
 
 
 def listen_at(port: int) -> socket.socket:
-    """Return a socket that listens on the loopback address alone."""
-    # Said to be TCP, or asyncio leaves Nagle's algorithm on: each answer would take 40 ms longer.
+    """Return a socket that listens only on the loopback address."""
+    # States TCP, because asyncio otherwise keeps Nagle's algorithm, which adds 40 ms per answer.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # elsewhere, this would let another program have the port, too
+        if os.name == "posix":  # on other systems, this would let another program use the port, too
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((LOOPBACK, port))
         listening.listen(128)
     except OSError as error:
         listening.close()
         raise FileError(
-            f"port {port} cannot be used: {explain(error)}: give another --port, or none"
+            f"port {port} cannot be used: {explain(error)}: give another --port, or leave it out"
         ) from error
     return listening
 
@@ -119,7 +119,7 @@ def _open_browser(address: str, private: Path) -> None:
     except (webbrowser.Error, OSError):
         opened = False
     if not opened:
-        print("No browser could be opened: copy the address into one.")
+        print("No browser could be opened: copy the address into a browser.")
 
 
 def _end_when_idle(server: uvicorn.Server, access: Access, minutes: int) -> None:

@@ -1,4 +1,4 @@
-"""A desk: the folder that is open, the tables that were opened, and the pages of both."""
+"""A desk: the open folder, the tables opened from it, and the pages of both."""
 
 import os
 import re
@@ -19,13 +19,13 @@ from hushtable_desk.folder import Folder, key_of
 from hushtable_desk.language import WORDS, preferred
 from hushtable_desk.tables import Table
 
-#: Options of the command line in brackets, for which the desk has buttons.
+#: Options of the command line in brackets; the desk has buttons instead.
 _OPTIONS = re.compile(r" \((?=[^()]*--)[^()]*\)")
 
 
 @cache
 def _pages(language: str) -> Environment:
-    """Return the templates with their words in a language."""
+    """Return the templates with their texts in a language."""
     pages = Environment(
         loader=PackageLoader("hushtable_desk"),
         autoescape=True,
@@ -40,18 +40,18 @@ def _pages(language: str) -> Environment:
 
 
 class Desk:
-    """A folder of tables and models, and all work on it, of the people at one browser.
+    """A folder of tables and models, and all work on it by the people at one browser.
 
     Parameters
     ----------
     folder : path
-        Nothing outside it is read or written.
+        The folder; the desk reads and writes nothing outside it.
 
     Attributes
     ----------
     folder : Folder
     who : str
-        Name of the person who judges now; in the log of verdicts.
+        Name of the person who is judging, for the log of verdicts.
     language : str
         Code of the language of the pages; empty until someone chooses one.
 
@@ -78,9 +78,9 @@ class Desk:
         self._lock = threading.Lock()
 
     def table(self, key: str) -> Table:
-        """Return a table by what stands for its name; open it if it is not.
+        """Return a table by the key of its name; open it if it is not open yet.
 
-        Raises `UsageError` if no file of the folder has the name.
+        Raises `UsageError` if no file of the folder has that name.
         """
         with self._lock:
             if key not in self._tables:
@@ -93,19 +93,19 @@ class Desk:
     def open(self, name: str, model: Path | None = None) -> str:
         """Open a table of the folder, and return the address of its page.
 
-        With a ``model``, a file of the folder, its rows are scored by that.
+        If ``model`` names a file of the folder, that model scores the rows.
         """
         self.folder.file(name)
         table = self.table(key_of(name))
         if model is None:
             return f"/t/{table.key}/rows" if table.model else f"/t/{table.key}"
         if model.resolve().parent != self.folder.path:
-            raise UsageError(f"{model}: the model has to be in the folder of the table")
+            raise UsageError(f"{model}: the model is not in the folder of the table: copy it there")
         table.use(model.name)
         return f"/t/{table.key}/rows"
 
     def without_path(self, words: str) -> str:
-        """Return a sentence without the folder's path, and without options of the command line."""
+        """Return a sentence without the folder's path and without options of the command line."""
         return _OPTIONS.sub("", words.replace(f"{self.folder.path}{os.sep}", ""))
 
     @property
@@ -117,7 +117,7 @@ class Desk:
             return False
 
     def close(self) -> None:
-        """Let go of all logs."""
+        """Release all logs."""
         for table in self._tables.values():
             table.close()
 
@@ -126,7 +126,7 @@ class Desk:
         return self.language or preferred(request)
 
     def text(self, request: Request, name: str, **context: Any) -> str:
-        """Return a template with its words in the language of a request."""
+        """Return a template with its texts in the language of a request."""
         language = self.language_of(request)
         known = {
             "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
@@ -136,5 +136,5 @@ class Desk:
         return _pages(language).get_template(name).render(known | context)
 
     def page(self, request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
-        """Return a page; ``table`` is the one that it is about, ``here`` its place in the menu."""
+        """Return a page; ``table`` is its table, and ``here`` is its place in the menu."""
         return HTMLResponse(self.text(request, name, **context), status)

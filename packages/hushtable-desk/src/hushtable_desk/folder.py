@@ -1,4 +1,4 @@
-"""The folder that a desk has open: its tables, models and logs, and nothing outside it."""
+"""The open folder of a desk: its tables, models, and logs, and nothing outside it."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".feat
           ".xpt", ".rds", ".rda", ".rdata", ".arff", ".db", ".sqlite", ".sqlite3",
           ".duckdb")  # fmt: skip
 MODEL, LOG = ".hush", ".verdicts.csv"
-#: Where a desk keeps what it remembers of a folder.
+#: The file in which a desk keeps its settings for a folder.
 STATE = ".hushtable-desk.json"
 
 
@@ -32,24 +32,26 @@ class FolderFile:
 
     @property
     def key(self) -> str:
-        """Stand for the name in an address."""
+        """The key that replaces the name in an address."""
         return key_of(self.name)
 
 
 def key_of(name: str) -> str:
-    """Return what stands for a file's name in an address."""
+    """Return the key that replaces a file's name in an address."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Folder:
-    """A folder and the files right in it."""
+    """A folder and the files directly in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         if not self.path.is_dir():
             raise UsageError(f"{path}: there is no such folder")
         if not os.access(self.path, os.R_OK | os.X_OK):
-            raise FileError(f"{path}: this account may not read the folder: open another one")
+            raise FileError(
+                f"{path}: this account is not allowed to read the folder: open another one"
+            )
 
     @property
     def writable(self) -> bool:
@@ -57,7 +59,7 @@ class Folder:
         return os.access(self.path, os.W_OK)
 
     def files(self, *endings: str) -> list[FolderFile]:
-        """Return the files whose names end so, the newest first."""
+        """Return the files whose names have these endings, the newest first."""
         found = [one for one in self._all() if one.name.lower().endswith(endings)]
         return sorted(found, key=lambda one: (-one.changed, one.name))
 
@@ -82,28 +84,28 @@ class Folder:
                 try:
                     if not one.name.startswith(".") and one.is_file() and self._inside(one.name):
                         yield FolderFile(one.name, one.stat().st_size, one.stat().st_mtime)
-                except OSError:  # gone since, or not to be looked at
+                except OSError:  # deleted in the meantime, or not readable
                     continue
 
     def _inside(self, name: str) -> bool:
         return (self.path / name).resolve().parent == self.path
 
     def file(self, name: str) -> Path:
-        """Return the path of a file right in the folder.
+        """Return the path of a file directly in the folder.
 
         Raises `UsageError` for any other name, and for a link that leads out of the folder.
         """
         plain = name and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}
         if not plain or not self._inside(name):
-            raise UsageError("this is no file of the folder that is open")
+            raise UsageError("this is not a file of the open folder")
         return self.path / name
 
     def by_key(self, key: str) -> FolderFile | None:
-        """Return the file that a part of an address stands for; None if it is gone."""
+        """Return the file for a key in an address; None if it no longer exists."""
         return next((one for one in self._all() if one.key == key), None)
 
     def new_name(self, name: str) -> str:
-        """Return a name for a file that is dropped here: another one if it is taken."""
+        """Return a name for a dropped file, which is different if the name is taken."""
         stem, dot, ending = name.rpartition(".")
         tried, k = name, 1
         while (self.path / tried).exists():
@@ -114,7 +116,7 @@ class Folder:
     # --- what is remembered -----------------------------------------------------------------------
 
     def remembered(self) -> dict[str, Any]:
-        """Return what was kept by `remember`; nothing if that cannot be read."""
+        """Return the entries kept by `remember`, or none if they cannot be read."""
         try:
             content = json.loads((self.path / STATE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -122,7 +124,7 @@ class Folder:
         return content if isinstance(content, dict) else {}
 
     def remember(self, **said: Any) -> None:
-        """Keep entries for the next visit, for this account alone: settings of tables, no rows."""
+        """Keep entries for the next visit, only for this account: settings of tables, no rows."""
         content = self.remembered() | said
         try:
             with replacing(self.path / STATE, private=True) as file:

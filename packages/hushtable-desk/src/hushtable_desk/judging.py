@@ -1,4 +1,4 @@
-"""The rows of a table as a model scores them: the list, a row, and verdicts on it."""
+"""The rows of a table, scored by a model: the list, a row, and verdicts on it."""
 
 import contextlib
 import threading
@@ -28,22 +28,22 @@ from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
 from hushtable_desk.listing import Listing
 
-#: Verdicts and directions of values, which pages show as they are named in the log and in reasons.
+#: Verdicts and directions of values, with the same names as in the log and in reasons.
 WORDS = (
     N_("outlier"), N_("fine"), N_("skip"), N_("new"), N_("high"), N_("low"), N_("rare"),
     N_("missing"), N_("beyond"),
 )  # fmt: skip
-#: Rows of a list at first, and how many more at a time; decisions that stay in sight.
+#: Rows of a list at first, additional rows at a time, and decisions that stay visible.
 LISTED, LAST = 100, 10
-#: Values that are kept of the lowest rows at most: fewer rows of tables with many columns.
+#: Values of the lowest rows that are kept at most; tables with many columns keep fewer rows.
 _MOST_VALUES = 4_000_000
-#: Rows that are named as alike.
+#: Rows that are listed as similar.
 _ALIKE = 4
 
 
 @dataclass(frozen=True)
 class ReasonView:
-    """A reason as the page shows it."""
+    """A reason for the page."""
 
     reason: Reason
     picture: Markup
@@ -51,14 +51,14 @@ class ReasonView:
 
     @property
     def has_side(self) -> bool:
-        """Whether its value is high or low, so that a rule may be about the other side."""
+        """Whether its value is high or low, so that a rule can apply to the other side."""
         phrase = self.reason.phrase
         return phrase is not None and phrase.direction in ("high", "low")
 
 
 @dataclass(frozen=True)
 class AlikeView:
-    """A row that is like another: its number and name, and the last word on it."""
+    """A row that is similar to another: its number, its name, and the last verdict on it."""
 
     number: int
     name: str
@@ -68,7 +68,7 @@ class AlikeView:
 
 @dataclass(frozen=True)
 class RowView:
-    """A row as the page shows it."""
+    """A row for the page."""
 
     row: ReviewRow
     name: str
@@ -84,14 +84,14 @@ class RowView:
 
 
 class JudgedRows:
-    """Rows under judgement: scored by a model, with the log of verdicts on them held.
+    """Rows to judge: scored by a model, with the log of verdicts on them open.
 
     Attributes
     ----------
     model_name : str
-        Of the model's file.
+        Name of the model's file.
     logged : LoggedReview
-        The review, which `hushtable review` can go on with.
+        The review, which `hushtable review` can continue.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class JudgedRows:
     ) -> None:  # fmt: skip
         self.path, self.model_name, self.model, self.logged = path, model_name, model, logged
         self.lock = threading.RLock()
-        #: Sentences on the rows and the model, for the one who looks at them.
+        #: Sentences on the rows and the model, for the reader of the page.
         self.said = list(said)
         self._held, self._stamp, self.options = held, _stamp(path), options
         self._n = LISTED
-        #: The row that was looked at last, as it was seen.
+        #: The last row that was viewed, as it was displayed.
         self._shown: ReviewRow | None = None
         #: In the language that it was made in.
         self._listing: Listing | None = None
@@ -115,10 +115,10 @@ class JudgedRows:
         cls, folder: Folder, name: str, model_name: str, options: RowOptions, keep: Sequence[str],
         id_: str | None, watched: Callable[[Reader], Reader],
     ) -> "JudgedRows":  # fmt: skip
-        """Score a table of a folder by a model of it, and hold its log.
+        """Score a table of a folder with a model of the folder, and open its log.
 
-        Raises `FileError` if another review or desk holds that, and `DataError` if the rows do not
-        fit the model.
+        Raises `FileError` if another review or desk has the log open, and `DataError` if the rows
+        do not fit the model.
         """
         path, model_path = folder.file(name), folder.file(model_name)
         notes.clear()
@@ -141,7 +141,7 @@ class JudgedRows:
             return cls(path, model_name, model, logged, stack.pop_all(), notes, options)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Release the log."""
         self._held.close()
 
     @property
@@ -153,7 +153,7 @@ class JudgedRows:
 
     @property
     def listing(self) -> Listing:
-        """The most unusual rows, in the order that they were last put in."""
+        """The most unusual rows, in the order of the last sorting."""
         with self.lock:
             if self._listing is None or self._language != spoken():
                 self._language = spoken()
@@ -163,7 +163,7 @@ class JudgedRows:
             return self._listing
 
     def sort(self, n: int | None = None) -> None:
-        """Put the rows in order by all verdicts so far: all rows, or only those kept for more."""
+        """Sort all rows by all verdicts so far, or only the kept rows for a longer list."""
         with self.lock:
             self._check_unchanged()
             if n is None:
@@ -173,7 +173,7 @@ class JudgedRows:
 
     @property
     def more(self) -> int:
-        """How many rows a longer list has; 0 if there are no more."""
+        """The number of rows of a longer list; 0 if there are no more."""
         kept = len(self.review.scores)
         return min(self._n + LISTED, kept) if self._n < kept else 0
 
@@ -185,7 +185,7 @@ class JudgedRows:
         return Pictures(self.model.scorer.plan.schema.of_rows.features, self.model.usual)
 
     def view(self, number: int) -> RowView:
-        """Return a row for its page; raises `UsageError` if it is not among those kept."""
+        """Return a row for its page; raise `UsageError` if it is not among the kept rows."""
         with self.lock:
             row = self._shown = self.review.of_row(number)
             reasons = row.detail.reasons or []
@@ -208,22 +208,22 @@ class JudgedRows:
             )
 
     def name_of(self, number: int) -> str:
-        """Return what names a row: its identifier, or its number."""
+        """Return the name of a row: its identifier or its number."""
         id_ = self.logged.id_
         text = self.review.kept(number).get(id_, "") if id_ else ""
         return text or f"{number:,}"
 
     def time_of(self, number: int) -> float:
-        """Return when a row's reading was taken, in seconds since 1970; NaN if not known."""
+        """Return the time of a row's reading, in seconds since 1970; NaN if it is not known."""
         reading = self.model.reading
         text = self.review.kept(number).get(reading.time, "")
         return float(reading.column(reading.time, "date").values(texts_column([text]))[0])
 
     def next(self, after: int | None = None, chosen: Sequence[int] | None = None) -> int | None:
-        """Return the number of the row to judge next; None if none is left.
+        """Return the number of the next row to judge; None if there is none.
 
-        That is the lowest of all without an answer, or the first of the ``chosen`` ones of a list,
-        from ``after`` on.
+        This is the row with the lowest score and no answer, or the first of the ``chosen`` rows of
+        a list, from ``after`` on.
         """
         with self.lock:
             if chosen is None:
@@ -234,14 +234,14 @@ class JudgedRows:
             return next((k for k in order if k not in last), None)
 
     def find(self, text: str, most: int = 20) -> list[tuple[int, str]]:
-        """Return rows whose name holds a text, of those kept: numbers and names."""
+        """Return numbers and names of the kept rows whose name holds a text."""
         with self.lock:
             return self.review.named(self.logged.id_, text.strip(), most)
 
     # --- verdicts ---------------------------------------------------------------------------------
 
     def answer(self, number: int, verdict: str, note: str = "", who: str = "") -> None:
-        """Take a verdict; it is in the log when this returns."""
+        """Record a verdict, which is in the log when this returns."""
         with self.lock:
             self._check_unchanged()
             seen = self._shown is not None and self._shown.row == number
@@ -254,7 +254,7 @@ class JudgedRows:
             return self.logged.undo(who)
 
     def rule(self, number: int, kind: str, column: str = "") -> dict[str, Any]:
-        """Write a rule made from a row: "known", "only" or "ignore"; all rows are scored by it."""
+        """Write a "known", "only", or "ignore" rule made from a row, and score all rows with it."""
         with self.lock:
             self._check_unchanged()
             row = self.review.of_row(number)
@@ -265,7 +265,7 @@ class JudgedRows:
             elif kind == "ignore":
                 said = self.logged.add_ignored(row, column)
             else:
-                raise UsageError(f"rule {kind!r}: needs known, only or ignore")
+                raise UsageError(f"rule {kind!r}: needs known, only, or ignore")
             self._listing = None
             return said
 
@@ -277,21 +277,21 @@ class JudgedRows:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file has changed, or is gone, since it was read."""
+        """Whether the file has changed or disappeared since it was read."""
         return _stamp(self.path) != self._stamp
 
     def _check_unchanged(self) -> None:
         if self.is_changed:
             raise DataError(
-                f"{self.path.name} has changed, or is gone, since it was read: read it again. The "
-                "verdicts so far are in the log"
+                f"{self.path.name} has changed or disappeared since it was read: read it again. "
+                "The verdicts so far are in the log"
             )
 
     # --- exports ----------------------------------------------------------------------------------
 
     def save_learned(self, path: Path) -> None:
         """Write the model with all verdicts of the log."""
-        from hushtable.detectors.load import learned_detector  # imported once it is needed
+        from hushtable.detectors.load import learned_detector  # imported only when needed
 
         with self.lock:
             detector = learned_detector(self.path.with_name(self.model_name), self.review.verdicts)
@@ -300,20 +300,20 @@ class JudgedRows:
 
 
 def _log_of(folder: Folder, name: str, model_name: str, plan: Plan) -> Path:
-    """Return the log of a table, or one of the model's own if that is of another plan."""
+    """Return the log of a table, or a separate log for the model if that has another plan."""
     log = folder.file(f"{name}{LOG}")
     if plan_of_log(log) in (None, plan.first_pass().plan_id):
         return log
     own = folder.file(f"{name}.{Path(model_name).stem}{LOG}")
     notes.append(
-        f"{log.name} holds verdicts under another model, and stays as it is: those under "
+        f"{log.name} holds verdicts under another model and does not change: verdicts under "
         f"{model_name} are in {own.name}."
     )
     return own
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return what changes when a file does."""
+    """Return values that change when a file changes."""
     try:
         found = path.stat()
     except OSError as error:

@@ -8,7 +8,7 @@ WORDS = Catalogue(__file__, "desk")
 
 
 def preferred(request: Request) -> str:
-    """Return the first language that a browser requests and the desk has."""
+    """Return the first language that a browser accepts and the desk has."""
     for part in request.headers.get("accept-language", "").split(","):
         code = part.partition(";")[0].strip().partition("-")[0].lower()
         if code in LANGUAGES:

@@ -1,4 +1,4 @@
-"""Two pages about more than one row: what the model learned, and the history of an entity."""
+"""Two pages on more than one row: what the model learned, and the history of an entity."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ from hushtable_desk.folder import MODEL
 from hushtable_desk.judging import JudgedRows
 from hushtable_desk.pages import desk_of, table_of, write
 
-#: Rows of both lists, and columns that are named as moved.
+#: Rows of both lists, and columns that are listed as moved.
 _LISTED, _COLUMNS = 20, 8
-#: Columns of a history that are drawn, its last readings in a table, and readings at most.
+#: Drawn columns of a history, its last readings in a table, and readings at most.
 _DRAWN, _READINGS, _MOST = 3, 10, 5_000
 
 
@@ -37,7 +37,7 @@ def routes() -> list[BaseRoute]:
 
 
 def learned(request: Request) -> Response:
-    """Show what verdicts changed: the curve, the columns, and the list before and after."""
+    """Show the effect of verdicts: the curve, the columns, and the list before and after."""
     table = table_of(request)
     judging = table.judging
     with judging.lock:
@@ -69,11 +69,11 @@ def _curve(found: NDArray[np.int64], alone: NDArray[np.int64]) -> Markup:
     n = len(found) - 1
     lines = [ChartLine("by verdicts", found), ChartLine("by score alone", alone)]
     words = (
-        f"In {n:,} rows that were looked at, {found[-1]:,} outliers were found; among the {n:,} "
-        f"rows of the lowest scores without verdicts, there are {alone[-1]:,} of these."
+        f"Among {n:,} reviewed rows, {found[-1]:,} outliers were found; the {n:,} rows with the "
+        f"lowest scores without verdicts include {alone[-1]:,} of these."
     )
     chart = LineChart(
-        lines, words, across="rows looked at", up="outliers found", steps=True, width=520.0
+        lines, words, across="reviewed rows", up="outliers found", steps=True, width=520.0
     )
     return chart.svg
 
@@ -83,9 +83,11 @@ def save(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     desk, table = desk_of(request), table_of(request)
     name = " ".join(str(said.get("name", "")).split())
     if not name.endswith(MODEL):
-        raise UsageError(f"the name {name!r} needs to end in {MODEL}")
+        raise UsageError(f"the name {name!r} does not end in {MODEL}: add the ending")
     if name == table.model:
-        raise UsageError(f"{name} is the model before: give the learned one another name")
+        raise UsageError(
+            f"{name} is the model before learning: give the learned model another name"
+        )
     table.judging.save_learned(desk.folder.file(name))
     if said.get("use") is True:
         table.use(name)
@@ -117,13 +119,16 @@ def history(request: Request) -> Response:
 def readings(
     judging: JudgedRows, number: int
 ) -> tuple[str, NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """Return a row's entity, and the times and numbers of its readings in the file, by time.
+    """Return a row's entity, and the times and row numbers of its readings, sorted by time.
 
-    The last 5,000 of them at most. Raises `UsageError` where rows are no readings of an entity.
+    At most the last 5,000 readings count. Raises `UsageError` if rows are not readings of an
+    entity.
     """
     reading: Reading = judging.model.reading
     if not reading.entity:
-        raise UsageError("rows of this table are no readings of an entity over time")
+        raise UsageError(
+            "rows of this table are not readings of an entity over time: fit a model with an entity"
+        )
     entity = judging.review.kept(number)[reading.entity]
     values = values_behind(judging.model.scorer.plan.schema.names)
     reader = judging.options.opened(str(judging.path), reading)

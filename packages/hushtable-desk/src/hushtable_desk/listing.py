@@ -1,4 +1,4 @@
-"""The list of unusual rows: facets, filters and order, and what an export holds."""
+"""The list of unusual rows: its facets, filters, order, and exports."""
 
 import hashlib
 import math
@@ -24,7 +24,7 @@ KINDS = {
     "value": ("△", N_("values")),
     "none": ("·", N_("no single column")),
 }
-#: What a list can be cut down by, each with its name in English.
+#: Criteria that filter a list, each with its name in English.
 FACETS = {
     "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
     "incident": N_("Similar"), "verdict": N_("Verdict"),
@@ -34,9 +34,9 @@ ORDERS = {
     "unusual": N_("most unusual first"), "row": N_("as in the file"), "name": N_("by name"),
 }  # fmt: skip
 NEW = "new"
-#: Share of all rows below which a category is rare anywhere.
+#: Share of all rows below which a category is rare in every context.
 _RARE = 0.01
-#: Values of a facet that are offered.
+#: Number of values of a facet in the menu.
 _MOST = 12
 
 
@@ -52,7 +52,7 @@ class Line:
     kind: str
     words: str
     context: str
-    #: Number of its incident, from 1, and how many rows are alike; 0 of a row that is not.
+    #: Number of its incident, from 1, and its number of similar rows; 0 if there are none.
     incident: int
     n_alike: int
     column: str
@@ -65,7 +65,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """The last word on it, or "new"."""
+        """The last verdict on it, or "new"."""
         return NEW if self.answer is None else self.answer.verdict
 
     def value(self, facet: str) -> str:
@@ -79,7 +79,7 @@ class Line:
 
 @dataclass(frozen=True)
 class FacetValue:
-    """A value of a facet: how many rows have it, and what stands for it in an address."""
+    """A value of a facet: its number of rows, and the key that replaces it in an address."""
 
     value: str
     words: str
@@ -90,9 +90,9 @@ class FacetValue:
 
 @dataclass(frozen=True)
 class Query:
-    """The state of a list, as its address holds it: no value of a row is in it.
+    """The state of a list, as in its address, which holds no values of rows.
 
-    ``chosen`` has, by facet, what stands for the chosen value; ``columns`` are those to show.
+    ``chosen`` has, by facet, the key of the chosen value; ``columns`` are the columns to show.
     """
 
     chosen: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Query:
 
     @classmethod
     def of(cls, said: Mapping[str, str]) -> "Query":
-        """Read the state off an address; what is not known is left out."""
+        """Read the state from an address; unknown parts are left out."""
         chosen = {name: said[name] for name in FACETS if said.get(name)}
         order = said.get("order", "unusual")
         columns = tuple(name for name in said.get("columns", "").split("\t") if name)
@@ -109,7 +109,7 @@ class Query:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The state as an address holds it."""
+        """The state in the form of an address."""
         found = dict(self.chosen)
         if self.order != "unusual":
             found["order"] = self.order
@@ -126,18 +126,18 @@ class Query:
 
 
 def key_of(value: str) -> str:
-    """Return what stands for a value in an address, which says nothing of it."""
+    """Return the key that replaces a value in an address and reveals nothing of it."""
     return hashlib.sha256(value.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
 class JudgedOutliers(Outliers):
-    """A list with the verdicts on its rows, to be exported."""
+    """A list with the verdicts on its rows, for an export."""
 
     answers: Mapping[int, Answer] = field(default_factory=dict)
 
     def table(self) -> pa.Table:
-        """Return the table of the list, with verdict, note, and who gave it when."""
+        """Return the table of the list, with verdict, note, person, and time."""
         table = super().table()
         found = [self.answers.get(row.row) for row in self.rows]
         for name in ("verdict", "note", "who", "when"):
@@ -155,7 +155,7 @@ class Listing:
     found : Outliers
         The rows, the most unusual first.
     last : callable
-        Returns the last word on each row that has one.
+        Returns the last verdict on each row that has one.
     id_ : str or None
         The kept column that names rows.
     context : sequence of str
@@ -176,7 +176,7 @@ class Listing:
 
     @property
     def lines(self) -> list[Line]:
-        """All rows, in order, with the last words on them."""
+        """All rows, in order, with the last verdicts on them."""
         last = self._last()
         return [self._line(k, row, last.get(row.row)) for k, row in enumerate(self.found.rows)]
 
@@ -193,7 +193,7 @@ class Listing:
         )  # fmt: skip
 
     def _kind(self, row: LowRow, first: Reason | None) -> str:
-        """Return which kind of reason a row has: one of `KINDS`."""
+        """Return the kind of a row's reason, which is one of `KINDS`."""
         if row.detail.rule:
             return "rule"
         if row.detail.far:
@@ -203,12 +203,12 @@ class Listing:
         if first.partner:
             return "pair"
         j = next(k for k, one in enumerate(self.found.features) if one.name == first.feature)
-        if self.found.features[j].neutral:  # as those of a history alone are
+        if self.found.features[j].neutral:  # as for reasons from a history only
             return "history"
         return "value" if self._odd_anywhere(j, first) else "context"
 
     def _odd_anywhere(self, j: int, first: Reason) -> bool:
-        """Return whether a value is unusual among all rows, and not for its context alone."""
+        """Return whether a value is unusual among all rows, and not only in its context."""
         usual = None if self.found.usual is None else self.found.usual.values[j]
         if usual is None or not self._context:
             return True
@@ -223,12 +223,12 @@ class Listing:
         return text or f"{row.row:,}"
 
     def rarity(self, line: Line) -> float:
-        """Return how rare a row is from 0 to 1, on a scale of logarithms: 1 is the only one."""
+        """Return how rare a row is from 0 to 1, on a logarithmic scale: 1 is a unique row."""
         share = max(1.0 - line.severity / 100.0, 1.0 / self.found.n_rows)
         return math.log(1.0 / share) / max(math.log(self.found.n_rows), 1.0)
 
     def chosen(self, query: Query) -> list[Line]:
-        """Return the rows that a query asks for, in its order."""
+        """Return the rows that a query selects, in its order."""
         lines = [
             line for line in self.lines
             if all(key_of(line.value(f)) == key for f, key in query.chosen.items())
@@ -240,7 +240,7 @@ class Listing:
         return lines
 
     def facets(self, query: Query) -> dict[str, list[FacetValue]]:
-        """Return the values of each facet in the rows that the others leave, largest first."""
+        """Return the values of each facet in the rows that other facets leave, largest first."""
         found = {}
         for facet in FACETS:
             others = replace(query, chosen={f: k for f, k in query.chosen.items() if f != facet})
@@ -262,7 +262,7 @@ class Listing:
         return value
 
     def outliers(self, query: Query) -> JudgedOutliers:
-        """Return the rows that a query asks for, to be exported."""
+        """Return the rows that a query selects, to be exported."""
         lines = self.chosen(query)
         own = {name: getattr(self.found, name) for name in Outliers.__dataclass_fields__}
         own |= {

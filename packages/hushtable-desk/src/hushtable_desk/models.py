@@ -1,4 +1,4 @@
-"""The models page: each .hush file of the folder in words, two of them compared, and exports."""
+"""The models page: a description of each .hush file, comparisons of two, and exports."""
 
 import re
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ from hushtable.privacy.ledger import Ledger
 from hushtable_desk.folder import MODEL, Folder, FolderFile
 from hushtable_desk.pages import desk_of
 
-#: Kinds of files that score rows, and so may be exported.
+#: Kinds of files that score rows and can therefore be exported.
 _SCORES = ("detector", "sketch", "release", "local")
-#: Lines of a file that the list of all files shows, each with its heading in English.
+#: Lines of a file in the list of all files, each with its heading in English.
 _LISTED = {
     "Rows counted": "Rows", "Features": "Columns", "Tables": "Tables", "Laid out for": "Made for",
     "Verdicts": "Learned verdicts", "May leave": "May leave the site",
 }  # fmt: skip
 
 
-#: What a file of a kind holds; of other packages' kinds, their own words.
+#: Description of each kind of file; other packages describe their own kinds.
 _HOLDS = {
     "plan": "a plan: columns and hash functions, and no counts",
     "sketch": "a sketch: exact counts of rows",
@@ -51,24 +51,24 @@ _HOLDS = {
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """A .hush file as its page shows it; of a broken one, the error alone.
+    """A .hush file for its page; for a broken file, only the error.
 
     Attributes
     ----------
     holds : str
-        What the file holds, in words.
+        Description of the file's content.
     n_rows : str
-        Rows that were counted, in the first pass if there are two.
+        Counted rows, in the first pass if there are two.
     lines : dict of str to str
-        Its facts by their labels, as ``hushtable inspect`` shows them.
+        Its facts by label, as in ``hushtable inspect``.
     sentences : tuple of str
-        What the counts in it cost a person, or what the file is for.
+        The privacy cost of its counts for a person, or the purpose of the file.
     columns, rows
         Headers and rows of the table of columns.
     ledger : tuple
         Headers and rows of the table of releases; empty for exact counts.
     scores : bool
-        Whether it scores rows, and so may be exported.
+        Whether it scores rows and can therefore be exported.
     """
 
     entry: FolderFile
@@ -90,9 +90,9 @@ class ModelFacts:
 
 
 def model_facts(folder: Folder, entry: FolderFile) -> ModelFacts:
-    """Return what a .hush file of a folder is; of a broken one, its error.
+    """Return the facts of a .hush file of a folder; for a broken file, its error.
 
-    It is remembered for as long as the file stays the same.
+    The facts are kept until the file changes.
     """
     return _facts(folder.file(entry.name), entry)
 
@@ -114,10 +114,10 @@ def _content(path: Path) -> Content:
 
 def _read(content: Content, entry: FolderFile) -> ModelFacts:
     kind = files.kind_of(content.kind)
-    other = "something of a kind that is not known here" if kind is None else kind.words
+    other = "content of an unknown kind" if kind is None else kind.words
     holds, n_rows = _HOLDS.get(content.kind, other), ""
     if content.kind == "home":
-        from hushtable.detectors import HomeModel  # imported once it is needed
+        from hushtable.detectors import HomeModel  # imported only when needed
 
         home = content.build(HomeModel.from_file)
         shown = view(home)
@@ -126,7 +126,7 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
         )
     if kind is not None and kind.inspect is not None:
         lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
-        return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows what is in it.",))
+        return ModelFacts(entry, holds, "", lines, ("hushtable inspect shows its content.",))
     plan = content.build(Plan.from_file)
     lines, tally, ledger = plan_lines(content, plan), None, None
     if content.kind == "periods":
@@ -155,7 +155,7 @@ def _cost(ledger: Ledger | None) -> tuple[str, ...]:
 
 
 def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return headers and rows of a table of the columns; no value that was read off rows."""
+    """Return headers and rows of a table of the columns, without values from rows."""
     headers: tuple[str, ...] = ("Column", "Kind", "Range or categories")
     shown = [
         (one.name, one.kind, words.values(one, plan.schema.public)) for one in plan.schema.features
@@ -172,9 +172,9 @@ def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, 
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Two files side by side: how their plans differ, and each fact of both.
+    """Two files side by side: the differences of their plans, and each fact of both.
 
-    ``lines`` have a label, the fact of each, and whether these differ.
+    ``lines`` have a label, the fact of each file, and whether the facts differ.
     """
 
     one: ModelFacts
@@ -186,7 +186,7 @@ class ModelComparison:
 
     @classmethod
     def of(cls, folder: Folder, one: FolderFile, other: FolderFile) -> "ModelComparison":
-        """Compare two files of a folder; raises `UsageError` if one of them cannot be read."""
+        """Compare two files of a folder; raise `UsageError` if one of them cannot be read."""
         both = [model_facts(folder, entry) for entry in (one, other)]
         for facts in both:
             if facts.error:
@@ -208,7 +208,7 @@ class ModelComparison:
 
 
 def _difference(folder: Folder, both: list[ModelFacts]) -> str:
-    """Return how the plans of two files differ; empty if they have one plan or one has none."""
+    """Return the differences of two files' plans; empty for equal plans, or if one has none."""
     if not all("Plan" in (facts.lines or {}) for facts in both):
         return ""
     a, b = (
@@ -222,7 +222,7 @@ def _difference(folder: Folder, both: list[ModelFacts]) -> str:
 
 
 def export_formats() -> list[tuple[str, str, str]]:
-    """Return the formats that are installed: ending, words, and why it does not load, if so."""
+    """Return the installed formats: ending, name, and the reason if it does not load."""
     found = []
     for point, format_ in plugins.each(plugins.EXPORTS):
         error = str(format_) if isinstance(format_, PluginError) else ""
@@ -233,12 +233,12 @@ def export_formats() -> list[tuple[str, str, str]]:
 def exported(path: Path, ending: str) -> bytes:
     """Return a model as a file of another format.
 
-    Raises `UsageError` if the model has no exact export, and `PluginError` if what the format needs
-    is not installed.
+    Raises `UsageError` if the model has no exact export, and `PluginError` if a library that the
+    format needs is not installed.
     """
     format_ = plugins.find(plugins.EXPORTS, ending)
     if format_ is None:
-        raise UsageError("no package that is installed exports to this format")
+        raise UsageError("no installed package exports to this format: install hushtable-connect")
     from hushtable_connect.exports import Model  # comes with the formats
 
     content: bytes = format_.write(Model.of(path))
@@ -294,7 +294,7 @@ def export_page(request: Request) -> Response:
 
 
 def _entry(folder: Folder, key: str) -> FolderFile:
-    """Return a .hush file by its key; raises `UsageError` if there is none."""
+    """Return a .hush file by its key; raise `UsageError` if there is none."""
     entry = folder.by_key(key)
     if entry is None or not entry.name.lower().endswith(MODEL):
         raise UsageError("this model is no longer in the folder")

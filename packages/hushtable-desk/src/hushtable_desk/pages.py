@@ -1,4 +1,4 @@
-"""The pages of the folder and of tables, and the writes that they send."""
+"""The pages of the folder and of tables, and their writes."""
 
 import io
 import json
@@ -24,11 +24,11 @@ from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choices
 
-#: Seconds that a page waits for work before it shows how far that is.
+#: Seconds that a page waits for work before it shows the progress.
 _WAIT = 1.0
-#: Bytes that a dropped file has at most.
+#: Bytes of a dropped file at most.
 _MOST_BYTES = 4 << 30
-#: Types of exports, by their endings.
+#: Types of exports, by ending.
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -60,7 +60,7 @@ def routes() -> list[BaseRoute]:
 
 
 def desk_of(request: Request) -> Desk:
-    """Return the desk that a request is to."""
+    """Return the desk of a request."""
     desk: Desk = request.app.state.desk
     return desk
 
@@ -71,7 +71,7 @@ def table_of(request: Request) -> Table:
 
 
 def write(work: Callable[[Request, dict[str, Any]], Any]) -> Any:
-    """Return a handler that gives ``work`` the JSON object of a write, and answers with JSON."""
+    """Return a handler that passes the JSON object of a write to ``work``, and answers in JSON."""
 
     async def handler(request: Request) -> Response:
         try:
@@ -90,7 +90,7 @@ def write(work: Callable[[Request, dict[str, Any]], Any]) -> Any:
 
 
 def home(request: Request) -> Response:
-    """Show the folder: its tables, models and recent work."""
+    """Show the folder: its tables, models, and recent work."""
     desk = desk_of(request)
     folder = desk.folder
     recent = []
@@ -121,14 +121,16 @@ def settings(request: Request, said: dict[str, Any]) -> None:
 
 
 async def drop(request: Request) -> Response:
-    """Write a file that was dropped on the page into the folder, for this account alone."""
+    """Write a file that was dropped on the page into the folder, only for this account."""
     folder = desk_of(request).folder
     name = unquote(request.headers.get("x-file-name", ""))
     if not name.lower().endswith((*TABLES, MODEL)):
-        raise UsageError(f"needs a table or a model: a file that ends in {', '.join(TABLES)}")
+        raise UsageError(
+            f"this is not a table or model: needs a file that ends in {', '.join(TABLES)}"
+        )
     if int(request.headers["content-length"]) > _MOST_BYTES:
         raise UsageError("this file is too large to be dropped: copy it into the folder")
-    folder.file(name)  # a plain name, or it is refused
+    folder.file(name)  # refused unless it is a plain name
     path = folder.file(folder.new_name(name))
     with replacing(path, private=True, new=True) as file:
         async for chunk in request.stream():
@@ -142,7 +144,7 @@ async def drop(request: Request) -> Response:
 
 
 def table_page(request: Request) -> Response:
-    """Show how a table was understood, its quality, and what a model of it would take."""
+    """Show how a table was understood, its quality, and the columns that a model would use."""
     desk, table = desk_of(request), table_of(request)
     error, quality = "", None
     columns: Sequence[ColumnUnderstanding] = ()
@@ -159,7 +161,7 @@ def table_page(request: Request) -> Response:
 
 
 def say(request: Request, said: dict[str, Any]) -> None:
-    """Take what a person says of a table: an entry of its settings."""
+    """Record a person's decision on a table: an entry of its settings."""
     table_of(request).decide(str(said.get("name")), said.get("value"), str(said.get("column", "")))
 
 
@@ -169,14 +171,14 @@ def fit(request: Request, said: dict[str, Any]) -> None:
 
 
 def use(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-    """Score the table by another model of the folder."""
+    """Score the table with another model of the folder."""
     table = table_of(request)
     table.use(str(said.get("model")))
     return {"address": f"/t/{table.key}/rows"}
 
 
 def job(request: Request) -> Response:
-    """Say how far the work on a table is."""
+    """Report the progress of the work on a table."""
     work = table_of(request).job
     return JSONResponse({"done": True, "error": ""} if work is None else work.facts)
 
@@ -185,7 +187,7 @@ def job(request: Request) -> Response:
 
 
 def rows_page(request: Request) -> Response:
-    """Show the list of unusual rows, and one of them; that one alone where a script asks."""
+    """Show the list of unusual rows and one of them, or only this one if a script asks."""
     desk, table = desk_of(request), table_of(request)
     if not table.model:
         return RedirectResponse(f"/t/{table.key}", 303)
@@ -222,7 +224,7 @@ def _row_context(table: Table, judging: JudgedRows, number: int | None) -> dict[
 
 
 def _numbers(judging: JudgedRows, query: Query) -> list[int] | None:
-    """Return the rows that a query leaves; None where it leaves all."""
+    """Return the rows that a query selects; None if it selects all."""
     if not query.chosen and query.order == "unusual":
         return None
     return [line.number for line in judging.listing.chosen(query)]
@@ -246,7 +248,7 @@ def _query(said: Mapping[str, Any]) -> Query:
 
 
 def verdict(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-    """Take a verdict on a row, and show the next."""
+    """Record a verdict on a row, and show the next row."""
     desk, judging = desk_of(request), table_of(request).judging
     number, query = request.path_params["number"], _query(said)
     note = str(said.get("note") or "")
@@ -271,7 +273,7 @@ def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
 
 
 def rule(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-    """Make a rule from a row, and show the next."""
+    """Make a rule from a row, and show the next row."""
     judging = table_of(request).judging
     number = request.path_params["number"]
     judging.rule(number, str(said.get("kind")), str(said.get("column", "")))
@@ -279,20 +281,20 @@ def rule(request: Request, said: dict[str, Any]) -> dict[str, Any]:
 
 
 def sort(request: Request, said: dict[str, Any]) -> None:
-    """Put the list in order by all verdicts, or make it longer."""
+    """Sort the list by all verdicts, or make it longer."""
     judging = table_of(request).judging
     judging.sort(judging.more if said.get("more") is True else None)
 
 
 def find(request: Request, said: dict[str, Any]) -> dict[str, Any]:
-    """Find rows by their names."""
+    """Find rows by name."""
     text = str(said.get("text", ""))
     found = table_of(request).judging.find(text) if text.strip() else []
     return {"rows": [{"number": number, "name": name} for number, name in found]}
 
 
 def export(request: Request) -> Response:
-    """Give the list as a file: as the address cuts it down and orders it."""
+    """Send the list as a file, filtered and sorted as in the address."""
     table, ending = table_of(request), request.path_params["ending"]
     if ending not in _TYPES:
         raise UsageError(f"needs one of {', '.join(_TYPES)}")

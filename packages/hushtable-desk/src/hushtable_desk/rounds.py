@@ -1,4 +1,4 @@
-"""The pages of rounds, and the writes that they send: where the package of rounds is installed.
+"""The pages of rounds, and their writes, if the package of rounds is installed.
 
 All modules of rounds load when a page first needs them.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def routes() -> list[BaseRoute]:
-    """Return the routes of rounds; none where their package is not installed."""
+    """Return the routes of rounds; none if their package is not installed."""
     if find_spec("hushtable_federation") is None:
         return []
     return [
@@ -46,7 +46,7 @@ def all_rounds(request: Request) -> Response:
 
 
 def _about(chosen: "DeskSite") -> dict[str, Any]:
-    """Return what the page says of a site, or what hinders it."""
+    """Return the facts on a site for its page, or the reason why there are none."""
     from hushtable_desk.spending import spending
 
     found: dict[str, Any] = {}
@@ -62,7 +62,7 @@ def _about(chosen: "DeskSite") -> dict[str, Any]:
 
 
 def one_round(request: Request) -> Response:
-    """Show what a round asks, what it costs and what the policy says, with what can be done."""
+    """Show a round's request, its cost, the policy's decision, and the possible actions."""
     from hushtable.describe.plan import column_rows
     from hushtable_desk.sites import find_round
     from hushtable_federation.describe import officer_words, round_lines, site_words
@@ -81,7 +81,7 @@ def one_round(request: Request) -> Response:
 
 
 def _allowed(one: "AskedRound") -> dict[str, Any]:
-    """Return what policy and book say of a round, or why they cannot be read."""
+    """Return the results of policy and book for a round, or why they cannot be read."""
     from hushtable_desk.spending import spending
 
     found: dict[str, Any] = {"verdict": "", "standing": None, "spent": None, "error": ""}
@@ -101,7 +101,7 @@ _Work = Callable[["AskedRound", dict[str, Any]], dict[str, Any]]
 
 
 def _on_round(work: _Work) -> Callable[[Request, dict[str, Any]], dict[str, Any]]:
-    """Return the work of a write to the address of a round."""
+    """Return the handler of a write to the address of a round."""
 
     def done(request: Request, said: dict[str, Any]) -> dict[str, Any]:
         from hushtable_desk.sites import find_round
@@ -116,7 +116,7 @@ def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
 
     compared = said.get("compared", [])
     if not isinstance(compared, list):
-        raise UsageError("compared needs to be a list of fingerprints")
+        raise UsageError("compared is not a list: needs a list of fingerprints")
     statement = Statement(said.get("new_people") is True, said.get("outside_too") is True)
     return {"words": one.answer([*map(str, compared)], statement, str(said.get("rows") or ""))}
 
@@ -124,7 +124,7 @@ def _answer(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
 def _approve(one: "AskedRound", said: dict[str, Any]) -> dict[str, Any]:
     key = said.get("key")
     if not isinstance(key, str) or not key:
-        raise UsageError("approval needs the officer's file of keys")
+        raise UsageError("approval is missing: needs the officer's file of keys")
     return {"words": one.approve(key)}
 
 

@@ -1,4 +1,4 @@
-"""Who may use a desk: one browser of one account of this machine, and no one else."""
+"""Access to a desk: only one browser of one account of this machine can use it."""
 
 import hmac
 import os
@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: The only address that a desk listens on.
 LOOPBACK = "127.0.0.1"
-#: On every answer. Nothing is loaded from elsewhere, no page contains a script or style, no other
-#: page may frame it, and the browser keeps no copy.
+#: Headers of every answer. Pages load nothing from elsewhere and have no inline scripts or styles,
+#: no other page can frame them, and the browser keeps no copy.
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -31,13 +31,13 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
 }
-#: Types that a write may have: none that a form of another page could send.
+#: Types that a write can have; a form of another page cannot send these.
 JSON, BYTES = "application/json", "application/octet-stream"
-#: Bytes that a write of JSON has at most.
+#: Bytes of a write in JSON at most.
 MOST_JSON = 1 << 20
 
-# A page of this desk asks for the next one: of the redirect of a page elsewhere, the browser would
-# hold back a cookie that is for this site alone.
+# A page of this desk requests the next one: after a redirect from another site's page, the browser
+# would not send a cookie that is only for this site.
 _OPENED = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <link rel="icon" href="/static/icon.svg">
 <meta http-equiv="refresh" content="0;url={}"><title>hushtable desk</title>
@@ -45,21 +45,21 @@ _OPENED = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 
 
 class Access:
-    """The keys of one desk: a token for one opening, then the cookie of that browser.
+    """The keys of one desk: a token for the first opening, then the cookie of that browser.
 
     Parameters
     ----------
     port : int
-        That it listens on.
+        The port that the desk listens on.
     first : str
         The path that the token opens.
 
     Attributes
     ----------
     address : str
-        What to open in a browser, once.
+        The address to open once in a browser.
     last : float
-        When the last request was let in, by `time.monotonic`.
+        The time of the last accepted request, by `time.monotonic`.
 
     Examples
     --------
@@ -77,9 +77,9 @@ class Access:
         self.last = time.monotonic()
 
     def open(self, token: str) -> Response:
-        """Exchange the token for the cookie; it is worth nothing afterwards."""
+        """Exchange the token for the cookie; afterwards the token is worthless."""
         if self._token is None or not _same(token, self._token):
-            return refused("This address was used before, or is not the one that was printed.")
+            return refused("This address was used before, or is not the printed address.")
         self._token = None
         response = HTMLResponse(_OPENED.format(self._first, self._first))
         response.set_cookie(self._cookie, self._secret, httponly=True, samesite="strict", path="/")
@@ -95,13 +95,13 @@ def _same(given: str, own: str) -> bool:
 
 
 def refused(why: str) -> Response:
-    """Return the answer to a request that is not let in."""
+    """Return the answer to a refused request."""
     advice = "Start the desk again: hushtable desk opens it in a browser of this account."
     return PlainTextResponse(f"{why}\n{advice}\n", status_code=403)
 
 
 class Guard:
-    """Lets in what `Access` knows, and writes of the desk's own pages; all else is refused."""
+    """Accepts requests that `Access` knows, and writes of the desk's own pages, but no others."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
@@ -125,9 +125,9 @@ class Guard:
         await app(scope, receive, guarded)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return why a request is not let in, or the answer to the opening; None if it is."""
+        """Return why a request is refused, or the answer to the opening; None if it is accepted."""
         if request.headers.get("host") not in self._access.hosts:
-            return refused("This desk is at another address.")
+            return refused("This desk has another address.")
         if _other_account(request):
             return refused("This desk belongs to another account of this machine.")
         site = request.headers.get("sec-fetch-site", "none")
@@ -136,24 +136,24 @@ class Guard:
         if not self._access.known(request):
             return refused("This browser has not opened the desk.")
         if site not in ("same-origin", "none") or _framed(request):
-            return refused("Another page asked for this.")
+            return refused("Another page sent this request.")
         if request.method not in ("GET", "HEAD") and (why := self._no_write(request)):
             return refused(why)
         self._access.last = time.monotonic()
         return None
 
     def _no_write(self, request: Request) -> str:
-        """Return why a write is not let in; empty if it is."""
+        """Return why a write is refused; empty if it is accepted."""
         headers = request.headers
         own = {f"http://{host}" for host in self._access.hosts}
         if headers.get("origin") not in own or request.method != "POST":
-            return "Another page asked for this."
+            return "Another page sent this request."
         kind = headers.get("content-type", "").partition(";")[0].strip()
         if kind not in (JSON, BYTES):
             return f"A write needs the type {JSON}."
         size = headers.get("content-length", "")
         if not size.isdecimal() or (kind == JSON and int(size) > MOST_JSON):
-            return "A write needs its length, of a megabyte at most."
+            return "A write needs its length, at most a megabyte."
         return ""
 
 
@@ -170,12 +170,12 @@ def _framed(request: Request) -> bool:
     )
 
 
-#: Where Linux lists who has which connection.
+#: The files in which Linux lists the owners of connections.
 _CONNECTIONS = Path("/proc/net/tcp")
 
 
 def _other_account(request: Request) -> bool:
-    """Return whether another account's process asks, if the system reports it, as Linux does."""
+    """Return whether another account's process sends the request, if the system knows (Linux)."""
     if sys.platform != "linux" or request.client is None:
         return False
     uid = account_of(request.client, _connections())
@@ -192,7 +192,7 @@ def _connections() -> Iterable[str]:
 def account_of(client: tuple[str, int], connections: Iterable[str]) -> int | None:
     """Return the number of the account that has the client's end of a connection.
 
-    ``connections`` are the lines of /proc/net/tcp without the first. None if it is not there.
+    ``connections`` are the lines of /proc/net/tcp without the first. None if no line has it.
     """
     host, port = client
     try:

@@ -1,7 +1,7 @@
-"""Sites of rounds whose files lie in a desk's folder, and the rounds that they are requested.
+"""Sites of rounds whose files are in a desk's folder, and the rounds that they take part in.
 
-Loaded only where the package of rounds is installed. All that is allowed or refused, the site
-itself decides, as it does for a command.
+This module loads only if the package of rounds is installed. The site itself allows or refuses
+everything, as it does for a command.
 """
 
 import os
@@ -34,17 +34,17 @@ from hushtable_federation.site import Attendant, Site, SiteRows
 from hushtable_federation.standing import Standing
 from hushtable_federation.todo import todos
 
-#: How many folders deep rounds are looked for, and how many folders are looked through.
+#: Depth of folders to search for rounds, and the number of folders at most.
 _DEEP, _MOST = 3, 2000
 
 
 class DeskSite:
-    """A site whose file is right in the folder.
+    """A site whose file is directly in the folder.
 
     Attributes
     ----------
     name, key : str
-        Of the file, and what stands for it in addresses.
+        Name of the file, and the key that replaces it in addresses.
     """
 
     def __init__(self, folder: Folder, name: str) -> None:
@@ -52,7 +52,7 @@ class DeskSite:
 
     @cached_property
     def site(self) -> Site:
-        """The site as its file describes it.
+        """The site that the file describes.
 
         Raises `UsageError` if the file names something outside the folder.
         """
@@ -63,12 +63,12 @@ class DeskSite:
 
     @property
     def rows(self) -> str:
-        """Where its rows are; empty where its file does not say."""
+        """The place of its rows; empty if its file does not name it."""
         named = self.site.settings.rows or ""
         return far.public(named) if "://" in named else named.removeprefix(f"{self.folder.path}/")
 
     def rounds(self) -> tuple[list["AskedRound"], list[str]]:
-        """Return the rounds of the site, the last opened first, and what hinders others."""
+        """Return the rounds of the site, the last opened first, and errors of others."""
         found, faults, card = list[AskedRound](), list[str](), self.site.card
         for where in round_folders(self.folder):
             try:
@@ -82,17 +82,17 @@ class DeskSite:
 
 
 def sites_of(folder: Folder) -> list[DeskSite]:
-    """Return the sites whose files, and keys beside them, are right in a folder."""
+    """Return the sites whose files, and the keys with them, are directly in a folder."""
     inside = {one.name for one in folder.files(".toml")}
     return [DeskSite(folder, path.name) for path in site_files(folder.path) if path.name in inside]
 
 
 def find_round(folder: Folder, key: str) -> "AskedRound":
-    """Return the round that an address stands for; raises `UsageError` if it is not there."""
+    """Return the round of an address; raise `UsageError` if it does not exist."""
     for one in sites_of(folder):
         try:
             found, _ = one.rounds()
-        except HushTableError:  # the page of this site says why
+        except HushTableError:  # the page of this site states the reason
             continue
         for asked in found:
             if asked.key == key:
@@ -101,9 +101,9 @@ def find_round(folder: Folder, key: str) -> "AskedRound":
 
 
 def round_folders(folder: Folder) -> list[str]:
-    """Return the folders below a folder in which rounds lie, as paths from it on.
+    """Return the folders with rounds below a folder, as relative paths.
 
-    Links are not followed. A round in a coordinator's own subfolder lies in the folder above.
+    Links are not followed. A round in a coordinator's own subfolder belongs to the folder above.
     """
     found, n = set[Path](), 0
     for at, below, names in os.walk(folder.path):
@@ -122,7 +122,7 @@ def round_folders(folder: Folder) -> list[str]:
 def _check_inside(folder: Folder, settings: SiteSettings) -> None:
     """Raise `UsageError` if a site's file names a file outside the folder.
 
-    Rows and concepts may be those of a URL, except of one that names files of this machine.
+    Rows and concepts can have a URL, except one that names files of this machine.
     """
     query = str(settings.reads.get("query", ""))
     named = {
@@ -138,15 +138,15 @@ def _check_inside(folder: Folder, settings: SiteSettings) -> None:
             continue
         if not Path(text).resolve().is_relative_to(folder.path):
             raise UsageError(
-                f"{entry} is outside the folder that is open, and the desk uses nothing outside "
-                f"it: move the file into the folder, correct {entry} in the site's file, or use "
-                "the commands of hushtable round"
+                f"{entry} is outside the open folder, and the desk uses nothing outside it: move "
+                f"the file into the folder, correct {entry} in the site's file, or use the "
+                "commands of hushtable round"
             )
 
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Name a file in what the system says of it."""
+    """Add the name of a file to the system's error."""
     try:
         yield
     except OSError as error:
@@ -161,12 +161,12 @@ class PersonAtDesk(Attendant):
     compared : sequence of str
         Fingerprints that the person has compared with their owners.
     statement : Statement
-        Of the rows.
+        Statement on the rows.
 
     Attributes
     ----------
     words : list of str
-        What was counted.
+        Sentences on the counted rows.
     """
 
     attended = True
@@ -176,12 +176,12 @@ class PersonAtDesk(Attendant):
         self.words: list[str] = []
 
     def confirm(self, reply: Reply) -> None:
-        """Take the cards that were compared for true; raises `Refused` if others are needed."""
+        """Trust the compared cards; raise `Refused` if others are needed."""
         reply.trust([card for card in reply.new if card.fingerprint in self._compared])
         reply.check_known()
 
     def report(self, reply: Reply, rows: SiteRows) -> None:
-        """Note how many rows were counted, and what was not read."""
+        """Record the number of counted rows, and the unread columns."""
         sketch = rows.sketch
         if sketch is not None:
             self.words.append(f"Counted {sketch.n_rows:,} rows.")
@@ -199,11 +199,11 @@ class AskedRound:
     ----------
     at : DeskSite
     where : str
-        The folder in which it lies, from the desk's folder on.
+        Its folder, relative to the desk's folder.
     found : RoundFolder
-        All that lies there of it.
+        The round's files in that folder.
     key : str
-        Stands for site, folder and round in addresses.
+        Replaces site, folder, and round in addresses.
     """
 
     def __init__(self, at: DeskSite, where: str, found: RoundFolder) -> None:
@@ -218,7 +218,7 @@ class AskedRound:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan that would be counted by; None where it is hidden, and no file of it named."""
+        """The plan to count under; None if it is hidden and no file with it is named."""
         named = self.at.site.settings.plan
         if self.round.plan is not None or named is None:
             return self.round.plan
@@ -232,23 +232,23 @@ class AskedRound:
 
     @cached_property
     def progress(self) -> Progress:
-        """Where the round stands."""
+        """The progress of the round."""
         return Progress.of(self.found)
 
     @property
     def state(self) -> str:
-        """The status of the site in it; empty of one that only coordinates."""
+        """The state of the site in it; empty if the site only coordinates."""
         return self.progress.states.get(self.me, "")
 
     @property
     def is_open(self) -> bool:
-        """Whether the round requests the rows of the site now."""
+        """Whether the round now requests the site's rows."""
         in_time = self.progress.phase == "counting" and not self.progress.late
         return in_time and self.state in ("awaited", "refused")
 
     @property
     def stands(self) -> str:
-        """Where it stands, and until when, in a sentence or two."""
+        """Its progress and its deadline, in a sentence or two."""
         return standing(self.progress)
 
     @property
@@ -258,13 +258,13 @@ class AskedRound:
 
     @cached_property
     def standing(self) -> Standing:
-        """Who is known, and what policy and book say."""
+        """The known parties, and the results of policy and book."""
         with _reading(self.at.name):
             return Standing.of(self._site, self.round)
 
     @property
     def _site(self) -> Site:
-        """The site, with the approval of this round that was signed at the desk, if one was."""
+        """The site, with the approval of this round if one was signed at the desk."""
         site = self.at.site
         if not self._approval.exists():
             return site
@@ -283,10 +283,10 @@ class AskedRound:
 
     @property
     def verdict(self) -> str:
-        """Whether the site may answer: not at all, after something else, or now.
+        """Whether the site can answer: not at all, after another step, or now.
 
-        One of ``"forbidden"``, ``"approval"``, ``"people"`` (of whom the fingerprints have to be
-        compared) and ``"allowed"``.
+        The value is ``"forbidden"``, ``"approval"``, ``"people"`` (whose fingerprints have to be
+        compared), or ``"allowed"``.
         """
         if self.standing.forbidden:
             return "forbidden"
@@ -296,7 +296,7 @@ class AskedRound:
 
     @property
     def result(self) -> Path | None:
-        """The file of its result; None before it was fetched."""
+        """The file of its result; None until it is fetched."""
         path = self.at.site.result(self.round)
         return path if path.is_file() else None
 
@@ -305,22 +305,22 @@ class AskedRound:
     def answer(
         self, compared: Sequence[str] = (), statement: Statement | None = None, rows: str = ""
     ) -> list[str]:
-        """Do whatever is next in the round, as `Site.sync` does; return what was done, in words.
+        """Take the next step in the round, as `Site.sync` does; return a description of it.
 
         Parameters
         ----------
         compared : sequence of str
             Fingerprints that the person has compared with their owners.
         statement : Statement, optional
-            Of the rows.
+            Statement on the rows.
         rows : str
-            Name of the table to count, where it is another one than the site's file names.
+            Name of the table to count, if it is not the table that the site's file names.
 
         Raises
         ------
         HushTableError
-            If the policy, the book or the officer's missing signature forbids it, or something
-            else hinders the site.
+            If the policy, the book, or the officer's missing signature forbids it, or something
+            else prevents it.
         """
         site, person = self._site, PersonAtDesk(compared, statement or Statement())
         if rows:
@@ -334,15 +334,15 @@ class AskedRound:
             said = notes[known:]
         finally:
             del notes[known:]
-        out = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
+        out = [f"Detected: {name} {why}." for name, why in visit.found_out.items()]
         words = [*done_words(visit.posted), *person.words, *said, *visit.words, *out]
         return [*words, *waits_words(found, visit, self.me)]
 
     def approve(self, key: str) -> list[str]:
         """Sign the round with the officer's keys, the text of their file, and keep the signature.
 
-        The keys are not kept. Raises `HushTableError` if the policy forbids the round or names
-        another officer, or no one.
+        The keys are not kept. Raises `HushTableError` if the policy forbids the round, or names
+        another officer or none.
         """
         self._check_open()
         if self.standing.forbidden:
@@ -356,19 +356,19 @@ class AskedRound:
         return [f"{approval.card.name} has signed the round."]
 
     def refuse(self, why: str) -> list[str]:
-        """Refuse the round: one signed word for the others, and the reason for the site's log."""
+        """Refuse the round: a signed refusal for the others, and the reason for the site's log."""
         self._check_open()
         word = self.standing.word or Refusal.POLICY
         return self._site.refuse(self.found, why or "a person refused it at the desk", word).words
 
     def use(self) -> str:
-        """Have the result right in the folder, as a model; return its name there.
+        """Put the result directly in the folder, as a model; return its name there.
 
-        Raises `HushTableError` if it is not here, not that of the round, or scores no rows.
+        Raises `HushTableError` if it is missing, is not the round's, or cannot score rows.
         """
         path, folder = self.result, self.at.folder
         if path is None:
-            raise UsageError("the result is not here yet: fetch it first")
+            raise UsageError("the result is not in the folder yet: fetch it first")
         with _reading(path.name):
             Result.load(path).check_round(self.round)
             open_model(path)
@@ -382,4 +382,4 @@ class AskedRound:
 
     def _check_open(self) -> None:
         if not self.is_open:
-            raise RoundError("this round does not ask for the rows of this site now")
+            raise RoundError("this round does not request the rows of this site now")

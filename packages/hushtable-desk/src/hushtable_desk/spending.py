@@ -1,4 +1,4 @@
-"""The costs that a site's book notes, and their picture."""
+"""The costs that a site's book records, and their picture."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from hushtable_federation.costs import totals
 from hushtable_federation.policy import load_policy
 from hushtable_federation.site import Site
 
-#: Height of the picture; where its columns stand, and how many it has at most.
+#: Height of the picture, the place of its columns, and their number at most.
 _HEIGHT, _GROUND, _MOST = 150.0, 130.0, 60
 
 
 @dataclass(frozen=True)
 class Spending:
-    """The costs of all rounds about some rows, to the people in them.
+    """The costs of all rounds about some rows for the people in them.
 
     Attributes
     ----------
     data_set : str
         Name of the rows.
     rounds : list of dict
-        Each answer: ``round_id``, ``title``, ``made``, and ``after``, the epsilon of all so far.
+        For each answer: ``round_id``, ``title``, ``made``, and ``after``, the total epsilon so far.
     limit : float
-        What all rounds together may cost, by the book and the policy.
+        The highest cost of all rounds together, by the book and the policy.
     """
 
     data_set: str
@@ -46,9 +46,9 @@ class Spending:
         Parameters
         ----------
         words : str
-            For those who do not see the picture.
+            Description for people who cannot see the picture.
         after : float, optional
-            The epsilon after a round that is not answered yet: its column is an outline.
+            The epsilon after a round that is not answered yet, whose column is an outline.
         """
         shown = self.totals[-_MOST:]
         figures = ", ".join(f"{rounded_up(one):g}" for one in shown)
@@ -61,7 +61,7 @@ class Spending:
 
 
 def _parts(spent: Sequence[float], limit: float, after: float | None) -> Iterator[str]:
-    """Give the columns, each on what was spent before it, the ground and the limit."""
+    """Yield the columns, each above the earlier cost, the base line, and the limit."""
     first = max(0, len(spent) - _MOST)
     columns = [*spent[first:], *([] if after is None else [after])]
     most = 1.15 * max(limit, *columns, 1e-9)
@@ -93,7 +93,7 @@ def _box(left: float, top: float, width: float, bottom: float) -> str:
 
 
 def spending(site: Site) -> list[Spending]:
-    """Return what was spent, by set of rows; that of the site's file is there in any case."""
+    """Return the costs by set of rows, always including the rows of the site's file."""
     policy = load_policy(site.settings.policy)
     with site.book() as book:
         names = list(dict.fromkeys([site.settings.data_set, *book.data_sets()]))

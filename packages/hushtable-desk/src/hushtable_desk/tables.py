@@ -1,4 +1,4 @@
-"""One table of a desk: how it is read, what was understood of it, and the model fitted to it."""
+"""One table of a desk: how it is read, how it was understood, and its fitted model."""
 
 import csv
 import io
@@ -19,17 +19,17 @@ from hushtable.language import N_
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
 
-#: Kinds that a person may say a column is; codes of missing values are set separately.
+#: Kinds that a person can choose for a column; values for missing ones are a separate setting.
 KINDS = ("number", "date", "category", "label", "id")
 #: Kinds that are left out of a model unless someone decides otherwise.
 _LEFT_OUT = ("id", "text", "empty")
-#: Settings that are one text.
+#: Settings that are a single text.
 _TEXTS = ("decimal", "dates", "encoding", "delimiter", "sheet", "member", "time", "entity")
 
 
 @dataclass(frozen=True)
 class TableSettings:
-    """Says how a table is read, and what its rows are compared within, as a person decided.
+    """A person's decisions on how to read a table, and on the context of its rows.
 
     The names are those of `hushtable.data.options.RowOptions`; ``kinds`` is its ``as_``.
     """
@@ -52,7 +52,7 @@ class TableSettings:
     id_: str | None = None
 
     def options(self, drop: Iterable[str] = ()) -> RowOptions:
-        """Return how rows are read, without further columns to ``drop``."""
+        """Return the options for reading rows, with further columns to ``drop``."""
         kinds = [f"{name}={kind}" for name, kind in self.kinds.items()]
         left_out = dict.fromkeys([*self.drop, *drop])
         return RowOptions(
@@ -73,12 +73,12 @@ class TableSettings:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the decisions, as JSON carries them."""
+        """Return the settings as JSON values."""
         return {name: value for name, value in asdict(self).items() if value or value == 0}
 
     @classmethod
     def from_dict(cls, content: Any) -> "TableSettings":
-        """Read back what `to_dict` returned; raises `UsageError` on anything else."""
+        """Read the value of `to_dict`; raise `UsageError` for anything else."""
         texts = ("missing", "drop", "context")
         try:
             said: Any = dict(content)
@@ -89,7 +89,7 @@ class TableSettings:
 
 
 def _joined(values: Iterable[str]) -> str:
-    """Return values as an option takes them: parted by commas, quoted where they hold one."""
+    """Return values for an option, separated by commas, and quoted if they hold one."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)
     return line.getvalue()
@@ -97,7 +97,7 @@ def _joined(values: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """A button that resolves a doubt: what it says, and the entry of the settings that it adds."""
+    """A button that resolves a doubt: its label, and the entry of the settings that it adds."""
 
     words: str
     name: str
@@ -106,7 +106,7 @@ class Choice:
 
 
 def choices(one: ColumnUnderstanding) -> list[Choice]:
-    """Return what a person may say of a column in doubt, the likeliest first."""
+    """Return the possible decisions on a column in doubt, the likeliest first."""
     found: list[Choice] = []
     for flag, value in one.options:
         if flag == "--decimal":
@@ -130,7 +130,7 @@ def choices(one: ColumnUnderstanding) -> list[Choice]:
 
 
 class Job:
-    """Work on a thread, with how far it is."""
+    """Work on a thread, with its progress."""
 
     def __init__(self, what: str, work: Any) -> None:
         self.what, self.error = what, ""
@@ -151,11 +151,11 @@ class Job:
         self.done = True
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it has ended, or so many seconds."""
+        """Wait until it has ended, or for this many seconds."""
         self._thread.join(seconds)
 
     def watched(self, reader: Reader) -> Reader:
-        """Return the same rows; how many were read is counted."""
+        """Return the same rows, and count those that are read."""
         parts = [
             replace(part, read=partial(self._read, part, k)) for k, part in enumerate(reader.parts)
         ]
@@ -171,7 +171,7 @@ class Job:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The state for the page that waits."""
+        """The state for the waiting page."""
         return {
             "what": self.what, "done": self.done, "error": self.error, "rows": self.rows,
             "passes": self.passes, "total": self.total,
@@ -184,9 +184,9 @@ class Table:
     Attributes
     ----------
     name : str
-        Of the file, right in the folder.
+        Name of the file, which is directly in the folder.
     key : str
-        Stands for the name in addresses.
+        Replaces the name in addresses.
     said : TableSettings
     model : str
         Name of the model's file in the folder; empty before there is one.
@@ -211,9 +211,9 @@ class Table:
 
     @property
     def columns(self) -> tuple[ColumnUnderstanding, ...]:
-        """All columns as they are understood; those that are left out, too.
+        """All columns as they were understood, including those that are left out.
 
-        Raises `DataError` if the file cannot be read so.
+        Raises `DataError` if the file cannot be read with the settings.
         """
         with self.lock:
             if self._columns is None:
@@ -227,7 +227,7 @@ class Table:
         return {name: kind for name, kind in self.said.kinds.items() if kind != "id"}
 
     def _opened(self, options: RowOptions) -> Reader:
-        """Open all rows; raises `DataError` if they cannot be read."""
+        """Open all rows; raise `DataError` if they cannot be read."""
         notes.clear()
         try:
             return options.open(str(self.path))
@@ -236,12 +236,12 @@ class Table:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """Sentences on the file's layout, where it is out of the ordinary."""
+        """Sentences on the file's layout if it is unusual."""
         return self._found
 
     @property
     def left_out(self) -> list[str]:
-        """Names of the columns that a model has no part of, by their kind or as a person said."""
+        """Names of the columns that a model leaves out, by their kind or by a person's decision."""
         needed = {self.said.time, self.said.entity}
         return [
             one.name for one in self.columns
@@ -255,13 +255,13 @@ class Table:
 
     @property
     def in_doubt(self) -> list[ColumnUnderstanding]:
-        """Columns that have to be decided on before a model can be fitted."""
+        """Columns that need a decision before a model can be fitted."""
         out = set(self.left_out)
         return [one for one in self.columns if one.refused and one.name not in out]
 
     @property
     def id_(self) -> str | None:
-        """Column that names rows: the one that was chosen, or else the first identifier."""
+        """Column that names rows: the chosen one, or else the first identifier."""
         if self.said.id_ is not None:
             return self.said.id_ or None
         out = set(self.left_out)
@@ -270,7 +270,7 @@ class Table:
         )
 
     def say(self, **changes: Any) -> None:
-        """Change decisions, and read the table again."""
+        """Change settings, and read the table again."""
         with self.lock:
             before = self.said
             self.said = replace(self.said, **changes)
@@ -278,16 +278,16 @@ class Table:
             if not set(changes) <= reading:
                 self._columns = self._quality = None
             try:
-                self.said.options().reading  # noqa: B018 (refuses what cannot be)
+                self.said.options().reading  # noqa: B018 (refuses impossible settings)
             except HushTableError:
                 self.said, self._columns, self._quality = before, None, None
                 raise
             self._remember()
 
     def decide(self, name: str, value: Any, column: str = "") -> None:
-        """Take one decision of a person: an entry of the settings, about a column for ``kinds``.
+        """Record one decision: an entry of the settings, for a column if it is ``kinds``.
 
-        Of entries that are lists, a value is added, or taken out if it is there.
+        For an entry that is a list, the value is added, or removed if the list has it.
         """
         said = self.said
         if name == "kinds":
@@ -311,11 +311,11 @@ class Table:
         elif name in _TEXTS:
             self.say(**{name: str(value) if value else None})
         else:
-            raise UsageError(f"{name!r} is no setting of a table")
+            raise UsageError(f"{name!r} is not a setting of a table")
 
     @property
     def quality(self) -> TableQuality:
-        """The quality of all columns as they are read."""
+        """The quality of all columns with the current settings."""
         with self.lock:
             columns = self.columns
             if self._quality is None:
@@ -332,21 +332,21 @@ class Table:
     # --- the model --------------------------------------------------------------------------------
 
     def fit(self, *, clean: bool = False) -> Job:
-        """Fit a model on a thread, and write it beside the table.
+        """Fit a model on a thread, and write it to the table's folder.
 
-        ``clean`` says that the rows are known to be clean.
+        ``clean`` states that the rows are known to be clean.
         """
         with self.lock:
             if self.job is not None and not self.job.done:
                 return self.job
             if doubts := self.in_doubt:
                 names = ", ".join(one.name for one in doubts)
-                raise UsageError(f"decide first what these columns are: {names}")
+                raise UsageError(f"columns are in doubt: first decide what these are: {names}")
             self.job = Job("fit", partial(self._fit, clean=clean))
             return self.job
 
     def _fit(self, job: Job, *, clean: bool) -> None:
-        from hushtable import HushTable  # imported once it is needed
+        from hushtable import HushTable  # imported only when needed
 
         reader = self._opened(self.said.options(self.left_out))
         model = HushTable(
@@ -355,14 +355,14 @@ class Table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the page states the doubts
             model.fit(job.watched(reader))
-        name = self.folder.new_name(f"{self.path.stem}{MODEL}")  # no model is replaced
+        name = self.folder.new_name(f"{self.path.stem}{MODEL}")  # does not replace a model
         self.close()
         model.save(self.folder.file(name))
         self.use(name)
         self._judge(job)
 
     def use(self, model: str) -> None:
-        """Score the rows with a model of the folder from now on."""
+        """Score the rows with another model of the folder from now on."""
         with self.lock:
             self.folder.file(model)
             self.close()
@@ -373,7 +373,7 @@ class Table:
 
     @property
     def judging(self) -> JudgedRows:
-        """The rows as the model scores them; they are scored at the first call."""
+        """The rows with the model's scores, which the first call computes."""
         with self.lock:
             if self._judging is None:
                 self._judge(None)
@@ -403,17 +403,17 @@ class Table:
             )  # fmt: skip
 
     def _kept(self) -> list[str]:
-        """Columns that stay beside the scores: those that name rows, and those left out."""
+        """Columns that are kept with the scores: names of rows, and columns that are left out."""
         names = [self.id_, self.said.entity, self.said.time, *self.left_out]
         return list(dict.fromkeys(name for name in names if name))
 
     @property
     def has_history(self) -> bool:
-        """Whether rows are readings of an entity, compared with the earlier ones."""
+        """Whether rows are readings of an entity that are compared with its earlier ones."""
         return self._judging is not None and bool(self._judging.model.reading.entity)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Release the log."""
         with self.lock:
             if self._judging is not None:
                 self._judging.close()

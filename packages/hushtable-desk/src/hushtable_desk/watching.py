@@ -1,4 +1,4 @@
-"""The watch page of a table: rows since the last visit, months beside earlier ones, and alerts."""
+"""The watch page of a table: rows since the last visit, months and earlier ones, and alerts."""
 
 import hashlib
 import json
@@ -41,13 +41,13 @@ Ints = NDArray[np.int64]
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 #: Years side by side, rows of the table of months, and the width of their charts.
 _YEARS, _LAST, _WIDTH = 4, 12, 640.0
-#: Rows without a point in time.
+#: Month of rows without a point in time.
 _UNDATED = np.iinfo(np.int64).min
-#: Rows that show how far chance moves them, and earlier rows that are compared at most.
+#: Rows for estimating the effect of chance, and earlier rows that are compared at most.
 _SAMPLED, _EARLIER = 500, 200_000
-#: Bytes that stand for a file of lines: rows are added behind them.
+#: Bytes that identify a file of lines, to which rows are appended.
 _BEGINNING, _OF_LINES = 1 << 16, (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
-#: The log of `hushtable watch`: bytes and runs of it that are looked at.
+#: The log of `hushtable watch`, and the bytes and runs of it that are read.
 _LOG, _LOG_BYTES, _RUNS = "watch.jsonl", 1 << 20, 5
 
 
@@ -65,11 +65,11 @@ class SinceVisit:
     rows : int
         Rows that the table had then.
     n_rows : int
-        Rows that it had when it was read now.
+        Rows that the table has now.
     new : list of Line
-        The listed unusual rows behind those, the most unusual first.
+        The listed unusual rows among the new ones, the most unusual first.
     is_other : bool
-        Whether the file begins otherwise, so that none of its rows is known to be old.
+        Whether the file begins differently, so that none of its rows is known to be old.
     """
 
     when: str
@@ -80,7 +80,7 @@ class SinceVisit:
 
     @classmethod
     def of(cls, table: Table, judging: JudgedRows) -> "SinceVisit":
-        """Return what is new in a table."""
+        """Return the new rows of a table."""
         kept = table.folder.remembered().get("visits", {}).get(table.name, {})
         when, rows, n_rows = str(kept.get("when", "")), kept.get("rows", 0), judging.review.n_rows
         if not isinstance(rows, int) or not when:
@@ -104,17 +104,17 @@ class SinceVisit:
 
     @property
     def n_new(self) -> int:
-        """Rows behind those of the visit."""
+        """Rows after those of the visit."""
         return max(0, self.n_rows - self.rows)
 
 
 def remember_visit(table: Table, rows: int) -> None:
-    """Keep how many rows of a table were seen, and what its file begins with.
+    """Save the number of seen rows of a table, and the beginning of its file.
 
-    Raises `UsageError` if the table has not as many rows.
+    Raises `UsageError` if the table has fewer rows.
     """
     if not 0 <= rows <= table.judging.review.n_rows:
-        raise UsageError(f"{table.name} has no {rows:,} rows")
+        raise UsageError(f"{table.name} has fewer than {rows:,} rows: read it again")
     visit: dict[str, Any] = {"rows": rows, "when": datetime.now(UTC).isoformat(timespec="seconds")}
     if table.path.suffix.lower() in _OF_LINES and not table.judging.is_changed:
         visit["begins"] = _beginning(table.path, _BEGINNING)
@@ -123,7 +123,7 @@ def remember_visit(table: Table, rows: int) -> None:
 
 
 def _beginning(path: Path, length: int) -> list[Any]:
-    """Return how many bytes stand for a file, at most ``length``, and their digest."""
+    """Return the number of bytes that identify a file, at most ``length``, and their digest."""
     try:
         with path.open("rb") as file:
             content = file.read(length)
@@ -144,7 +144,7 @@ class MonthLine(NamedTuple):
     rows: int
     unusual: int
     share: float
-    #: Share in the same month of the year before; NaN where it has no rows.
+    #: Share in the same month of the year before; NaN if that has no rows.
     before: float
 
 
@@ -157,7 +157,7 @@ class Months:
     months : ndarray of shape (n_rows,), int64
         Month of each row, counted from January 1970.
     unusual : ndarray of shape (n_rows,), bool
-        Which rows score below the model's threshold, or are listed where there is none.
+        Which rows score below the model's threshold, or are listed if there is none.
     """
 
     months: Ints
@@ -196,7 +196,7 @@ class Months:
         return unusual / rows if rows else math.nan
 
     def chart(self, words: str, up: str, *, share: bool = False) -> Markup:
-        """Draw the last years month by month, each a line: their rows, or the unusual share."""
+        """Draw a line of months for each of the last years: their rows, or their unusual share."""
         years = list(dict.fromkeys(m // 12 for m in reversed(self.counts)))[:_YEARS]
         lines = []
         for year in years:
@@ -209,7 +209,7 @@ class Months:
         return chart.svg
 
     def before(self) -> tuple[Ints, str]:
-        """Return the rows that the last month is compared with, by number, and which those are."""
+        """Return the row numbers to compare with the last month, and the kind of comparison."""
         dated = (self.months != _UNDATED) & (self.months < self.last)
         same = np.flatnonzero(dated & (self.months % 12 == self.last % 12))
         if len(same):
@@ -222,7 +222,7 @@ def _month(number: int) -> str:
 
 
 def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) -> Months:
-    """Return the rows of a table by the month that a column of dates says: one pass over them."""
+    """Return the rows of a table by the month in a column of dates, in one pass over them."""
     scorer, threshold = judging.review.scorer, judging.model.threshold
     listed = np.array([line.number for line in judging.listing.lines])
     reader = _opened(table, judging, [one.name])
@@ -241,7 +241,7 @@ def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) 
 
 
 def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Reader:
-    """Open the rows as they were scored, with further columns beside the features."""
+    """Open the scored rows with further columns beside the features."""
     schema, rules = judging.model.scorer.plan.schema, judging.review.scorer.rules
     ruled = [] if rules is None else rules.columns
     beside = [name for name in dict.fromkeys([*keep, *ruled]) if name not in schema.names]
@@ -250,11 +250,11 @@ def _opened(table: Table, judging: JudgedRows, keep: Sequence[str] = ()) -> Read
 
 
 def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
-    """Return months (n,) since 1970; `_UNDATED` where there is no point in time."""
+    """Return months (n,) since 1970; `_UNDATED` if there is no point in time."""
     if is_text(column.type):
         texts = plain_texts(column)
         if one.reading is None:
-            raise DataError(f"column {one.name!r} holds texts, and not dates")
+            raise DataError(f"column {one.name!r} holds texts, not dates: choose a column of dates")
         seconds = one.reading.values(texts)
     else:
         seconds = np.asarray(as_numbers(column, one.name, start), np.float64)
@@ -268,7 +268,7 @@ def _month_numbers(column: Any, one: ColumnUnderstanding, start: int) -> Ints:
 
 @dataclass(frozen=True)
 class MonthDrift:
-    """How far the last month lies from earlier rows, and what chance makes of it.
+    """The distance of the last month from earlier rows, and the effect of chance.
 
     ``against`` is "same" for the same month of earlier years, "all" for all earlier rows.
     """
@@ -298,7 +298,7 @@ class MonthDrift:
 
     @property
     def columns(self) -> list[tuple[str, float, float]]:
-        """Columns that moved further than chance moves them: drift and its level."""
+        """Columns that moved more than by chance: drift and its level."""
         if self.drift is None:
             return []
         levels = self.drift.feature_levels
@@ -308,18 +308,18 @@ class MonthDrift:
 
     @property
     def by_chance(self) -> int:
-        """Columns that would be further by chance alone, at most about."""
+        """The approximate largest number of columns that would move more by chance alone."""
         return 0 if self.drift is None else math.ceil(len(self.drift.features) / 20)
 
 
 def _compared(
     table: Table, judging: JudgedRows, before: Ints, after: Ints
 ) -> tuple[Drift | None, str]:
-    """Return the drift from some rows to others, by number; or None, and why."""
+    """Return the drift from some row numbers to others; or None and the reason."""
     counted = of_all_rows(judging.model.scorer.sketch)
     if why := why_no_drift(judging.model.scorer.sketch):
         return None, why
-    # Of very many earlier rows, evenly spaced ones say as much, sooner.
+    # With very many earlier rows, evenly spaced ones are sufficient and faster.
     before = before[:: -(-len(before) // _EARLIER)]
     reader = _opened(table, judging)
     try:
@@ -336,24 +336,24 @@ def _compared(
     return found, "" if found is not None else "there are too few rows"
 
 
-# --- what was counted, remembered -----------------------------------------------------------------
+# --- cached counts --------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-#: By scored rows, which are of one file as it was: months and drift by column of dates, and rules.
+#: Months and drift by scored rows (of one state of a file), column of dates, and rules.
 _seen: WeakKeyDictionary[JudgedRows, dict[Any, tuple[Months, MonthDrift]]] = WeakKeyDictionary()
 
 
 def months_and_drift(
     table: Table, judging: JudgedRows, one: ColumnUnderstanding
 ) -> tuple[Months, MonthDrift | None]:
-    """Return the rows of a table by month, and the drift of the last; counted at the first call."""
+    """Return the rows of a table by month and the drift of the last; the first call counts."""
     key = one.name, one.reading, id(judging.review.scorer)
     with _lock:
         found = _seen.setdefault(judging, {})
         if key not in found:
             if judging.is_changed:
                 raise DataError(
-                    f"{table.name} has changed, or is gone, since it was read: read it again"
+                    f"{table.name} has changed or disappeared since it was read: read it again"
                 )
             months = counted_months(table, judging, one)
             if not months.counts:
@@ -363,7 +363,7 @@ def months_and_drift(
 
 
 def dates_of(table: Table) -> list[ColumnUnderstanding]:
-    """Return the columns of dates whose order is clear, that of the time first."""
+    """Return the columns of dates with a known order of day and month, the model's time first."""
     found = [one for one in table.columns if one.kind == "date" and not one.refused]
     return sorted(found, key=lambda one: one.name != table.said.time)
 
@@ -373,7 +373,7 @@ def dates_of(table: Table) -> list[ColumnUnderstanding]:
 
 @dataclass(frozen=True)
 class WatchLog:
-    """Last runs that `hushtable watch` noted in a folder, or why they cannot be read."""
+    """Last runs that `hushtable watch` logged in a folder, or why they cannot be read."""
 
     folder: str
     runs: list[dict[str, Any]]
@@ -381,7 +381,7 @@ class WatchLog:
 
 
 def watch_logs(folder: Folder, table: Table, plan_id: str) -> list[WatchLog]:
-    """Return the logs of watches, in the folder or right below, that are about a table or model."""
+    """Return the logs of watches on a table or model, in the folder or directly below it."""
     below = sorted(one for one in folder.path.iterdir() if one.is_dir() and not one.is_symlink())
     found = []
     for place in (folder.path, *below):
@@ -392,7 +392,7 @@ def watch_logs(folder: Folder, table: Table, plan_id: str) -> list[WatchLog]:
         try:
             runs = [run for run in _runs(path) if _is_about(run, table, plan_id)]
         except (ValueError, OSError) as error:
-            why = explain(error) if isinstance(error, OSError) else "it is no log of runs"
+            why = explain(error) if isinstance(error, OSError) else "it is not a log of runs"
             found.append(WatchLog(name, [], f"{_LOG} cannot be read: {why}"))
             continue
         if runs:
@@ -401,7 +401,7 @@ def watch_logs(folder: Folder, table: Table, plan_id: str) -> list[WatchLog]:
 
 
 def _runs(path: Path) -> list[dict[str, Any]]:
-    """Return the runs at the end of a log, oldest first; raises `ValueError` if it is none."""
+    """Return the runs at the end of a log, oldest first; raise `ValueError` if it is not a log."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - _LOG_BYTES))
@@ -409,7 +409,7 @@ def _runs(path: Path) -> list[dict[str, Any]]:
     runs = [json.loads(line) for line in lines[size > _LOG_BYTES :]]
     needed = {"run", "at", "rows", "outliers", "share", "drift", "level", "above", "failed"}
     if not all(isinstance(run, dict) and needed <= set(run) for run in runs):
-        raise ValueError("no log of runs")
+        raise ValueError("not a log of runs")
     return runs
 
 
@@ -419,10 +419,10 @@ def _is_about(run: dict[str, Any], table: Table, plan_id: str) -> bool:
 
 
 def watch_command(table: Table) -> str:
-    """Return a line for cron that watches a table, and fails where something is above limits."""
+    """Return a line for cron that watches a table, and fails if something exceeds limits."""
     folder, name, model = map(shlex.quote, (str(table.folder.path), table.name, table.model))
     command = f"hushtable watch {name} --model {model} --fail-above 0.02,drift -o watched"
-    # A percent sign ends a command of cron.
+    # For cron, a percent sign ends a command.
     return f"0 6 * * * cd {folder} && {command}".replace("%", "\\%")
 
 
@@ -439,7 +439,7 @@ def routes() -> list[BaseRoute]:
 
 
 def watch_page(request: Request) -> Response:
-    """Show what is new in a table."""
+    """Show the new rows of a table."""
     desk = desk_of(request)
     table = desk.table(request.path_params["key"])
     judging = table.judging
@@ -463,7 +463,7 @@ def watch_page(request: Request) -> Response:
 
 
 async def seen(request: Request) -> Response:
-    """Remember how many rows someone has seen."""
+    """Save the number of rows that someone has seen."""
     table = desk_of(request).table(request.path_params["key"])
     try:
         rows = (await request.json())["rows"]
@@ -476,9 +476,9 @@ async def seen(request: Request) -> Response:
 
 
 def read_again(request: Request) -> Response:
-    """Read a table's file again, at the next page."""
+    """Read a table's file again for the next page."""
     table = desk_of(request).table(request.path_params["key"])
     if not table.path.is_file():
-        raise DataError(f"{table.name} is gone: put it back, or open another table")
+        raise DataError(f"{table.name} no longer exists: put it back, or open another table")
     table.close()
     return JSONResponse({"read": True})

@@ -1,8 +1,8 @@
-"""Several organisations: rounds, secure sums, the site's book.
+"""Rounds of several organisations, secure sums, and the site's book.
 
-`Site` and `Coordinator` are the front doors; the other public names are their parts. All load on
-first use. Tested here, by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare
-and vantage6 in folders of their own.
+`Site` and `Coordinator` are the main entry points; the other public names are their parts. All load
+on first use. Tests are in this package, in ``tests/hardening`` (attacks and fuzzing), and in
+separate folders for Flower, NVFlare and vantage6.
 """
 
 from typing import TYPE_CHECKING

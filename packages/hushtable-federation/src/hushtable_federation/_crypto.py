@@ -1,4 +1,4 @@
-"""The names of pyca/cryptography that rounds use, in one place: no primitive here is our own."""
+"""The names of pyca/cryptography that rounds use, in one place; we implement no primitives."""
 
 from cryptography.exceptions import InvalidTag as InvalidTag
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519

@@ -1,8 +1,8 @@
-"""Keys and books encrypted on the disk: by a passphrase that a reference names, and no file holds.
+"""Keys and books encrypted on disk, by a passphrase that a reference names and no file contains.
 
 Keys are encrypted by ChaCha20-Poly1305 (RFC 8439) under a key that scrypt (RFC 7914) stretches from
-the passphrase; books are SQLite files that SQLCipher encrypts page by page, journals too. Where the
-passphrase is, the file of the keys says by a reference, and never what it is.
+the passphrase; books are SQLite files that SQLCipher encrypts page by page, including journals. The
+key file names where the passphrase is by a reference, and never contains it.
 """
 
 import contextlib
@@ -17,17 +17,17 @@ from hushtable import files
 from hushtable.errors import FileError, MissingExtraError
 from hushtable_federation.credentials import read_secret, resolved
 
-#: Of scrypt: 128 MB and about half a second, as OWASP advises.
+#: Cost of scrypt: 128 MB and about half a second, as OWASP advises.
 _COST = {"n": 2**17, "r": 8, "p": 1}
 _SALT, _NONCE = 16, 12
-#: Characters of a passphrase at least.
+#: The least number of characters of a passphrase.
 _SHORTEST = 12
-#: How an SQLite file begins that is not encrypted.
+#: The first bytes of an SQLite file that is not encrypted.
 _PLAIN = b"SQLite format 3\0"
 
 
 def passphrase(reference: str, folder: Path) -> str:
-    """Return the passphrase that a reference names; paths are taken from a folder on.
+    """Return the passphrase that a reference names; paths are relative to a folder.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def passphrase(reference: str, folder: Path) -> str:
     if len(found) < _SHORTEST:
         raise FileError(
             f"passphrase: {reference} has {len(found)} characters: needs {_SHORTEST} or more, such "
-            "as five words drawn by dice"
+            "as five random words"
         )
     return found
 
@@ -47,7 +47,7 @@ def passphrase(reference: str, folder: Path) -> str:
 
 
 def sealed(content: dict[str, str], name: str, reference: str, folder: Path) -> dict[str, str]:
-    """Return what a file of keys holds in place of the keys; raises as `passphrase` does."""
+    """Return the encrypted keys for a key file; raise as `passphrase` does."""
     salt, nonce = secrets.token_bytes(_SALT), secrets.token_bytes(_NONCE)
     cipher = _cipher(passphrase(reference, folder), salt)
     hidden = cipher.encrypt(nonce, json.dumps(content).encode(), name.encode())
@@ -55,7 +55,7 @@ def sealed(content: dict[str, str], name: str, reference: str, folder: Path) -> 
 
 
 def opened(record: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Return what `sealed` was given.
+    """Return the keys that `sealed` encrypted.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def opened(record: dict[str, Any], path: Path) -> dict[str, Any]:
     except (InvalidTag, ValueError):
         raise FileError(
             f"{path}: the passphrase that {reference} names does not open these keys, or they are "
-            "damaged: put the right one there, or restore the keys from a backup"
+            "damaged: put the right passphrase there, or restore the keys from a backup"
         ) from None
     return dict(content)
 
@@ -92,7 +92,7 @@ def _cipher(secret: str, salt: bytes) -> Any:
 
 
 def is_encrypted(path: str | os.PathLike[str]) -> bool:
-    """Whether a file that should be a book is encrypted; False if it is empty or not there."""
+    """Return whether a book's file is encrypted; False if it is empty or missing."""
     try:
         with open(path, "rb") as file:
             begins = file.read(len(_PLAIN))
@@ -111,24 +111,24 @@ def library() -> Any:
 
 
 def quoted(secret: str) -> str:
-    """Return a passphrase as a statement of SQL has it."""
+    """Return a passphrase quoted for an SQL statement."""
     return "'" + secret.replace("'", "''") + "'"
 
 
 def encrypt_book(path: Path, secret: str) -> None:
-    """Encrypt a book in place; a process that has the old file open can note nothing more in it.
+    """Encrypt a book in place; a process that has the old file open can no longer write to it.
 
     Raises
     ------
     FileError
-        If another process writes to the book, or the disk is full; the book is as it was.
+        If another process writes to the book, or the disk is full; the book is unchanged.
     """
     sqlcipher = library()
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as held:
-            held.execute("begin immediate")  # nobody writes to it until the new one is there
+            held.execute("begin immediate")  # no one can write to it until the new file replaces it
             (version,) = held.execute("pragma user_version").fetchone()
             with contextlib.closing(sqlcipher.connect(str(new), isolation_level=None)) as db:
                 db.execute(f"pragma key = {quoted(secret)}")
@@ -138,8 +138,8 @@ def encrypt_book(path: Path, secret: str) -> None:
             files.write_bytes(path, new.read_bytes())
     except (sqlcipher.Error, sqlite3.Error, OSError) as error:
         raise FileError(
-            f"{path}: cannot be encrypted ({error}): stop what else uses the book, free some "
-            "space, and give the command again; the book is as it was"
+            f"{path}: cannot be encrypted ({error}): stop other programs that use the book, free "
+            "some space, and run the command again; the book is unchanged"
         ) from None
     finally:
         new.unlink(missing_ok=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 #: By how much the clocks of two machines may differ.
 CLOCKS = timedelta(minutes=15)
-#: Years that a time of a round may have: from its end, hours and days are counted on.
+#: Years that the times of a round may have; hours and days are added to its end.
 YEARS = range(1970, 9000)
-#: This machine's clock: the one place where tests stop it.
+#: This machine's clock, in the only place where tests replace it.
 read: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
@@ -19,12 +19,12 @@ def now() -> datetime:
 
 
 def stamp(at: datetime) -> str:
-    """Return a time as files have it: ISO 8601, UTC, in whole seconds."""
+    """Return a time as in files: ISO 8601, UTC, in whole seconds."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parsed(text: Any) -> datetime:
-    """Read back what `stamp` wrote; raises `ValueError` on anything else."""
+    """Read back what `stamp` wrote; raise `ValueError` on anything else."""
     try:
         at = datetime.fromisoformat(text)
         if stamp(at) == text and at.year in YEARS:
@@ -38,12 +38,12 @@ def parsed(text: Any) -> datetime:
 
 
 def goes_on(deadline: datetime) -> datetime:
-    """Return from when on nobody is waited for: a site's clock may be behind."""
+    """Return when the waiting ends: later than the deadline, because a site's clock may be slow."""
     return deadline + CLOCKS
 
 
 def keys_until(opened: datetime, deadline: datetime) -> datetime:
-    """Return until when sites that have drawn no key for a round are waited for: half its time."""
+    """Return until when a round waits for sites without a key for it: half of its time."""
     return (opened + (deadline - opened) / 2).replace(microsecond=0)
 
 

@@ -1,10 +1,11 @@
-"""Short codes by which many people compare all of their cards in one call.
+"""Short codes for comparing all cards of many people in one call.
 
-Each party commits to a random number before it has seen those of the others, and says its own once
-it has fixed the set of cards that it saw. The code is a hash of both. An attacker who swaps a
-card on the way has to fix every commitment before the last honest number is known, and so has one
-try at a code of nine digits: one in 10^9 for each meeting, with any computing power that does not
-break SHA-256. Without commitments, nine digits would be tried out within seconds.
+Each party commits to a random number before it has seen the numbers of the others, and reveals its
+own after it has fixed the set of cards that it saw. The code is a hash of both. An attacker who
+swaps a card in transit has to fix every commitment before the last honest number is known, and
+therefore has one attempt at a code of nine digits: one in 10^9 for each meeting, with any computing
+power that does not break SHA-256. Without commitments, an attacker could try all nine-digit codes
+within seconds.
 
 For two parties this is what ZRTP does (RFC 6189, section 4.4), and S. Vaudenay, *Secure
 Communications over Insecure Channels Based on Short Authenticated Strings* (CRYPTO 2005), proves;
@@ -29,12 +30,12 @@ from hushtable_federation.round import check_roster
 
 #: Digits of a code: about 30 bits.
 DIGITS = 9
-#: Bytes of a hello or a reveal at most: a reveal names each of 1,000 parties.
+#: The most bytes of a hello or a reveal: a reveal may name 1,000 parties.
 MOST = 1 << 18
 
 
 def shown_code(code: str) -> str:
-    """Return a code as people read it: in groups of three digits."""
+    """Return a code for people to read, in groups of three digits."""
     return " ".join(code[i : i + 3] for i in range(0, len(code), 3))
 
 
@@ -43,13 +44,13 @@ def _digest(*content: Any) -> str:
 
 
 def _commitment(card: Card, nonce: str) -> str:
-    # The nonce has 256 random bits, so that its hash tells nothing of it.
+    # The nonce has 256 random bits, so its hash reveals nothing about it.
     return _digest("hushtable commitment", card.to_dict(), nonce)
 
 
 @dataclass(frozen=True)
 class Hello:
-    """A party's card, with its commitment to a number that it has drawn.
+    """A party's card, with a commitment to a number that the party has drawn.
 
     Attributes
     ----------
@@ -71,27 +72,27 @@ class Hello:
         ):
             raise RoundError(
                 f"the hello of {self.card.name!r} is forged, or the file was edited: ask "
-                f"{self.card.name!r} to call hushtable round meet again"
+                f"{self.card.name!r} to run hushtable round meet again"
             )
 
     @classmethod
     def make(cls, keys: Keys, nonce: str) -> "Hello":
-        """Commit to a number, given in 64 hexadecimal digits."""
+        """Commit to a number, given as 64 hexadecimal digits."""
         commitment = _commitment(keys.card, nonce)
         return cls(keys.card, commitment, keys.sign("hello", _hello(keys.card, commitment)))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of card and commitment."""
+        """Return the SHA-256 of card and commitment."""
         return _hello(self.card, self.commitment)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the hello as JSON carries it."""
+        """Return the hello for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> "Hello":
-        """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
+        """Read back what `to_dict` wrote; raise `RoundError` on anything else."""
         needed = {"card": object, "commitment": str, "signature": str}
         record = entries(content, "a hello", needed, error=RoundError)
         return cls(Card.from_dict(record["card"]), record["commitment"], record["signature"])
@@ -102,7 +103,7 @@ class Hello:
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Hello":
-        """Read a file; raises `FileError` or `RoundError` if it holds no true hello."""
+        """Read a file; raise `FileError` or `RoundError` if it holds no valid hello."""
         return cls.from_dict(parsed_json(content, path, "hello", "meet"))
 
 
@@ -112,7 +113,7 @@ def _hello(card: Card, commitment: str) -> str:
 
 @dataclass(frozen=True)
 class Reveal:
-    """A party's number, and what it saw before it said it.
+    """A party's number, and the cards that it saw before it revealed the number.
 
     Attributes
     ----------
@@ -121,11 +122,11 @@ class Reveal:
     nonce : str
         The number, 64 hexadecimal digits.
     coordinator : str
-        Who opens the rounds, by name.
+        Name of the party that opens the rounds.
     saw : dict of str to str
         The digest of each `Hello` that it has fixed, by name.
     signature : str
-        Over all of these, by the party.
+        The party's signature over all of these.
     """
 
     name: str
@@ -142,7 +143,7 @@ class Reveal:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that is signed."""
+        """Return the SHA-256 of the signed content."""
         return _reveal(self.name, self.nonce, self.coordinator, self.saw)
 
     def to_bytes(self) -> bytes:
@@ -151,7 +152,7 @@ class Reveal:
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Reveal":
-        """Read a file; raises `FileError` or `RoundError` if it holds no reveal."""
+        """Read a file; raise `FileError` or `RoundError` if it holds no reveal."""
         needed = {"name": str, "nonce": str, "coordinator": str, "saw": dict, "signature": str}
         record = parsed_json(content, path, "reveal", "meet")
         return cls(**entries(record, "a reveal", needed, error=RoundError))
@@ -163,14 +164,14 @@ def _reveal(name: str, nonce: str, coordinator: str, saw: dict[str, str]) -> str
 
 @dataclass(frozen=True)
 class Seen:
-    """All that a party saw, fixed before it says its number.
+    """Everything that a party saw, fixed before it reveals its number.
 
     Attributes
     ----------
     hellos : tuple of Hello
-        Of everybody, sorted by name.
+        The hellos of all parties, sorted by name.
     coordinator : str
-        Which of them opens the rounds.
+        Name of the party that opens the rounds.
     """
 
     hellos: tuple[Hello, ...]
@@ -186,67 +187,69 @@ class Seen:
 
     @property
     def cards(self) -> dict[str, Card]:
-        """Everybody's card, by name."""
+        """Return all cards, by name."""
         return {hello.card.name: hello.card for hello in self.hellos}
 
     @property
     def saw(self) -> dict[str, str]:
-        """The digest of each hello, by name."""
+        """Return the digest of each hello, by name."""
         return {hello.card.name: hello.digest for hello in self.hellos}
 
     def reveal(self, keys: Keys, nonce: str) -> Reveal:
-        """Say the number that goes with these keys' hello, for this set alone.
+        """Reveal the number behind these keys' hello, only for this set.
 
-        Raises `RoundError` if the set has another hello under this name: to say the number then
-        would give it to anyone who swapped the card.
+        Raise `RoundError` if the set has a different hello under this name: revealing the number
+        then would give it to an attacker who swapped the card.
         """
         name, saw = keys.card.name, self.saw
         if saw.get(name) != Hello.make(keys, nonce).digest:
-            raise RoundError(f"the cards do not hold that of {name!r} itself: nothing was revealed")
+            raise RoundError(f"the cards do not contain {name!r}'s own card: nothing was revealed")
         signature = keys.sign("reveal", _reveal(name, nonce, self.coordinator, saw))
         return Reveal(name, nonce, self.coordinator, saw, signature)
 
     def signed(self, reveal: Reveal) -> bool:
-        """Whether a reveal is signed by the one whose name it has."""
+        """Return whether a reveal is signed by the party that it names."""
         card = self.cards.get(reveal.name)
         return card is not None and card.signs("reveal", reveal.digest, reveal.signature)
 
     def check(self, reveal: Reveal) -> None:
-        """Raise `RoundError` unless a party revealed what it committed to, having seen the same."""
+        """Raise `RoundError` unless a party saw the same cards and revealed its commitment."""
         name = reveal.name
         if not self.signed(reveal):
             raise RoundError(
-                f"the reveal of {name!r} is forged, or of another meeting: ask {name!r} to call "
+                f"the reveal of {name!r} is forged, or from another meeting: ask {name!r} to run "
                 "hushtable round meet again"
             )
         if reveal.coordinator != self.coordinator:
             raise RoundError(
-                f"{name!r} takes {reveal.coordinator!r} for the coordinator, and here it is "
-                f"{self.coordinator!r}: agree on one, and begin anew with --again in a new folder"
+                f"{name!r} names {reveal.coordinator!r} as the coordinator, but here it is "
+                f"{self.coordinator!r}: agree on one, and begin again with --again in a new folder"
             )
         differs = {*reveal.saw.items()} ^ {*self.saw.items()}
         if differs:
             names = ", ".join(sorted({repr(one) for one, _ in differs})[:5])
             raise RoundError(
-                f"{name!r} has seen another card or commitment of {names} than you have: somebody "
-                "may have swapped one. Trust nobody yet: compare the fingerprints of these with "
-                f"{name!r} on the phone, and begin anew with --again in a new folder"
+                f"{name!r} has seen a different card or commitment of {names} than you: someone "
+                "may have swapped one. Trust no card yet: compare these fingerprints with "
+                f"{name!r} on the phone, and begin again with --again in a new folder"
             )
         hello = next(hello for hello in self.hellos if hello.card.name == name)
         if _commitment(hello.card, reveal.nonce) != hello.commitment:
             raise RoundError(
-                f"{name!r} revealed another number than it had committed to: trust nobody, ask "
-                f"{name!r} on the phone, and begin anew with --again in a new folder"
+                f"{name!r} revealed a number that differs from its commitment: trust no card, ask "
+                f"{name!r} on the phone, and begin again with --again in a new folder"
             )
 
     def code(self, reveals: Mapping[str, Reveal]) -> str:
-        """Return the code: nine decimal digits, the same for all who saw the same.
+        """Return the code: nine decimal digits, the same for all parties that saw the same cards.
 
-        Takes everybody's reveal, by name; raises `RoundError` if one is missing, or fails `check`.
+        Takes all reveals, by name; raises `RoundError` if one is missing, or fails `check`.
         """
         missing = sorted({*self.saw} - {*reveals})
         if missing:
-            raise RoundError(f"the code needs the reveals of {', '.join(missing)}, too")
+            raise RoundError(
+                f"the reveals of {', '.join(missing)} are missing: the code needs all of them"
+            )
         for name in self.saw:
             self.check(reveals[name])
         nonces = {name: reveals[name].nonce for name in self.saw}
@@ -259,13 +262,13 @@ def _packed(kind: str, content: dict[str, Any]) -> bytes:
 
 
 def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
-    """Return the one hello of a party, of the files that lie under its name.
+    """Return the only hello of a party, from the files under its name.
 
-    Raises `FileError` if none of them can be read, as it may still be on its way, and `RoundError`
-    if two of them differ, or one is of somebody else.
+    Raise `FileError` if none of them can be read, because it may still be arriving, and
+    `RoundError` if two of them differ, or one is from someone else.
     """
     found: dict[str, Hello] = {}
-    failure: Exception = FileError(f"the hello of {name!r} is not whole yet")
+    failure: Exception = FileError(f"the hello of {name!r} is incomplete")
     for path, content in contents.items():
         try:
             hello = Hello.from_bytes(content, path)
@@ -274,14 +277,14 @@ def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
             continue
         if hello.card.name != name:
             raise RoundError(
-                f"{path}: holds the card of {hello.card.name!r} under another name: somebody moved "
-                "it; have it removed, and call again"
+                f"{path}: holds the card of {hello.card.name!r} under another name: someone moved "
+                "it; have it removed, and run the command again"
             )
         found[hello.digest] = hello
     if len(found) > 1:
         raise RoundError(
-            f"the folder holds {len(found)} different hellos of {name!r}: one is of another "
-            f"meeting, or somebody else's. Ask {name!r}, and begin anew with --again in a new "
+            f"the folder holds {len(found)} different hellos of {name!r}: one is from another "
+            f"meeting, or someone else's. Ask {name!r}, and begin again with --again in a new "
             "folder"
         )
     if not found:

@@ -1,11 +1,11 @@
-"""A site's own rows beside the counts of all others in a result: whether they fit together.
+"""Compare a site's own rows with the counts of all others in a result.
 
-Under masks nobody sees what a single site sent, and a site that invents rows changes the sum for
-all. What a site can look at by itself is the result without its own part: the counts of the others,
-with their noise. A share of them that lies where this site has hardly a row is either a kind of
-rows that others have and this site has not, or invented. No count tells which. So the level is
-one that honest, unequal sites stay below (``benchmarks/poison.py`` of hushtable-bench), and what
-lies above it is a question to the others, not a proof.
+Under masks, no one sees what a single site sent, and a site that invents rows changes the sum for
+all. But each site can examine the result without its own part: the counts of the others, with their
+noise. If part of them lies where this site has hardly any rows, these are either a kind of rows
+that others have and this site does not, or invented rows. No count can distinguish the two. So the
+level is one that honest, unequal sites stay below (``benchmarks/poison.py`` of hushtable-bench),
+and a higher share is a reason to ask the others, not a proof.
 """
 
 import math
@@ -25,48 +25,48 @@ from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Contribution
 
-#: Share of the others' rows of a kind that a site has hardly, which honest sites stay below: those
-#: that differ in kind, and those that differ in the number of rows alone.
+#: Share of the others' rows of a kind that a site hardly has, which honest sites stay below: for
+#: sites that differ in kind, and for sites that differ only in the number of rows.
 LEVEL, ALIKE = 0.3, 0.003
-#: A cell is of such a kind by what it holds beyond so many times this site's share of rows, and
-#: beyond so many standard deviations of the noise.
+#: A cell counts as such a kind by its content above this many times the site's share of rows, and
+#: above this many standard deviations of the noise.
 _TIMES, _NOISE = 2.0, 5.0
-#: What the rounds are about whose results are compared.
+#: Purposes of the rounds whose results can be compared.
 _ABOUT = {
     Purpose.SCORES: "a model's tables, which rows are scored with",
     Purpose.MARGINALS: "the columns (under hushtable plan marginals)",
 }
-#: Rows on either side without which nothing is said.
+#: The least rows on either side for a verdict.
 LEAST_ROWS = 30
-#: Standard deviations by which the others' number of rows is estimated too high or too low.
+#: Standard deviations of error allowed in the estimated number of the others' rows.
 SURE = 4.0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a site's own rows fit the counts of all others; exact numbers of its rows, to stay there.
+    """How a site's own rows fit the counts of all others; exact about its rows, so keep it there.
 
     Attributes
     ----------
     site : str
-        Whose book it is by.
+        Name of the site, from its book.
     own_rows : int
         Rows that the site counted.
     other_sites : int
-        Parts of others in the result.
+        Number of other sites in the result.
     other_rows : float
-        Rows in these, as estimated from all tables.
+        Their number of rows, estimated from all tables.
     rows_sd : float
         Standard deviation of the noise on ``other_rows``, in rows.
     strange : float or None
-        Share of the others' rows, from 0 to 1, of a kind that this site has hardly: above twice
-        its own share, and beyond chance. None if there are too few rows to tell.
+        Share of the others' rows, from 0 to 1, of a kind that this site hardly has: above twice its
+        own share, and more than by chance. None if there are too few rows to decide.
     level : float
-        Of ``strange``, up to which it fits.
+        The highest value of ``strange`` that fits.
     most_rows : int or None
-        Rows that the others may have together, if somebody said so.
+        The most rows that the others may have together, if stated.
     impossible : str or None
-        Why the others' counts cannot be counts of rows at all, if they cannot.
+        Why the others' counts cannot be counts of rows, if so.
 
     Examples
     --------
@@ -93,25 +93,25 @@ class Comparison:
     def of(
         cls, result: Noised, book: Book, *, most_rows: int | None = None, alike: bool = False
     ) -> "Comparison":
-        """Take a site's part out of a result, and compare its exact counts with what is left.
+        """Subtract a site's part from a result, and compare its exact counts with the rest.
 
         Parameters
         ----------
         result : Release or Sealed
-            Of a round about the tables of a model. Hidden hash functions are not needed.
+            The result of a round about a model's tables. Hidden hash functions are not needed.
         book : Book
-            Of the site: what it counted, and what it sent.
+            The site's book: what it counted, and what it sent.
         most_rows : int, optional
-            Rows that all others together have at most, by what they say; by default what the
-            round allows them (``max_rows``), if it bounds them.
+            The most rows that all others together have, as they state; by default, what the round
+            allows them (``max_rows``), if it bounds them.
         alike : bool
-            Whether the sites are known to have the same mix of rows, and to differ in how many
-            alone. What chance does not explain then does not fit.
+            Whether the sites are known to have the same mix of rows, and to differ only in their
+            number. Then any difference that chance does not explain does not fit.
 
         Raises
         ------
         RoundError
-            If the site has no part in the result, or nobody else has.
+            If the site has no part in the result, or no one else has.
         UsageError
             If the result is about one of several periods, or does not count rows in the tables
             of a model.
@@ -145,44 +145,44 @@ class Comparison:
 
     @property
     def strange_rows(self) -> int:
-        """About how many of the others' rows are of a kind that this site has hardly."""
+        """Return roughly how many of the others' rows are of a kind that this site hardly has."""
         return 0 if self.strange is None else round(self.strange * self.other_rows)
 
     @property
     def too_many(self) -> bool:
-        """Whether the others have more rows than ``most_rows``, by more than noise explains."""
+        """Return whether the others have more rows than ``most_rows``, beyond noise."""
         return self.most_rows is not None and self.other_rows - SURE * self.rows_sd > self.most_rows
 
     @property
     def fits(self) -> bool | None:
-        """Whether chance and honest differences allow all of it; None if nothing can be told."""
+        """Return whether chance and honest differences explain everything; None if unknown."""
         if self.impossible is not None or self.too_many:
             return False
         return None if self.strange is None else self.strange <= self.level
 
     def words(self) -> list[str]:
-        """Return the verdict in sentences: exact words about this site's rows, not to be sent."""
+        """Return the verdict in sentences, exact about this site's rows: do not send them."""
         sentences = []
         if self.impossible is not None:
-            sentences.append(f"The counts of the others cannot be: {self.impossible}.")
+            sentences.append(f"The counts of the others are impossible: {self.impossible}.")
         if self.too_many:
             sentences.append(
-                f"The others hold about {self.other_rows:,.0f} rows, and {self.most_rows:,} were "
-                "said to be the most: somebody counted more."
+                f"The others have about {self.other_rows:,.0f} rows, more than the stated limit of "
+                f"{self.most_rows:,}."
             )
         if self.strange is None:
             sentences.append(
-                f"Too few rows to tell what kind the others' are: it takes {LEAST_ROWS} here, and "
-                f"there {max(LEAST_ROWS, SURE * self.rows_sd):,.0f}."
+                f"There are too few rows to compare their kinds: this needs {LEAST_ROWS} here, and "
+                f"{max(LEAST_ROWS, SURE * self.rows_sd):,.0f} at the others."
             )
         elif self.strange > self.level:
             sentences.append(
-                f"It does not fit: the others' counts hold about {self.strange_rows:,} rows "
-                f"({self.strange:.0%}) of a kind that this site has hardly."
+                f"The counts do not fit: the others have about {self.strange_rows:,} rows "
+                f"({self.strange:.0%}) of a kind that this site hardly has."
             )
         elif not sentences:
             allowed = "chance" if self.level < LEVEL else "chance and honest differences"
-            sentences.append(f"It fits what {allowed} allow{'s' if self.level < LEVEL else ''}.")
+            sentences.append(f"The counts fit: {allowed} can explain them.")
         if self.fits is False:
             sentences.append(
                 "Ask the coordinator and the other sites what these rows are before you score "
@@ -194,27 +194,28 @@ class Comparison:
 def strange_share(
     own: NDArray[np.int64], rest: NDArray[np.int64], noise_sd: float, tables: int
 ) -> float:
-    """Return the share of the others' rows that lies where a site has hardly any.
+    """Return the share of the others' rows that lies where a site has hardly any rows.
 
-    The part of each cell above twice the site's share and five standard deviations of the noise,
-    as a mean over the tables, less what chance makes of it if the site's rows were drawn from those
-    of the others. Of sites alike it is about 0, and of those with nothing in common, nearly 1.
+    It is the part of each cell above twice the site's share and five standard deviations of the
+    noise, averaged over the tables, minus its expected value if the site's rows were drawn from
+    those of the others. For similar sites it is about 0, and for sites with nothing in common
+    nearly 1.
 
     Parameters
     ----------
     own, rest : ndarray of shape (n_cells,), int64
-        Exact counts of the site; counts of the others with noise, of some rows.
+        Exact counts of the site; noisy counts of the others.
     noise_sd : float
         Standard deviation of that noise on a cell.
     tables : int
-        Tables, of which each holds every row once.
+        Number of tables. Each table counts every row once.
     """
     own_rows, rest_rows = own.sum() / tables, rest.sum() / tables
     share = np.maximum(rest, 0) / rest_rows
     most = np.maximum(share - _NOISE * noise_sd / rest_rows, 0.0)
     found = np.maximum(most - _TIMES * own / own_rows, 0.0)
-    # A cell that has this share of the others' rows holds a Poisson number of the site's. Of the
-    # same excess, the mean: a sum over the numbers that leave one, in closed form.
+    # A cell with this share of the others' rows contains a Poisson number of the site's rows. The
+    # mean of the same excess is a sum over the numbers that leave an excess, in closed form.
     few, expected = np.floor(most * own_rows / _TIMES), own_rows * share
     below = np.where(few > 0, pdtr(np.maximum(few - 1.0, 0.0), expected), 0.0)
     chance = most * pdtr(few, expected) - _TIMES * share * below
@@ -222,14 +223,14 @@ def strange_share(
 
 
 def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> LocalModel:
-    """Return the counts of all others in a result: without what the site sent, and its noise.
+    """Return the counts of all others in a result, without the site's counts and its noise.
 
     Raises
     ------
     RoundError
-        If the site has no part in the result, or nobody else has, or it has several.
+        If the site has no part in the result, or several parts, or no one else has one.
     UsageError
-        If the result has another purpose, or has its hash functions hidden.
+        If the result has another purpose, or hidden hash functions.
     """
     _layout(result, purpose)
     if result.hidden:
@@ -244,22 +245,22 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
 
 
 def _layout(result: Noised, purpose: Purpose = Purpose.SCORES) -> Layout:
-    """Return the layout of a result that can be compared; refuse another."""
+    """Return the layout of a result that can be compared; raise for other results."""
     if result.ledger is None:
         raise UsageError(
-            "these are exact counts, without noise, and not the result of a round: of counts that "
-            "sites exchanged, make a home model with HomeModel.fit(rows, result - own)"
+            "these are exact counts, without noise, and not the result of a round: for counts "
+            "that sites exchanged, make a home model with HomeModel.fit(rows, result - own)"
         )
     if result.ledger.sensitivity.horizon is not None:
         raise UsageError(
-            "the result is of a plan for several periods, and mixes their counts: compare the "
-            "result of a round without periods"
+            "the result belongs to a plan for several periods, and mixes their counts: compare "
+            "the result of a round without periods"
         )
     layout = result.layout if isinstance(result, Sealed) else Layout.of(result.plan)
     if layout.purpose is not purpose:
         raise UsageError(
-            f"the result is of a round about {layout.purpose.value}: needs the result of the round "
-            f"about {_ABOUT[purpose]}"
+            f"the result is from a round about {layout.purpose.value}: needs the result of the "
+            f"round about {_ABOUT[purpose]}"
         )
     return layout
 
@@ -274,7 +275,7 @@ def _allowed(parts: list[Contribution], others: int) -> int | None:
 
 
 def _parts(result: Noised, book: Book) -> list[Contribution]:
-    """Return what the site contributed to a result; refuse one without it, or without others."""
+    """Return the site's contribution to a result; raise if there is none, or no one else's."""
     shares = {share.release for share in result.ledger.shares}
     parts = [answer for answer in book.answers() if answer.share.release in shares]
     if not parts:
@@ -283,7 +284,7 @@ def _parts(result: Noised, book: Book) -> list[Contribution]:
         )
     if len(parts) == len(shares):
         raise RoundError(
-            f"{book.site!r} alone is in this result: there are no others to compare with; get the "
-            "result of a round with other sites"
+            f"{book.site!r} is the only site in this result, so there are no others to compare "
+            "with: get the result of a round with other sites"
         )
     return parts if result.hidden else [part.under(result.plan) for part in parts]

@@ -42,26 +42,27 @@ def tables_after(
     Parameters
     ----------
     plan : Plan
-        Of the marginals.
+        The plan of the marginals.
     result : Release or Sealed
         The marginals of all sites.
     seed : int, optional
-        Of the hash functions; fresh entropy by default.
+        Seed of the hash functions; by default, fresh entropy.
     secret : bytes, optional
-        What the sites share: the plan is then hidden, and each of them draws the same, to the bit.
+        The secret that the sites share: the plan is then hidden, and all sites draw the same one,
+        bit for bit.
 
     Raises
     ------
     RoundError, PlanError, UsageError
-        If they are no marginals, of another plan, or were not laid out for a budget; or if the
-        secret is short.
+        If they are not marginals, belong to another plan, or were not designed for a budget; or if
+        the secret is too short.
     """
     if plan.purpose is not Purpose.MARGINALS:
         raise RoundError(f"the plan is of {plan.detector}: tables are drawn from marginals")
     if plan.design is None:
         raise RoundError(
-            "the marginals' plan was not laid out for a budget: open the first round with a schema "
-            "and --expected-rows"
+            "the marginals' plan was not designed for a budget: open the first round with a "
+            "schema and --expected-rows"
         )
     marginals, terms = result.open(plan), plan.design.to_dict()
     if secret is None:
@@ -72,21 +73,21 @@ def tables_after(
 def following(
     asked: Round, result: Noised, keys: Keys, deadline: datetime, ranks: float | None = None
 ) -> Round | None:
-    """Sign the round that follows in a campaign whose plans are no secret; None at its end.
+    """Sign the next round of a campaign without hidden plans; None at its end.
 
     Parameters
     ----------
     asked : Round
-        About marginals, or about tables.
+        A round about marginals or tables.
     result : Release or Sealed
-        Of it.
+        The result of that round.
     keys : Keys
         The coordinator's.
     deadline : datetime
-        Of the round that follows.
+        Deadline of the next round.
     ranks : float, optional
-        Total epsilon of the whole campaign, where the tables are followed by a round that gives
-        rows ranks; it has to leave something for that.
+        Total epsilon of the whole campaign, if a round that gives rows ranks follows the tables; it
+        has to leave a part of the budget for that.
 
     Raises
     ------
@@ -96,8 +97,8 @@ def following(
     plan = asked.plan
     if plan is None:
         raise RoundError(
-            "the plan of this round is hidden: its sites draw what follows (hushtable round next "
-            "ROUND RESULT --secret FILE)"
+            "the plan of this round is hidden: have a site draw the next plan (hushtable round "
+            "next ROUND RESULT --secret FILE)"
         )
     if plan.purpose is Purpose.MARGINALS:
         return round_after(asked, tables_after(plan, result), keys, deadline)
@@ -114,9 +115,9 @@ def round_after(
     *,
     epsilon: float | None = None,
 ) -> Round:
-    """Sign the round that follows in a campaign: of the same sites, on the same terms.
+    """Sign the next round of a campaign, with the same sites and terms.
 
-    ``epsilon`` is another total. Raises `RoundError` if the first was opened by others, and what
+    ``epsilon`` is a different total. Raise `RoundError` if others opened the first round, and what
     `Round.open` raises.
     """
     check_coordinator(first, keys)
@@ -140,30 +141,30 @@ def round_after(
 
 
 def check_drawn_from(layout: Layout, result: Noised) -> Layout:
-    """Return a layout if it says that its plan was drawn from a result, at the cost of that.
+    """Return a layout if it states that its plan was drawn from a result, at the cost of that.
 
-    Raises `RoundError` otherwise: a round of it would not count what was spent before.
+    Raise `RoundError` otherwise, because a round with it would ignore the earlier cost.
     """
     if not set(result.spent()) <= set(layout.behind):
         raise RoundError(
             f"the plan {layout.plan_id[:12]} was not drawn from this result: get the layout that a "
-            "site makes of it (hushtable round next ROUND RESULT --secret FILE --layout FILE)"
+            "site makes from it (hushtable round next ROUND RESULT --secret FILE --layout FILE)"
         )
     return layout
 
 
 @dataclass(frozen=True)
 class Coordinator:
-    """The coordinator of rounds, by its keys.
+    """The coordinator of rounds, with its keys.
 
     Parameters
     ----------
     key : Path
-        The coordinator's keys; its decisions are written down in a folder beside them.
+        File of the coordinator's keys; its decisions are recorded in a folder beside them.
     results : Path
         Folder where results are written.
     address : FolderAddress
-        Where the rounds live, where no folder is named.
+        The folder of rounds, if a call names none.
 
     Examples
     --------
@@ -181,20 +182,20 @@ class Coordinator:
     def open(
         cls, key: str | os.PathLike[str], results: str | os.PathLike[str] = "."
     ) -> "Coordinator":
-        """Open a coordinator by the file of its keys, which is read where it is needed."""
+        """Open a coordinator by its key file, which is read only when needed."""
         return cls(Path(key), Path(results))
 
     @cached_property
     def keys(self) -> Keys:
-        """The coordinator's keys."""
+        """Return the coordinator's keys."""
         return Keys.load(self.key)
 
     # --- in a folder --------------------------------------------------------------------------
 
     def post(self, folder: str | os.PathLike[str], *paths: str | os.PathLike[str]) -> list[str]:
-        """Put files of rounds, which these keys opened, into a folder; return their names there.
+        """Put rounds that these keys opened into a folder; return their file names there.
 
-        Raises `RoundError` if others opened one of them.
+        Raise `RoundError` if others opened one of them.
         """
         found = [Round.from_bytes(Path(path).read_bytes(), path) for path in paths]
         for one in found:
@@ -207,12 +208,12 @@ class Coordinator:
     def sync(
         self, folder: str | os.PathLike[str] = "", *, which: str = ""
     ) -> list[tuple[RoundFolder, Visit]]:
-        """Do whatever is to be done next in a folder; see `Site.sync`."""
+        """Do whatever is next in a folder; see `Site.sync`."""
         store = Store.open(folder, self.keys.card.name, self.address)
         return visit_rounds(store, self.keys.card, which, self.visit)
 
     def visit(self, round_folder: RoundFolder) -> Visit:
-        """Do what is to be done in one round."""
+        """Do the next steps of one round."""
         result = self.results / f"{round_folder.round.round_id[:12]}.result.hush"
         journal = path_of(self.key, round_folder.round)
         return CoordinatorVisit(round_folder, self.keys, journal, result).run()
@@ -226,9 +227,9 @@ class Coordinator:
         drop: Sequence[str] = (),
         why: str = "",
     ) -> tuple[Round, Amendment]:
-        """Extend a round in a folder, or go on without sites; return the round and what holds.
+        """Extend a round in a folder, or drop sites; return the round and the amendment.
 
-        Raises `RoundError` once it is decided who is in the sum.
+        Raise `RoundError` after it is decided which sites are in the sum.
         """
         store = Store.open(folder, self.keys.card.name, self.address)
         asked = self._only(store, which)
@@ -252,7 +253,7 @@ class Coordinator:
             what = "no round" if not mine else f"{len(mine)} rounds"
             raise UsageError(
                 f"{store.where} holds {what} of {self.keys.card.name!r} to amend: "
-                + ("check the folder and the keys" if not mine else "say which one (--which ID)")
+                + ("check the folder and the keys" if not mine else "name one (--which ID)")
             )
         return mine[0]
 
@@ -266,23 +267,23 @@ class Coordinator:
         *,
         timeout: float = 600.0,
     ) -> dict[str, Any]:
-        """Run one round, or what is left of it; write the result, and in any case how it went.
+        """Run one round, or the rest of it; write the result and, in any case, a report.
 
         Parameters
         ----------
         carrier : Carrier
             Brings requests to the sites.
         path, output : path-like
-            Of the round, and of the result. How it went is in a file beside the result,
-            ``*.state.json``, and returned.
+            Paths of the round and of the result. The report is in a file beside the result,
+            ``*.state.json``, and is returned.
         timeout : float
             Seconds that a site has in each step.
 
         Raises
         ------
         HushTableError
-            If round, keys or journal cannot be read, or are not of each other. A round that ends
-            without a sum raises nothing: ``state["error"]`` says why.
+            If round, keys or journal cannot be read, or do not belong together. A round that ends
+            without a sum raises nothing: ``state["error"]`` contains the reason.
         """
         round_ = Round.from_bytes(Path(path).read_bytes(), path)
         state: dict[str, Any] = {"round_id": round_.round_id}
@@ -291,7 +292,9 @@ class Coordinator:
         try:
             secure_sum.run().save(output)
             state |= {"done": True}
-        except HushTableError as error:  # in this side's words: of a site's, one at most is in it
+        except (
+            HushTableError
+        ) as error:  # in our own words; it contains at most one word from a site
             state |= {"done": False, "error": str(error)}
         state |= {"nodes": sorted(nodes.nodes), "reached": secure_sum.reached}
         state |= {"lost": secure_sum.lost, "refused": nodes.refused}
@@ -300,7 +303,7 @@ class Coordinator:
         return state
 
     def secure_sum(self, round_: Round, nodes: Nodes, timeout: float) -> SecureSum:
-        """Return the sum of a round, which goes on from what was decided before."""
+        """Return the sum of a round, which continues from earlier decisions."""
         journal = path_of(self.key, round_)
         return SecureSum(round_, self.keys, nodes, timeout=timeout, journal=journal)
 
@@ -308,9 +311,9 @@ class Coordinator:
 def visit_rounds(
     store: Store, card: Card, which: str, visit: Callable[[RoundFolder], Visit]
 ) -> list[tuple[RoundFolder, Visit]]:
-    """Visit each round of a folder that a party takes part in; of several, none hinders another.
+    """Visit each round of a folder that a party takes part in; a failure stops only its round.
 
-    What hinders the folder as a whole is raised. Raises `UsageError` if there is no such round.
+    Errors about the folder as a whole are raised. Raise `UsageError` if there is no such round.
     """
     found = [
         one
@@ -332,11 +335,11 @@ def visit_rounds(
 
 
 class NoRoundError(UsageError):
-    """A folder holds no round yet, which is no fault of anybody who waits for one."""
+    """A folder holds no round yet, which is normal for a party that waits for one."""
 
 
 def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
-    """Return the error that a folder holds no round for somebody, or none at all."""
+    """Return the error that a folder holds no round for a party, or none at all."""
     named = [
         card
         for one in rounds(store)
@@ -346,8 +349,8 @@ def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
     if me is not None and named and not which:
         return UsageError(
             f"{store.where} names {me.name!r} with other keys (fingerprint "
-            f"{named[-1].fingerprint}; that of these is {me.fingerprint}): give those keys, or ask "
-            "the coordinator for a round with the new card"
+            f"{named[-1].fingerprint}; these keys have {me.fingerprint}): give the keys that it "
+            "names, or ask the coordinator for a round with the new card"
         )
     about = f" whose id begins with {which}" if which else ""
     of = "" if me is None else f" for {me.name!r}"

@@ -1,4 +1,4 @@
-"""Costs of further rounds to the people in a site's rows, by the account of its book."""
+"""Costs of further rounds to the people in a site's rows, according to its book."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,16 +14,16 @@ from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.chain import Entry
 from hushtable_federation.round import Round
 
-#: Rounds of one kind that are counted at most, and those whose course is worked out.
+#: The most rounds of one kind that are counted, and those whose course is computed.
 MOST, AHEAD = 9999, 6
-#: A name that no rows can have: what a round costs people of whom the book says nothing.
+#: A name that no rows can have, to compute the cost to people who are not in the book.
 _NOBODY = ""
-_CAP, _TERMS = "beyond the cap", "the rounds before had other terms"
+_CAP, _TERMS = "beyond the cap", "earlier rounds had other terms"
 
 
 @dataclass(frozen=True)
 class Forecast(Displayed):
-    """A round that might come, and what it would cost.
+    """A possible further round, and what it would cost.
 
     Attributes
     ----------
@@ -31,15 +31,15 @@ class Forecast(Displayed):
         ``"round"``, ``"again"``, ``"people"``, ``"site"`` or ``"rows"``; under a horizon also
         ``"period"`` and ``"resend"``.
     what : str
-        Which round, in words.
+        Description of the round.
     epsilon : float
         The total after it, at the delta of the book's cap.
     why_not : str
-        Why the book would refuse it; empty where it would not.
+        Why the book would refuse it; empty if it would not.
     more : int or None
-        How many such rounds the cap allows, 9,999 at most; None where they cost nothing more.
+        How many such rounds the cap allows, 9,999 at most; None if they cost nothing more.
     course : tuple of float
-        Totals after one, two ... such rounds: up to six, or the first that is refused.
+        Totals after one, two ... such rounds: up to six, or up to the first that is refused.
 
     Examples
     --------
@@ -57,27 +57,27 @@ class Forecast(Displayed):
 
     @property
     def allowed(self) -> bool:
-        """Whether the book would answer it."""
+        """Return whether the book would allow it."""
         return not self.why_not
 
 
 def forecast(
     book: Book, asked: Round | Plan | None = None, data_set: str | None = None
 ) -> list[Forecast]:
-    """Return what may come next for a site, and what each would cost the people in its rows.
+    """Return possible next rounds for a site, and what each would cost the people in its rows.
 
-    Nothing is noted. The totals are those of `Book.total`, and a round is allowed where
-    `Book.check_cap` lets it pass; the site's policy may refuse more.
+    Nothing is recorded. The totals are those of `Book.total`, and a round is allowed if it passes
+    `Book.check_cap`; the site's policy may refuse more.
 
     Parameters
     ----------
     book : Book
         The site's.
     asked : Round or Plan, optional
-        What to look ahead to: a round, whose signature is not of interest here, or a plan that was
-        laid out for a budget. By default the round that was answered last.
+        The round or plan to forecast: a round, whose signature is not checked here, or a plan that
+        was designed for a budget. By default, the last round that was answered.
     data_set : str, optional
-        Which rows; by default those of the last answer, or all rows before the first.
+        Name of the rows; by default, those of the last answer, or all rows before the first answer.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def forecast(
     Raises
     ------
     RoundError, UsageError
-        If no round was answered and none is given, or the plan was laid out for no budget.
+        If no round was answered and none is given, or the plan was not designed for a budget.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def forecast(
 
 
 def _answers(book: Book, data_set: str | None = None) -> list[Entry]:
-    """Return the entries of the answers about these rows, or about all."""
+    """Return the entries of the answers about these rows, or about all rows."""
     return [
         entry
         for entry in book.history()
@@ -127,7 +127,7 @@ def _answers(book: Book, data_set: str | None = None) -> list[Entry]:
 
 
 def last_rows(book: Book) -> str:
-    """Return the name of the rows that the last answer was about."""
+    """Return the name of the rows in the last answer."""
     answers = _answers(book)
     return str(answers[-1].content["data_set"]) if answers else ALL_ROWS
 
@@ -143,13 +143,13 @@ def totals(book: Book, data_set: str) -> list[float]:
 
 
 def _last(book: Book, data_set: str) -> Round:
-    """Return the round about these rows that was answered last; raises `RoundError`."""
+    """Return the last round answered about these rows; raise `RoundError` if there is none."""
     answers = _answers(book, data_set)
     answer = book.answer(answers[-1].content["round_id"]) if answers else None
     if answer is None:
         raise RoundError(
-            f"no round was answered about {data_set!r}: name the round or the plan to look "
-            "ahead to (hushtable round book BOOK ROUND --forecast)"
+            f"no round was answered about {data_set!r}: name the round or the plan to forecast "
+            "(hushtable round book BOOK ROUND --forecast)"
         )
     return Round.from_bytes(answer.round, f"round {answer.round_id[:12]}")
 
@@ -158,14 +158,14 @@ def _last(book: Book, data_set: str) -> Round:
 
 
 def _cost(asked: Round | Plan) -> Spent:
-    """Return what an answer costs a person in the rows, as its ledger has it."""
+    """Return what an answer costs a person in the rows, according to its ledger."""
     about = "to come"
     if isinstance(asked, Round):
         ledger = asked.ledger(Share(about, asked.site_scale, ""))
         return ledger.as_spent(asked.layout.detector, about)[-1]
     if asked.design is None:
         raise UsageError(
-            "the plan was laid out for no budget: name the round that asks for it, or draw it with "
+            "the plan was not designed for a budget: name the round that uses it, or draw it with "
             "--epsilon and --expected-rows"
         )
     terms = ReleaseTerms(asked.design.epsilon, asked.design.delta, share=asked.share_of_budget)
@@ -179,7 +179,7 @@ def _cost(asked: Round | Plan) -> Spent:
 
 
 def _with_site(asked: Round) -> Round:
-    """Return the round as it would be with one site more; for its costs alone."""
+    """Return the round as it would be with one more site, only to compute its costs."""
     terms = asked.terms
     if terms.masked and terms.least == len(asked.sites):
         terms = replace(terms, least=terms.least + 1, k_min=terms.k_min + 1)
@@ -187,10 +187,10 @@ def _with_site(asked: Round) -> Round:
 
 
 def _forecast(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> Forecast:
-    """Return what rounds of this cost would come to."""
+    """Return the totals of rounds of this cost."""
     try:
         epsilon = book.total(data_set, one)
-    except PrivacyError:  # the costs of rounds under other terms do not add up
+    except PrivacyError:  # costs of rounds under different terms cannot be added
         return Forecast(*what, book.total(_NOBODY, one), _TERMS, 0, ())
 
     def fits(n: int) -> bool:
@@ -204,9 +204,9 @@ def _forecast(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> F
 
 
 def _twice(book: Book, data_set: str, one: Spent) -> Forecast:
-    """Return what all rounds cost anyone who has twice the rows in each, behind the same noise."""
+    """Return what all rounds cost a person with twice the rows in each, under the same noise."""
     rows = 2 * one.rows_per_person
-    what = "rows", f"{rows} rows a person, the same noise"
+    what = "rows", f"{rows} rows per person, the same noise"
     wider = [_with_rows(spent, rows) for spent in (*book.spent(data_set), one)]
     if len(wider) == 1:
         return _forecast(book, _NOBODY, what, wider[0])
@@ -215,19 +215,19 @@ def _twice(book: Book, data_set: str, one: Spent) -> Forecast:
 
 
 def _with_rows(spent: Spent, rows: int) -> Spent:
-    """Return the cost to a person with so many rows: every count shifts in proportion."""
+    """Return the cost to a person with that many rows: every count shifts in proportion."""
     shift = max(1.0, rows / spent.rows_per_person)
     cost = Cost(shift**2 * spent.cost.rho, shift * spent.cost.pure)
     return replace(spent, cost=cost, rows_per_person=rows)
 
 
 def _copies(one: Spent, n: int) -> list[Spent]:
-    """Return so many releases of the same cost; none is another."""
+    """Return that many distinct releases of the same cost."""
     return [replace(one, release=f"{one.release} {i}") for i in range(n)]
 
 
 def _largest(fits: Callable[[int], bool]) -> int:
-    """Return the largest number that fits, of those from 0 to `MOST`; most often it is small."""
+    """Return the largest number from 0 to `MOST` that fits; most often it is small."""
     low, high = 0, 1
     while high <= MOST and fits(high):
         low, high = high, 2 * high
@@ -252,12 +252,12 @@ def _passes(check: Callable[[], object]) -> bool:
 def _periods(
     book: Book, data_set: str, asked: Round | Plan, one: Spent, periods: int
 ) -> list[Forecast]:
-    """Return what periods of a horizon cost: all of them together, once."""
+    """Return what the periods of a horizon cost: one cost for all of them."""
     if not _paid(book, data_set, asked):
         first = "round", f"the first of {periods} periods, which pays for all"
         return [_forecast(book, data_set, first, one), _twice(book, data_set, one)]
     now = book.total(data_set)
-    free = [("resend", "the period again, as it was sent")]
+    free = [("resend", "the same period again, as it was sent")]
     if not (isinstance(asked, Round) and asked.period == periods):
         free = [("period", "the next period"), *free, ("site", "a site that joins")]
     again = "again", f"all {periods} periods again, with new noise"
@@ -269,7 +269,7 @@ def _periods(
 
 
 def _paid(book: Book, data_set: str, asked: Round | Plan) -> bool:
-    """Whether an answer about these rows has paid for all periods of a round's stream."""
+    """Return whether an answer about these rows has paid for all periods of a round's stream."""
     return isinstance(asked, Round) and any(
         entry.content.get("stream") == asked.stream for entry in _answers(book, data_set)
     )

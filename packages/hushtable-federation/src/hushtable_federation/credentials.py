@@ -1,4 +1,4 @@
-"""Secrets by reference: a file says where a password is, and never holds the password itself."""
+"""Secrets by reference: a file names where a password is, and never contains the password."""
 
 import os
 import re
@@ -12,16 +12,16 @@ from hushtable.errors import FileError, MissingExtraError
 
 #: Where `read_secret` finds a secret.
 SECRETS = ("env", "keyring", "file")
-#: Under which name a keyring has the secret of a service.
+#: User name under which a keyring stores the secret of a service.
 USER = "hushtable"
-#: Of a URL that has a password; what has digits alone behind its colon has a port.
+#: Matches a URL with a password; only digits after the colon are a port.
 _PASSWORD = re.compile(r"[A-Za-z][\w+.-]*://[^/@:]*:(?!\d+(/|$))[^@]*@")
 _FORMS = "env:NAME, keyring:SERVICE or file:PATH"
 _LOGINS = f"agent, key:PATH, {_FORMS}"
 
 
 def resolved(reference: str, folder: Path) -> str:
-    """Return a reference whose path, if it has one, is taken from a folder on."""
+    """Return a reference whose path, if it has one, is relative to a folder."""
     kind, _, where = reference.partition(":")
     if kind not in ("file", "key") or not where or where[0] in "$~":
         return reference
@@ -34,14 +34,14 @@ def expanded(path: str) -> Path:
 
 
 def read_secret(reference: str, what: str) -> str:
-    """Return a secret that a reference names.
+    """Return the secret that a reference names.
 
     Parameters
     ----------
     reference : str
-        ``"env:NAME"``, a variable of the environment; ``"keyring:SERVICE"``, an entry of the
-        system's keyring under the user ``hushtable``; ``"file:PATH"``, a file that others may not
-        read, such as ``file:$CREDENTIALS_DIRECTORY/NAME`` of systemd.
+        ``"env:NAME"``, an environment variable; ``"keyring:SERVICE"``, an entry of the system's
+        keyring under the user ``hushtable``; ``"file:PATH"``, a file that others may not read, such
+        as ``file:$CREDENTIALS_DIRECTORY/NAME`` of systemd.
     what : str
         What the secret is, for messages.
 
@@ -53,13 +53,13 @@ def read_secret(reference: str, what: str) -> str:
     Raises
     ------
     FileError
-        If the reference has another form, or there is no secret; nothing of one is repeated.
+        If the reference is malformed, or there is no secret; messages never repeat a part of it.
     MissingExtraError
-        If it is in a keyring, and the library is missing.
+        If it is in a keyring, but the library is missing.
     """
     kind, _, where = reference.partition(":")
-    if kind not in SECRETS or not where:  # perhaps the secret itself
-        raise FileError(f"{what}: this is no reference to a secret: give {_FORMS}")
+    if kind not in SECRETS or not where:  # this may be the secret itself
+        raise FileError(f"{what}: this is not a reference to a secret: give {_FORMS}")
     readers = {"env": _of_environment, "keyring": _of_keyring, "file": _of_file}
     secret = readers[kind](where, what)
     if not secret:
@@ -70,7 +70,7 @@ def read_secret(reference: str, what: str) -> str:
 def _of_environment(name: str, what: str) -> str:
     if name not in os.environ:
         raise FileError(
-            f"{what}: there is no variable {name} in the environment: set it where the command is "
+            f"{what}: there is no environment variable {name}: set it where the command is "
             "started, or name another place"
         )
     return os.environ[name]
@@ -86,11 +86,11 @@ def _of_keyring(service: str, what: str) -> str:
     except keyring.errors.KeyringError as error:
         raise FileError(
             f"{what}: the system's keyring cannot be read ({error}): unlock it; a service without "
-            "a session has none: name a file (file:PATH)"
+            "a session has no keyring: name a file (file:PATH)"
         ) from None
     if secret is None:
         raise FileError(
-            f"{what}: the keyring has nothing for {service!r}: run keyring set {service} {USER}"
+            f"{what}: the keyring has no entry for {service!r}: run keyring set {service} {USER}"
         )
     return secret
 
@@ -102,11 +102,13 @@ def _of_file(where: str, what: str) -> str:
     try:
         return _content(path, what).decode().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise FileError(f"{what}: {path}: not text in UTF-8: write the secret as text") from None
+        raise FileError(
+            f"{what}: {path}: this is not UTF-8 text: write the secret as text"
+        ) from None
 
 
 def _content(path: Path, what: str) -> bytes:
-    """Read a file with a secret; raise `FileError` if it is closed to us, or open to others."""
+    """Read a file with a secret; raise `FileError` if we cannot read it, or others can."""
     try:
         mode, content = stat.S_IMODE(os.stat(path).st_mode), path.read_bytes()
     except OSError as error:
@@ -114,25 +116,27 @@ def _content(path: Path, what: str) -> bytes:
             f"{what}: {path}: {error.strerror}: create the file for the user who runs the command, "
             "mode 600 (chmod 600)"
         ) from None
-    if os.name == "posix" and mode & 0o027:  # systemd shows its own as 440, for one user's list
+    if (
+        os.name == "posix" and mode & 0o027
+    ):  # systemd reports its own files as 440, for one user's access list
         raise FileError(
             f"{what}: {path}: others may read or change this file (mode {mode:o}): run chmod 600 "
-            "on it, and renew the secret if others were there"
+            "on it, and renew the secret if others had access"
         )
     return content
 
 
 @dataclass(frozen=True)
 class FolderAddress:
-    """Where the rounds live, and how a folder far away is reached.
+    """The folder of rounds, and how to reach a remote one.
 
     Attributes
     ----------
     folder : str
-        A directory, or a URL; empty if it is not named.
+        A directory or a URL; empty if none is named.
     host_key : str
-        Of a server for SFTP: ``"SHA256:..."``, the fingerprint of its key, or a path of a
-        ``known_hosts`` file. By default, the user's own ``known_hosts`` has to know it.
+        For an SFTP server: ``"SHA256:..."``, the fingerprint of its key, or the path of a
+        ``known_hosts`` file. By default, the user's own ``known_hosts`` has to contain it.
     login : str
         ``"agent"``, ``"key:PATH"``, or a reference to a password as `read_secret` takes it.
     """
@@ -142,22 +146,24 @@ class FolderAddress:
     login: str = ""
 
     def options(self) -> tuple[dict[str, Any], str]:
-        """Return what the file system of the URL is opened with, and the secret that is in it.
+        """Return the options that open the URL's file system, and the secret in them.
 
         Raises
         ------
         FileError
-            If the login is of no use to this kind of URL, or its secret cannot be read.
+            If the login does not suit this kind of URL, or its secret cannot be read.
         """
         scheme = self.folder.partition("://")[0]
         is_sftp = scheme in ("sftp", "ssh")
         options: dict[str, Any] = {"host_key": self.host_key} if self.host_key else {}
         if self.host_key and not is_sftp:
-            raise FileError(f"host_key is for sftp://: {scheme}:// has certificates: leave it out")
+            raise FileError(
+                f"host_key is only for sftp://, and {scheme}:// uses certificates: leave it out"
+            )
         kind, _, where = self.login.partition(":")
         if kind in ("agent", "key"):
             if not is_sftp:
-                raise FileError(f"login = {self.login!r} is for sftp://: give {_FORMS}")
+                raise FileError(f"login = {self.login!r} is only for sftp://: give {_FORMS}")
             files = {}
             if kind == "key":
                 _content(expanded(where), "login")
@@ -179,12 +185,12 @@ class FolderAddress:
                 raise FileError("login: a secret for s3:// has the form ACCESS_KEY:SECRET_KEY")
             return {"key": name, "secret": key}, key
         raise FileError(
-            f"login is for sftp, webdavs and s3: leave it out, and give {scheme}:// what it reads "
-            "from the environment"
+            "login is only for sftp, webdavs and s3: leave it out, and set the environment "
+            f"variables that {scheme}:// uses"
         )
 
 
-#: No folder, and known_hosts and the keys of the user who runs the command.
+#: No folder; uses known_hosts and the keys of the user who runs the command.
 BY_DEFAULT = FolderAddress()
 
 
@@ -193,14 +199,14 @@ def unfit_folder(folder: str) -> str:
     if _PASSWORD.match(folder) is None:
         return ""
     return (
-        "folder has a password in its URL, and this file is copied and kept: leave the password "
+        "folder has a password in its URL, and this file may be copied: leave the password "
         f'out, change it, and name where it is (login = "keyring:SERVICE": {_LOGINS})'
     )
 
 
 def unfit_login(login: str) -> str:
-    """Return why this is no login, in words that repeat nothing of it; empty if it is one."""
+    """Return why this is not a login, without repeating any of it; empty if it is one."""
     kind, _, where = login.partition(":")
     if login == "agent" or (kind in (*SECRETS, "key") and where):
         return ""
-    return f"login is no reference: a secret does not belong here; give {_LOGINS}"
+    return f"login is not a reference, and a secret does not belong here: give {_LOGINS}"

@@ -1,4 +1,4 @@
-"""Rounds in words: what a round asks, how far it is, and who has to do what."""
+"""Describe rounds in words: what a round counts, its state, and what follows from it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,9 +26,9 @@ from hushtable_federation.visit import Visit
 
 
 def officer_words(round_: Round, plan: Plan | None) -> list[str]:
-    """Return what a round asks of each site, in sentences that an officer signs.
+    """Return what a round requests from each site, in sentences that an officer signs.
 
-    The plan that would be counted by is None where its hash functions are hidden and not given.
+    The plan is None if its hash functions are hidden and not given.
     """
     k = len(round_.sites)
     what = _("the columns of a plan that is hidden here")
@@ -54,24 +54,24 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
 
 
 def _leaves(round_: Round, k: int) -> str:
-    """Return what leaves each site, and what does not."""
+    """Return what each site sends, and what it does not."""
     layout, terms = round_.layout, round_.terms
     noise = _("noise of %(sd)s (standard deviation) is added to each",
               sd=numerals(f"{round_.site_scale:,.1f}"))  # fmt: skip
     if terms.masked and round_.needed == k:
-        noise += _(", and a mask that only the sum of all %(k)s sites is free of", k=k)
+        noise += _(", and a mask that disappears only in the sum of all %(k)s sites", k=k)
     elif terms.masked:
-        noise += _(", and a mask that only the sum of at least %(least)s of %(k)s sites is free of",
-                   least=terms.least, k=k)  # fmt: skip
-    nothing = _("No row leaves, no number of rows and no score.")
+        noise += _(", and a mask that disappears only in the sum of at least %(least)s of %(k)s "
+                   "sites", least=terms.least, k=k)  # fmt: skip
+    nothing = _("No row, no number of rows and no score leaves a site.")
     if terms.max_rows is not None:
         nothing = _(
-            "No row and no score leaves; about how many rows a site has can be read (the totals of "
-            "its tables, with its noise)."
+            "No row and no score leaves a site, but its approximate number of rows becomes "
+            "readable (the totals of its tables, with its noise)."
         )
-    mixed = "" if round_.place is None else _("; they mix those of its periods so far")
+    mixed = "" if round_.place is None else _(", which mix those of its periods so far")
     leave = _(
-        "From each site, %(n)s counts leave, in %(tables)s (%(detector)s)%(mixed)s; %(noise)s.",
+        "Each site sends %(n)s counts, in %(tables)s (%(detector)s)%(mixed)s; %(noise)s.",
         n=numerals(f"{layout.n_cells:,}"), tables=n_tables(len(layout.cells)),
         detector=layout.detector, mixed=mixed, noise=noise,
     )  # fmt: skip
@@ -79,14 +79,14 @@ def _leaves(round_: Round, k: int) -> str:
 
 
 def _gains(plan: Plan | None, sites: int) -> list[str]:
-    """Return what a site is to gain by a round about a model's tables, in sentences."""
+    """Return in sentences what a site can gain from a round about a model's tables."""
     if plan is None or plan.design is None or not plan.purpose.scores_rows:
         return []
     return plan.design.peer_words(sites)[1:]
 
 
 def period_words(round_: Round) -> str:
-    """Return which period a round is about, and what all of them cost; empty outside a stream."""
+    """Return the period of a round, and the cost of all periods; empty outside a stream."""
     place, horizon, terms = round_.place, round_.layout.horizon, round_.terms
     if place is None or horizon is None:
         return ""
@@ -102,7 +102,7 @@ def period_words(round_: Round) -> str:
 
 
 def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
-    """Return the terms of a round, and how many sites are in, where that is known."""
+    """Return the terms of a round and, if known, how many sites have answered."""
     terms = round_.terms
     hidden = _(", hash functions hidden from the coordinator") if round_.plan is None else ""
     over = _(" (over)") if now() > round_.deadline else ""
@@ -110,13 +110,15 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     opened = _("%(first)s to %(last)s", first=shown_time(round_.opened),
                last=shown_time(round_.deadline))  # fmt: skip
     noise = numerals(f"{round_.site_scale:,.4g}")
-    noise = _("%(sd)s a site on mixed counts", sd=noise) if period else _("%(sd)s a site", sd=noise)
-    masks = _("the whole, no masks")
+    words = (
+        _("%(sd)s per site on mixed counts", sd=noise) if period else _("%(sd)s per site", sd=noise)
+    )
+    masks = _("complete, without masks")
     if terms.masked:
         masks = _("under masks, k_min %(n)s", n=terms.k_min)
     needs = _("%(n)s of %(k)s sites", n=round_.needed, k=len(round_.sites))
     if n_accepted is not None:
-        needs = _("%(needs)s; %(n)s are in", needs=needs, n=n_accepted)
+        needs = _("%(needs)s; %(n)s have answered", needs=needs, n=n_accepted)
     return {
         _("Round"): f"{round_.round_id[:12]} {round_.title}".rstrip(),
         **({_("Period"): period} if period else {}),
@@ -124,7 +126,7 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         _("Open"): f"{opened}{over}",
         _("Plan"): f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
         _("Cost"): terms.words(),
-        _("Noise"): f"{noise}, {masks}",
+        _("Noise"): f"{words}, {masks}",
         _("Needs"): needs,
     }
 
@@ -159,54 +161,54 @@ def _first(names: Sequence[str], most: int = 8) -> str:
     return _("%(names)s and %(n)s more", names=some, n=numerals(f"{len(names) - most:,}"))
 
 
-#: Stands for the file of a result in commands, where it is not known which one.
+#: Placeholder in commands for the file of a result, if its name is not known.
 RESULT = "RESULT"
-#: What a person calls the states of a site.
+#: Words for the states of a site.
 STATES = {
     "awaited": N_("awaited"),
-    "ready": N_("rows are counted; counts are not sent yet"),
+    "ready": N_("rows counted; counts not sent yet"),
     "refused": N_("refused"),
-    "twice": N_("signed two different answers: neither counts"),
-    "in": N_("counts are in"),
-    "asked": N_("counts are in; asked to call once more"),
-    "helped": N_("counts are in; has done what was asked"),
+    "twice": N_("signed two different answers: neither is valid"),
+    "in": N_("counts received"),
+    "asked": N_("counts received; asked to run the command once more"),
+    "helped": N_("counts received; has done what was requested"),
     "summed": N_("in the result"),
     "dropped": N_("left out by the coordinator"),
     "out": N_("not in the sum"),
 }
-#: By step, what sites have done that answered it.
+#: By step, what the sites that answered it have done.
 ANSWERED = N_("answered")
 HELPED: dict[str, str] = {
-    "survivors": N_("signed the list of who is in it"),
-    "unmask": N_("helped to take the masks off"),
-    "without": N_("helped to leave out who was found out"),
+    "survivors": N_("signed the list of sites in it"),
+    "unmask": N_("helped to remove the masks"),
+    "without": N_("helped to leave out a site that sent wrong shares"),
 }
 _REFUSALS = {
-    Refusal.REQUEST: N_("what it was asked is not in order"),
-    Refusal.ROUND: N_("the round is not for it: other keys, or another plan"),
+    Refusal.REQUEST: N_("the request that it got is not valid"),
+    Refusal.ROUND: N_("the round is not for this site: other keys, or another plan"),
     Refusal.TIME: N_("by its clock, the round is not open"),
     Refusal.POLICY: N_("its policy does not allow it, or its officer has not signed"),
     Refusal.UNKNOWN: N_("it does not know the coordinator, or too many of the sites"),
-    Refusal.BUDGET: N_("its budget does not suffice"),
-    Refusal.ANSWERED: N_("it answered before, to another request"),
-    Refusal.ORDER: N_("a step is missing before this one"),
-    Refusal.SITES: N_("the list of sites is not the one that it knows, or too short"),
-    Refusal.SHARES: N_("what another site is said to have sent does not check out"),
-    Refusal.UNAVAILABLE: N_("something failed there; its log says what"),
+    Refusal.BUDGET: N_("its budget is not sufficient"),
+    Refusal.ANSWERED: N_("it has already answered a different request"),
+    Refusal.ORDER: N_("an earlier step is missing"),
+    Refusal.SITES: N_("the list of sites differs from the one that it knows, or is too short"),
+    Refusal.SHARES: N_("what it received as sent by another site is not valid"),
+    Refusal.UNAVAILABLE: N_("something failed there; its log contains the reason"),
 }
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names for a sentence, safe to print; the first few of many."""
+    """Return names for a sentence, safe to print; only the first few if there are many."""
     shown = [name if name.isprintable() else repr(name) for name in names]
     if len(shown) > most:
         return _first(shown, most)
-    *first, last = shown or [_("nobody")]
+    *first, last = shown or [_("no one")]
     return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
 def standing(progress: Progress) -> str:
-    """Return where the round stands, in a sentence or two."""
+    """Return the state of the round, in one or two sentences."""
     round_, k = progress.round, len(progress.round.names)
     n_in = len(progress.those("in", "asked", "helped"))
     values = {
@@ -221,10 +223,11 @@ def standing(progress: Progress) -> str:
     if progress.phase == "counting":
         return _counting_words(progress, n_in)
     if progress.phase == "short":
-        return _("The time was over on %(until)s: %(n)s of %(k)s sites are in, and %(needed)s are "
-                 "needed. Nothing can be read of what they sent.", **values)  # fmt: skip
+        return _("The time to answer ended on %(until)s: %(n)s of %(k)s sites have answered, "
+                 "and %(needed)s are needed. Nothing that they sent can be read.",
+                 **values)  # fmt: skip
     if progress.phase == "closing":
-        return _("%(n)s of %(k)s sites are in, which is enough: %(lead)s can go on.", **values)
+        return _("%(n)s of %(k)s sites have answered: %(lead)s can continue.", **values)
     if progress.phase == "unmasking":
         helped = _(HELPED.get(progress.asked, ANSWERED))
         return _("%(n)s of %(k)s sites are in the sum. %(helped)s of at least %(needed)s have "
@@ -235,51 +238,50 @@ def standing(progress: Progress) -> str:
 
 
 def _counting_words(progress: Progress, n_in: int) -> str:
-    """Return where a round stands while sites count."""
+    """Return the state of a round while sites count."""
     round_, k = progress.round, len(progress.round.names)
     names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
-    awaited = ngettext("%(names)s is awaited", "%(names)s are awaited", len(names),
-                       names=listed(names))  # fmt: skip
+    awaited = _("Waiting for %(names)s", names=listed(names))
     if not progress.settled and not progress.late:
         ready = _("%(n)s of %(k)s sites have counted their rows.", n=len(progress.those("ready")),
                   k=k)  # fmt: skip
         return f"{ready} {_keys_words(round_, awaited)}"
-    there = _("%(n)s of %(k)s sites are in.", n=n_in, k=k)
+    there = _("%(n)s of %(k)s sites have answered.", n=n_in, k=k)
     return f"{there} {_until(round_, awaited, progress.late)}"
 
 
 def _keys_words(round_: Round, awaited: str) -> str:
-    """Return until when the first visits of sites are awaited."""
+    """Return who has yet to make a first visit, and until when."""
     half = shown_time(keys_until(round_.opened, round_.deadline))
     return _(
-        "%(awaited)s. Nothing of the counts is sent before. From %(half)s on, the next call of "
-        "%(lead)s decides to go on without sites that have not called.",
+        "%(awaited)s. No counts are sent before that. From %(half)s on, the next run of round sync "
+        "by %(lead)s leaves out the sites that have not run it.",
         awaited=awaited, half=half, lead=round_.coordinator.name,
     )  # fmt: skip
 
 
 def _until(round_: Round, awaited: str, late: bool) -> str:
-    """Return until when somebody is awaited, and when the round goes on without them."""
+    """Return who is awaited until when, and when the round continues without them."""
     until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
     first = _("%(awaited)s until %(until)s.", awaited=awaited, until=until)
     if late:
         first = _("The time to answer ended on %(until)s.", until=until)
     return _(
-        "%(first)s Without who is missing, the round goes on at %(at)s: %(minutes)s minutes are "
-        "allowed for clocks that differ.",
+        "%(first)s The round continues without missing sites at %(at)s: it allows %(minutes)s "
+        "minutes for clock errors.",
         first=first, at=shown_time(goes_on(round_.deadline)), minutes=minutes,
     )  # fmt: skip
 
 
 def site_words(progress: Progress, name: str) -> str:
-    """Return where a site stands."""
+    """Return the state of a site."""
     words = _(STATES[progress.states[name]])
     refused = progress.refused.get(name)
     return words if refused is None else f"{words}: {_(_REFUSALS.get(refused, str(refused)))}"
 
 
 def amendment_words(progress: Progress) -> str:
-    """Return what the coordinator changed since the round was opened; empty if nothing."""
+    """Return what the coordinator has changed since the round was opened; empty if nothing."""
     made = progress.amendment
     if not made.number:
         return ""
@@ -290,34 +292,32 @@ def amendment_words(progress: Progress) -> str:
 
 
 def aside_lines(odd: Mapping[str, str], most: int = 5) -> list[str]:
-    """Return what to say of files that do not count, by name with the reason; the first of many."""
-    lines = [f"Left aside: {name}: {why}" for name, why in [*odd.items()][:most]]
+    """Return lines about files that do not count, with the reasons; only the first if many."""
+    lines = [f"Ignored: {name}: {why}" for name, why in [*odd.items()][:most]]
     more = len(odd) - most
-    return lines + ([f"Left aside: {more:,} more (--json names them)."] if more > 0 else [])
+    return lines + ([f"Ignored: {more:,} more (--json lists them)."] if more > 0 else [])
 
 
 def damaged_words(n: int) -> str:
-    """Return what to say of files that cannot be used."""
-    return (
-        f"{'1 file is' if n == 1 else f'{n} files are'} damaged or not all there yet: left aside."
-    )
+    """Return a sentence about files that cannot be used."""
+    return f"{'1 file is' if n == 1 else f'{n} files are'} damaged or incomplete, and ignored."
 
 
 # --- what was done --------------------------------------------------------------------------------
 
 _DONE = {
-    "keys": "Counted the rows, and sent a key for this round alone. No count has left.",
-    "masked": "Sent this site's counts, with noise and masked. No row has left.",
-    "submission": "Sent this site's counts, with noise. No row has left.",
-    "shares": "Sent what takes the masks off again, sealed.",
-    "survivors": "Signed the list of who is in the sum. This costs nothing.",
-    "unmask": "Helped to take the masks off the sum. This costs nothing.",
-    "without": "Helped to leave out a site that was found out. This costs nothing.",
+    "keys": "Counted the rows, and sent a key for this round. No counts were sent.",
+    "masked": "Sent this site's counts, with noise and masked. No rows were sent.",
+    "submission": "Sent this site's counts, with noise. No rows were sent.",
+    "shares": "Sent the sealed shares that remove the masks later.",
+    "survivors": "Signed the list of sites in the sum. This costs nothing.",
+    "unmask": "Helped to remove the masks from the sum. This costs nothing.",
+    "without": "Helped to leave out a site that sent wrong shares. This costs nothing.",
     "ask-shares": "Asked {n} to send their counts.",
-    "ask-survivors": "Asked {n} to sign the list of who is in the sum.",
-    "ask-unmask": "Asked {n} to help take the masks off the sum.",
-    "ask-without": "Asked {n} to help leave out who was found out.",
-    "result": "Put the result into the folder, signed, for every site.",
+    "ask-survivors": "Asked {n} to sign the list of sites in the sum.",
+    "ask-unmask": "Asked {n} to help remove the masks from the sum.",
+    "ask-without": "Asked {n} to help leave out a site that sent wrong shares.",
+    "result": "Put the signed result into the folder, for every site.",
 }
 
 
@@ -325,7 +325,7 @@ def done_words(posted: Sequence[str]) -> list[str]:
     """Return what a visit put into the folder, in sentences; ``posted`` as in `Visit`."""
     steps = dict.fromkeys(posted)
     if "masked" in steps:
-        for one in ("keys", "shares"):  # one thing to a person
+        for one in ("keys", "shares"):  # a single step for the reader
             steps.pop(one, None)
     n = Counter(posted)
     counted = {step: "1 site" if n[step] == 1 else f"{n[step]} sites" for step in steps}
@@ -333,7 +333,7 @@ def done_words(posted: Sequence[str]) -> list[str]:
 
 
 def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
-    """Return for whom a party waits after its visit, and until when."""
+    """Return whom a party waits for after its visit, and until when."""
     round_, late = round_folder.round, now() > round_folder.round.deadline
     lead = round_.coordinator.name
     if visit.state not in ("waiting", "act") or (me != lead and me in visit.waits_for):
@@ -342,13 +342,13 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     without_key = [name for name in round_folder.left() if name not in round_folder.there("keys")]
     asks = round_folder.there(ASK + "shares")
     if round_.terms.masked and without_key and not asks and not late:
-        return [_keys_words(round_, f"Awaited: {listed(without_key)}")]
+        return [_keys_words(round_, f"Waiting for {listed(without_key)}")]
     if me == lead:
         if asked:
-            return [f"Awaited: {listed(visit.waits_for)}, to help take the masks off the sum."]
+            return [f"Waiting for {listed(visit.waits_for)} to help remove the masks from the sum."]
         if not visit.waits_for:
             return []
-        return [_until(round_, f"Awaited: {listed(visit.waits_for)},", late)]
+        return [_until(round_, f"Waiting for {listed(visit.waits_for)}", late)]
     there = {
         *round_folder.there("masked"),
         *round_folder.there("submission"),
@@ -356,14 +356,15 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     }
     missing = [name for name in round_.names if name not in there]
     if asked:
-        return [f"Awaited: {lead}, who goes on from here."]
+        return [f"Waiting for {lead} to continue."]
     first = (
-        _until(round_, f"The counts of {listed(missing)} are awaited", late)
+        _until(round_, f"Waiting for the counts of {listed(missing)}", late)
         if missing
-        else "Something is there of every site."
+        else "Every site has sent its file."
     )
-    then = f"Then {lead} goes on." if not round_.terms.masked else (
-        f"Then {lead} asks each site to call once more, without rows, to take the masks off."
+    then = f"Then {lead} continues." if not round_.terms.masked else (
+        f"Then {lead} asks each site to run the command once more, without rows, to remove the "
+        "masks."
     )  # fmt: skip
     return [first, then]
 
@@ -372,31 +373,34 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
 
 
 def next_lines(asked: Round, result: Path | str) -> list[str]:
-    """Return what a result is for: sentences, and commands that are indented."""
+    """Return what to do with a result: sentences, and indented commands."""
     if asked.period is not None:
         before = "" if asked.period == 1 else "EARLIER... "
         return [
-            _("Decode it with those of the periods before: the sum of all is a model."),
+            _("Decode it with the results of the earlier periods: the sum of all is a model."),
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if asked.plan is None and asked.layout.purpose.refines:
         given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
         return [
-            _("Each draws the plan of the next round from it, and one sends you the layout:"),
+            _(
+                "Each site draws the plan of the next round from it, and one site sends you the "
+                "layout:"
+            ),
             f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
         ]
     if asked.plan is None:
         return [
-            _("Each opens it with the plan that they share:"),
+            _("Each site opens it with the shared plan:"),
             f"  hushtable round model {result} --plan plan.hush -o model.hush",
         ]
     if is_for_ranges(asked):
-        return [_("For whom it is:"), f"  hushtable round ranges {result} -o ranges.html"]
+        return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.html"]
     if asked.layout.purpose.refines:
-        return [_("Go on with: hushtable round next")]
+        return [_("Continue with: hushtable round next")]
     if asked.layout.purpose is Purpose.GATE:
         return [
-            _("Go on with the merged counts of the first pass:"),
+            _("Continue with the merged counts of the first pass:"),
             f"  hushtable plan second FIRST --gate {result} -o second.plan.hush",
         ]
     if not asked.layout.purpose.scores_rows:
@@ -407,7 +411,7 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
     lines = [_("At each site:"), f"  hushtable score DATA --model {result} -o scores.parquet"]
     if asked.plan.share_of_budget is not None:
         lines += [
-            _("Or go on with the second pass, for which there is budget left:"),
+            _("Or continue with the second pass, for which there is budget left:"),
             f"  hushtable plan gate {result} -o gate.plan.hush",
         ]
     return lines

@@ -1,9 +1,9 @@
-"""The online form over Flower: SuperLink and SuperNodes carry its messages, and know nothing else.
+"""Online rounds over Flower: SuperLink and SuperNodes carry the messages, and know nothing else.
 
-A Flower run ships an app to the SuperNodes, which run it. Ours is a folder with a
-``pyproject.toml`` whose components are the two names below: what runs at a site is this
-installed file. ``python -m hushtable_federation.flower`` is a site's SuperNode. Needs the extra
-``flower``. See ``docs/how-to/flower.md``.
+A Flower run sends an app to the SuperNodes, which run it. Ours is a folder with a
+``pyproject.toml`` whose components are the two names below, so a site runs this installed file.
+``python -m hushtable_federation.flower`` is a site's SuperNode. Needs the extra ``flower``. See
+``docs/how-to/carriers.md``.
 """
 
 import logging
@@ -37,25 +37,26 @@ def _value(message: Message) -> Any:
 
 
 def _answer(message: Message, context: Context) -> Message:
-    """Answer one step; the state is in the book, so that any process may answer the next.
+    """Answer one step; the state is in the book, so any process may answer the next one.
 
-    Flower sends the coordinator the text of an exception that leaves this function: none does.
+    Flower sends the text of an exception that leaves this function to the coordinator, so none
+    does.
     """
     try:
         content = _answered(_value(message), context)
-    except Exception as error:  # no keys, no book: there is nothing to sign with
+    except Exception as error:  # without keys and book, nothing can be signed
         _LOG.error("no answer: %s", error)
         content = b""
     return Message(_content(content), reply_to=message)
 
 
 def _answered(request: bytes, context: Context) -> bytes:
-    # What the SuperNode was started with (--node-config).
+    # The options of the SuperNode (--node-config).
     config = {name: str(value) for name, value in context.node_config.items()}
     if set(config) != {"site"}:
         raise UsageError(
-            f"the SuperNode has --node-config {sorted(config)}: it needs 'site=\"NORTH.toml\"' "
-            "alone, the site's file"
+            f"the SuperNode has --node-config {sorted(config)}: it needs only "
+            "'site=\"NORTH.toml\"', the site's file"
         )
     return Site.open(config["site"]).answer(request)
 
@@ -65,16 +66,16 @@ client_app.query("step")(_answer)
 
 
 def _run_supernode() -> None:
-    """Run Flower's SuperNode, with its own options; end when it does, also the process.
+    """Run Flower's SuperNode, with its own options; end the process when it ends.
 
-    In flwr 1.41 a SuperNode whose connection fails leaves its main thread. A server that it began
-    goes on in another, so that the process stays, does nothing, and no service manager starts it
-    again.
+    In flwr 1.41, a SuperNode whose connection fails leaves its main thread. But a server that it
+    started continues in another thread, so the process stays without doing anything, and no service
+    manager restarts it.
     """
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
     try:
-        flower_supernode()  # ends by SystemExit, its server stopped, or has failed
+        flower_supernode()  # it ended by SystemExit, its server stopped, or it failed
         _LOG.error("the SuperNode lost its connection, and ends")
     except Exception:
         _LOG.exception("the SuperNode failed, and ends")
@@ -103,7 +104,7 @@ class _Grid:
         return next(iter(self._grid.push_messages([message])), None)
 
     def pull(self, sent: Collection[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield what SuperNodes replied, by the id of what they reply to."""
+        """Yield the replies of SuperNodes, by the id of the message that they answer."""
         for reply in self._grid.pull_messages(sent):
             content = None if reply.has_error() else _value(reply)
             answer = content if isinstance(content, bytes) else b""
@@ -116,7 +117,7 @@ server_app = ServerApp()
 # Flower is untyped where it is not installed.
 @server_app.main()  # type: ignore[untyped-decorator, unused-ignore]
 def _coordinate(grid: Grid, context: Context) -> None:
-    """Run one round, or what is left of it; write the result, and in any case how it went."""
+    """Run one round, or the rest of it; write the result and, in any case, a report."""
     config = context.run_config
     path, key, output = (Path(str(config[name])) for name in ("round", "key", "output"))
     timeout = float(config["timeout"])

@@ -26,9 +26,9 @@ from hushtable_federation.round import check_roster
 def draw_hidden(
     secret: bytes, schema: Schema, *, marginals: Counts | None = None, **parameters: Any
 ) -> Plan:
-    """Draw the plan that all who have the secret draw; its files are for the sites alone.
+    """Draw the plan that everyone with the secret draws; its files are only for the sites.
 
-    Takes what `Plan.draw` takes, without a seed.
+    Takes the arguments of `Plan.draw`, except the seed.
     """
     after = marginals.release_id if marginals is not None else ""
     source = generator(secret, schema, after)
@@ -37,11 +37,11 @@ def draw_hidden(
 
 
 def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generator:
-    """Return the generator of hash functions that a secret stands for.
+    """Return the generator of hash functions that a secret determines.
 
-    The secret has 32 bytes or more that nobody can guess: without it, the plan's id reveals
-    nothing of the plan. The purpose sets this draw apart, such as the id of a release that it is
-    refined by.
+    The secret has 32 or more bytes that no one can guess: without it, the plan's id reveals nothing
+    about the plan. The purpose separates this draw from others; an example is the id of a release
+    that refines the plan.
     """
     check_secret(secret)
     c = crypto()
@@ -51,23 +51,26 @@ def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generat
 
 
 def read_secret(path: str | os.PathLike[str]) -> bytes:
-    """Read the file of ``hushtable round secret``.
+    """Read a file written by ``hushtable round secret``.
 
-    Raises `FileError` if it holds none, and `PrivacyError` if others may read it.
+    Raise `FileError` if it holds none, and `PrivacyError` if others may read it.
     """
     try:
         secret = bytes.fromhex(Path(path).read_text().strip())
     except (ValueError, UnicodeDecodeError):
-        raise FileError(f"{path}: holds no secret of hushtable round secret") from None
-    check_private(path, "make a new secret (hushtable round secret) and draw the plans anew")
+        raise FileError(
+            f"{path}: this is not a secret: give a file of hushtable round secret"
+        ) from None
+    check_private(path, "make a new secret (hushtable round secret) and draw the plans again")
     return secret
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read the plan that the sites share in a round with hidden hash functions.
 
-    Raises `FileError` if it holds none, and `PrivacyError` if others may read it. Histograms of a
-    first round follow from the schema alone, and others may read them unless the file says else.
+    Raise `FileError` if it holds no plan, and `PrivacyError` if others may read it. Histograms of a
+    first round follow from the schema alone, and others may read them unless the file states
+    otherwise.
     """
     file = files.read(path)
     if file.kind == "layout":
@@ -78,23 +81,23 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     return replace(plan, hidden=True)
 
 
-#: Bytes of a secret at least: nobody can guess as many.
+#: The least number of bytes of a secret, too many to guess.
 LEAST = 32
 
-#: Fingerprints by name, of those whom a site knows in each role; `Policy.pins` returns them.
+#: Fingerprints by name of the parties that a site knows in each role; `Policy.pins` returns them.
 Known = Mapping[Role, Mapping[str, str]]
 
-#: A key seals one copy, and so needs no other number used once.
+#: A key seals only one copy, so a constant nonce is safe.
 _NONCE = bytes(12)
 _HEX = frozenset("0123456789abcdef")
 
 
 def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
-    """Return the file by which one site hands a secret to the others, and which it opens, too.
+    """Return the file that passes a secret from one site to the others, and that it can open, too.
 
-    The secret has 32 bytes or more that nobody can guess; the cards are those of the other sites,
-    never of the coordinator. Raises `UsageError` or `RoundError` if the secret is short, there is
-    no other site, or two cards share a name or keys.
+    The secret has 32 or more bytes that no one can guess; the cards are those of the other sites,
+    never of the coordinator. Raise `UsageError` or `RoundError` if the secret is too short, there
+    is no other site, or two cards share a name or keys.
     """
     check_secret(secret)
     readers = tuple(sorted({keys.card, *cards}, key=lambda card: card.name))
@@ -118,10 +121,10 @@ def seal_secret(secret: bytes, keys: Keys, cards: Sequence[Card]) -> bytes:
 
 
 def check_secret(secret: bytes) -> bytes:
-    """Return a secret that is long enough; raises `UsageError` otherwise."""
+    """Return a secret if it is long enough; raise `UsageError` otherwise."""
     if len(secret) < LEAST:
         raise UsageError(
-            f"the secret has {len(secret)} bytes: needs at least {LEAST} that nobody can guess "
+            f"the secret has {len(secret)} bytes: needs at least {LEAST} that no one can guess "
             "(hushtable round secret)"
         )
     return secret
@@ -129,20 +132,20 @@ def check_secret(secret: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class SealedSecret:
-    """A sealed secret that was read: from whom, for whom. Its signature holds.
+    """A sealed secret that was read, with its sender and readers. Its signature was checked.
 
     Attributes
     ----------
     sender : Card
         The site that drew, sealed and signed it.
     readers : tuple of Card
-        Who can open it, the sender included, sorted by name.
+        The sites that can open it, including the sender, sorted by name.
     key : str
         X25519 public key drawn for this file, in hexadecimal digits.
     copies : tuple of str
-        The sealed secret, one copy a reader, in hexadecimal digits.
+        The sealed secret, one copy per reader, in hexadecimal digits.
     path : str
-        Of the file, in messages.
+        Path of the file, in messages.
     """
 
     sender: Card
@@ -155,7 +158,7 @@ class SealedSecret:
     def from_bytes(cls, content: bytes, path: str = "the secret") -> "SealedSecret":
         """Check and read a file; ``path`` names it in errors.
 
-        Raises `FileError` if it is no intact file of a sealed secret, and `RoundError` if the
+        Raise `FileError` if it is not an intact file of a sealed secret, and `RoundError` if the
         sender named in it did not sign it.
         """
         read = files.unpack(content, path).expect("secret")
@@ -176,7 +179,7 @@ class SealedSecret:
             readers = tuple(map(Card.from_dict, record["readers"]))
             check_roster(readers, sender)
         if sender not in readers:
-            raise PlanError("the sender of the secret is none of its readers")
+            raise PlanError("the sender of the secret is not one of its readers")
         texts, least = (record["key"], *record["copies"]), 2 * (LEAST + 16)
         right = len(record["key"]) == 64 and len(record["copies"]) == len(readers)
         if not right or any(set(text) - _HEX or len(text) % 2 for text in texts):
@@ -186,7 +189,7 @@ class SealedSecret:
         return cls(sender, readers, record["key"], tuple(record["copies"]), str(read.path))
 
     def strangers(self, me: Card, known: Known) -> list[Card]:
-        """Return the readers whom a site does not know as sites: look at each of them."""
+        """Return the readers that a site does not know as sites, and has to check."""
         return [
             card
             for card in self.readers
@@ -199,17 +202,16 @@ class SealedSecret:
             return
         names = ", ".join(repr(card.name) for card in self.readers)
         raise RoundError(
-            f"{self.path}: sealed for {names}, not for the keys of {me.name!r} "
-            f"({me.fingerprint}): a site sends {self.sender.name!r} its card, and asks for a new "
-            "secret; a coordinator gets none"
+            f"{self.path}: sealed for {names}, not for the keys of {me.name!r} ({me.fingerprint}): "
+            f"if this is a site, send its card to {self.sender.name!r}, and request a new secret; "
+            "a coordinator gets none"
         )
 
     def open(self, keys: Keys, known: Known) -> bytes:
         """Return the secret.
 
-        Raises `RoundError` if it was not sealed for these keys, was changed, comes from somebody
-        who is not ``known`` here as a site, or can be read by somebody who is known as a
-        coordinator alone.
+        Raise `RoundError` if it was not sealed for these keys, was changed, is not from a site that
+        is ``known`` here, or can be read by a party that is known only as a coordinator.
         """
         me = keys.card
         self.check_reader(me)
@@ -221,7 +223,7 @@ class SealedSecret:
         except crypto().InvalidTag:
             raise RoundError(
                 f"{self.path}: the copy for {me.name!r} does not open: it was sealed for another "
-                f"file, or other keys; ask {self.sender.name!r} for a new secret"
+                f"file, or for other keys; ask {self.sender.name!r} for a new secret"
             ) from None
         return check_secret(bytes(opened))
 
@@ -233,9 +235,9 @@ class SealedSecret:
                 did = "was sealed by" if card == self.sender else "can be read by"
                 raise Refused(
                     Refusal.UNKNOWN,
-                    f"{self.path}: it {did} {card.name!r}, who is known here as a coordinator: the "
-                    "hash functions would be hidden from nobody. Have a site make another, for the "
-                    "sites alone (hushtable round secret)",
+                    f"{self.path}: it {did} {card.name!r}, who is known here as a coordinator, so "
+                    "the hash functions would not be hidden. Have a site make a new secret, only "
+                    "for the sites (hushtable round secret)",
                 )
         if self.sender in strangers:
             name = self.sender.name
@@ -250,7 +252,7 @@ class SealedSecret:
 
 
 def _context(sender: Card, key: str, readers: Sequence[Card]) -> str:
-    """Return the digest of all that a copy belongs to."""
+    """Return the digest of everything that a copy is bound to."""
     record: Any = [sender.to_dict(), key, [card.to_dict() for card in readers]]
     return hashlib.sha256(b"hushtable secret:" + rfc8785.dumps(record)).hexdigest()
 

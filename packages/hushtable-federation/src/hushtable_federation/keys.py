@@ -1,4 +1,4 @@
-"""Who is who: the keys of a site or coordinator, and the card that it hands to the others.
+"""Identities: the keys of a site or coordinator, and the card that it gives to the others.
 
 Each has two key pairs: Ed25519 (RFC 8032) signs what it sends; X25519 (RFC 7748) agrees on
 masks with every other site. The card carries the public halves, signed by the first.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-#: ASCII, so that no two names look alike that are not.
+#: ASCII only, so that different names do not look alike.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,63}")
 
 
@@ -42,7 +42,7 @@ def crypto() -> Any:
 
 @dataclass(frozen=True)
 class Card:
-    """Public half of somebody's keys: name, and what checks signatures and agrees on masks.
+    """Public half of a party's keys: name, and keys to check signatures and agree on masks.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class Card:
     masking : str
         X25519 public key, 64 hexadecimal digits.
     signature : str
-        Of the other three, by the signing key: nobody can pass on a card with another's
-        masking key in it.
+        Signature over the other three, by the signing key, so that no one can replace the masking
+        key in a card.
 
     Examples
     --------
@@ -83,32 +83,32 @@ class Card:
             )
 
     def verifies(self, signature: str, message: bytes) -> bool:
-        """Whether the owner of this card signed the message."""
+        """Return whether the owner of this card signed the message."""
         return signatures.verifies(self.signing, signature, message)
 
     def signed(self, content: files.Content) -> bool:
-        """Whether the owner of this card signed the file."""
+        """Return whether the owner of this card signed the file."""
         signature = content.signature
         return isinstance(signature, str) and self.signs(content.kind, content.digest, signature)
 
     def signs(self, kind: str, digest: str, signature: str) -> bool:
-        """Whether the owner of this card signed what has this digest, as one of this kind."""
+        """Return whether the owner of this card signed this digest, for this kind of file."""
         return self.verifies(signature, signatures.of_file(kind, digest))
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 digits of a SHA-256 of the public keys, which two people compare on the phone."""
+        """Return 32 digits of a SHA-256 of the public keys, to compare on the phone."""
         return signatures.fingerprint(self.signing, self.masking)
 
     # --- files ------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, str]:
-        """Return the card as JSON carries it."""
+        """Return the card for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> "Card":
-        """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
+        """Read back what `to_dict` wrote; raise `RoundError` on anything else."""
         names = [field.name for field in fields(cls)]
         return cls(**entries(content, "a card", dict.fromkeys(names, object), error=RoundError))
 
@@ -118,13 +118,13 @@ class Card:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Card":
-        """Read a card; raises `FileError` if the file holds none."""
+        """Read a card; raise `FileError` if the file holds none."""
         with translate_errors(FileError, str(path)):
             return cls.from_dict(read_json(path, "card"))
 
 
 class Keys:
-    """Both halves of somebody's keys. Never leaves its owner.
+    """Both halves of a party's keys, which never leave their owner.
 
     Attributes
     ----------
@@ -155,18 +155,18 @@ class Keys:
         return cls(name, c.Ed25519PrivateKey.generate(), c.X25519PrivateKey.generate())
 
     def sign(self, kind: str, digest: str) -> str:
-        """Return the signature of a digest, as `hushtable.files.pack` asks for it."""
+        """Return the signature of a digest, as `hushtable.files.pack` needs it."""
         return self._signing.sign(signatures.of_file(kind, digest)).hex()
 
     # --- files ------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the keys to a new file that nobody else can read.
+        """Write the keys to a new file that only its owner can read.
 
         Raises
         ------
         UsageError
-            If there is a file: keys are never overwritten.
+            If the file exists, because keys are never overwritten.
         """
         with new_private(path) as file:
             file.write(self._text(self._halves()))
@@ -181,14 +181,15 @@ class Keys:
         return json.dumps({"hushtable": "keys", "name": self.card.name, **content}).encode()
 
     def protect(self, path: str | os.PathLike[str], reference: str) -> None:
-        """Write the keys, encrypted by a passphrase, in place of a file with them.
+        """Replace a file of keys by one that is encrypted by a passphrase.
 
         Parameters
         ----------
         path : path
-            The file, which says from then on where the passphrase is.
+            The file, which afterwards contains the reference to the passphrase.
         reference : str
-            Where: ``"env:NAME"``, ``"keyring:SERVICE"`` or ``"file:PATH"``, from the file's folder.
+            Where the passphrase is: ``"env:NAME"``, ``"keyring:SERVICE"`` or ``"file:PATH"``,
+            relative to the file's folder.
 
         Raises
         ------
@@ -223,15 +224,15 @@ class Keys:
             return cls.from_bytes(Path(path).read_bytes(), path)
         except PermissionError:
             raise FileError(
-                f"{path}: these keys may not be read by the user who runs this command: run it as "
-                "their owner, and chmod 600 on the file"
+                f"{path}: the user who runs this command may not read these keys: run it as their "
+                "owner, and run chmod 600 on the file"
             ) from None
 
     @classmethod
     def from_bytes(cls, text: bytes, path: str | os.PathLike[str]) -> "Keys":
-        """Read the keys of a file that somebody else opened; ``path`` names it in errors.
+        """Read the keys from a file's content; ``path`` names it in errors.
 
-        Raises `FileError` if it holds none. Who may read the file is not looked at.
+        Raise `FileError` if it holds none. The file's permissions are not checked.
         """
         content, c = parsed_json(text, path, "keys", "keygen"), crypto()
         if "sealed" in content:
@@ -249,36 +250,36 @@ class Keys:
 
 
 def passphrase_of(path: str | os.PathLike[str]) -> str:
-    """Return the reference to the passphrase of a file of keys; empty if these are not encrypted.
+    """Return the reference to the passphrase of a key file; empty if it is not encrypted.
 
-    Raises `FileError` if the file holds no keys.
+    Raise `FileError` if the file holds no keys.
     """
     reference = parsed_json(Path(path).read_bytes(), path, "keys", "keygen").get("passphrase", "")
     return reference if isinstance(reference, str) else ""
 
 
 def is_name(name: str) -> bool:
-    """Whether a card may have this name."""
+    """Return whether a card may have this name."""
     return _NAME.fullmatch(name) is not None and name == name.strip()
 
 
 def check_name(name: Any) -> str:
-    """Return a name that fits in file names and tables; raises `RoundError` otherwise."""
+    """Return a name that is valid in file names and tables; raise `RoundError` otherwise."""
     if not isinstance(name, str) or not is_name(name):
         raise RoundError(
             f"name {name!a}: needs 1 to 64 letters from A to Z, digits, spaces, dots, hyphens or "
-            "underscores, beginning with a letter, digit or underscore (no other letters: some "
-            "look like these)"
+            "underscores, beginning with a letter, digit or underscore (no other letters, because "
+            "some look like these)"
         )
     return name
 
 
 @contextlib.contextmanager
 def new_private(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a private temporary file, open for writing; it becomes ``path`` if the body succeeds.
+    """Yield a private temporary file, open for writing; it becomes ``path`` if the body succeeds.
 
-    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be. Raises
-    `UsageError` if there is a file: what is secret is never overwritten.
+    Only its owner can read it. If something fails, ``path`` is not created. Raise `UsageError` if
+    the file exists, because secrets are never overwritten.
     """
     path = Path(path)
     if path.exists():
@@ -295,7 +296,7 @@ def _never_overwritten(path: Path) -> UsageError:
 
 
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:
-    """Raise if a file of keys, or one that goes with them, is missing or open to others."""
+    """Raise if a key file, or one that belongs to it, is missing or open to others."""
     try:
         check_private(path, "make new keys")
     except FileNotFoundError:
@@ -307,9 +308,10 @@ def refuse_open(path: str | os.PathLike[str], what: str) -> None:
 
 
 def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
-    """Raise `PrivacyError` if others may read or write a file, where the system says.
+    """Raise `PrivacyError` if others may read or write a file, if the system reports that.
 
-    ``otherwise`` is what to do if they may have read it. Raises `FileNotFoundError` without a file.
+    ``otherwise`` states what to do if they may have read it. Raise `FileNotFoundError` without a
+    file.
     """
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if os.name == "posix" and mode & 0o077:
@@ -320,20 +322,20 @@ def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
 
 
 def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
-    """Write a file of its kind for others to read."""
+    """Write a file of this kind that others may read."""
     text = json.dumps({"hushtable": kind, **content}, indent=2)
     files.write_bytes(path, text.encode(), private=not files.travels(kind))
 
 
 def read_json(path: str | os.PathLike[str], what: str, command: str = "keygen") -> dict[str, Any]:
-    """Read back what `write_json` wrote, or `Keys.save`; raises `FileError` on anything else."""
+    """Read back what `write_json` or `Keys.save` wrote; raise `FileError` on anything else."""
     return parsed_json(Path(path).read_bytes(), path, what, command)
 
 
 def parsed_json(
     text: bytes, path: str | os.PathLike[str], what: str, command: str
 ) -> dict[str, Any]:
-    """Return what such a file says; ``path`` names it in errors."""
+    """Return the content of such a file; ``path`` names it in errors."""
     if not files.SMALL.allows(text):
         raise files.too_large(path, f"the {what}")
     try:
@@ -346,7 +348,7 @@ def parsed_json(
 
 
 def stream(key: bytes, n_words: int) -> NDArray[np.uint64]:
-    """Stretch a key of 32 bytes to its mask, uint64; each key is used for one mask only."""
+    """Expand a key of 32 bytes to its mask, uint64; each key is used for only one mask."""
     c = crypto()
     cipher = c.Cipher(c.ChaCha20(key, bytes(16)), mode=None).encryptor()
     return np.frombuffer(cipher.update(bytes(8 * n_words)), "<u8").astype(np.uint64, copy=False)

@@ -1,6 +1,6 @@
 """The kinds of files that belong to a round; entry points name each of them.
 
-Nothing is imported for them before a file of theirs is read.
+Nothing is imported for a kind before a file of it is read.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plans without their hash functions, and counts under them: what a coordinator may have."""
+"""Plans without their hash functions, and counts under them, which a coordinator may have."""
 
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -32,27 +32,28 @@ _ENTRIES = {
 class Layout:
     """A plan's id and the sizes of its tables, without its hash functions.
 
-    Anyone who has only the layout can add up counts and check that they go together, but hashes no
-    row, and so learns nothing of any row's score (the paper's footnote in section 4).
+    Anyone who has only the layout can add up counts and check that they belong together, but cannot
+    hash rows, and therefore learns nothing about any row's score (the paper's footnote in section
+    4).
 
     Attributes
     ----------
     plan_id : str
         Of the plan.
     detector : str
-        Which detector's tables they are, as in `Plan`.
+        Name of the detector that the tables are for, as in `Plan`.
     cells : tuple of int
-        Cells of each histogram: of each table, or of each row of its CountMin sketch. A row
-        counts in one cell of each.
+        Cells of each histogram: of each table, or of each row of its CountMin sketch. Each data row
+        counts in one cell of each histogram.
     behind : tuple of Spent
-        What the plan was drawn from.
+        Costs of the results that the plan was drawn from.
     share : float or None
-        Share of the budget that a release takes if nobody says otherwise.
+        Default share of the budget that a release takes.
     horizon : Horizon or None
         The periods for which the plan was drawn.
     shuffled : bool
-        Whether sites send the cells of each table in an order that only those know who have the
-        plan: else some rows lie in the first cell of each table, whatever the hash functions are.
+        Whether sites send the cells of each table in an order that is known only to holders of the
+        plan: otherwise, some rows are in the first cell of each table for any hash functions.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class Layout:
     horizon: Horizon | None = None
     shuffled: bool = False
 
-    #: Only the plan says for how many rows it was laid out.
+    #: Only the plan contains the number of rows that it was designed for.
     expected_rows: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -80,9 +81,9 @@ class Layout:
 
     @classmethod
     def of(cls, plan: Plan) -> "Layout":
-        """Return the layout of a plan; raises `PrivacyError` if no release under it is private.
+        """Return the layout of a plan; raise `PrivacyError` if releases under it cannot be private.
 
-        Tables of hidden hash functions are shuffled.
+        Tables with hidden hash functions are shuffled.
         """
         check_plan(plan)
         cells = tuple(np.diff(plan.family.offsets).tolist())
@@ -91,7 +92,7 @@ class Layout:
 
     @property
     def purpose(self) -> Purpose:
-        """The use of the counts, as far as the plan's name shows it."""
+        """Return the use of the counts, as the plan's name shows it."""
         return purpose_of(self.detector)
 
     @property
@@ -100,28 +101,28 @@ class Layout:
         return sum(self.cells)
 
     def check(self, plan: Plan) -> Plan:
-        """Return the plan if this is its layout; raises `PlanError` otherwise."""
+        """Return the plan if this is its layout; raise `PlanError` otherwise."""
         if plan.plan_id != self.plan_id:
             raise PlanError(
-                f"the plan is {plan.plan_id[:12]}, the round is about {self.plan_id[:12]}: get the "
-                "plan that all sites share"
+                f"the plan is {plan.plan_id[:12]}, but the round is about {self.plan_id[:12]}: get "
+                "the plan that all sites share"
             )
         whole = Layout.of(plan)
         if whole.shuffled and not self.shuffled:
             raise PlanError(
-                "the round wants the cells of hidden hash functions in their own order, which "
-                "shows those of some rows: have a site make the layout anew (hushtable plan hide), "
-                "and the coordinator open the round with it"
+                "the round requests the cells of hidden hash functions in their original order, "
+                "which reveals the cells of some rows: have a site make the layout again "
+                "(hushtable plan hide), and the coordinator open the round with it"
             )
         if replace(whole, shuffled=self.shuffled) != self:
             raise PlanError(
-                f"the round states other tables than plan {self.plan_id[:12]} has: ask the "
-                "coordinator to open it again"
+                f"the round states tables that differ from those of plan {self.plan_id[:12]}: ask "
+                "the coordinator to open it again"
             )
         return plan
 
     def sent(self, counts: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
-        """Return counts of shape (n_cells,) in the order in which sites send them."""
+        """Return counts of shape (n_cells,) in the order that sites send them in."""
         return counts[self._order(plan)] if self.shuffled else counts
 
     def restored(self, counts: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
@@ -135,8 +136,8 @@ class Layout:
     def _order(self, plan: Plan) -> NDArray[np.intp]:
         """Return the cells, table by table, in a random order that follows from the plan.
 
-        From what its file holds of hash functions, and its id does not reveal: sorted by a stream
-        of random words.
+        The order follows from the hash functions in its file, which the id does not reveal: cells
+        are sorted by a stream of random words.
         """
         c, arrays = crypto(), plan.arrays()
         content = b"".join(arrays[name].tobytes() for name in sorted(arrays))
@@ -146,25 +147,25 @@ class Layout:
         return np.lexsort((stream(bytes(key), self.n_cells), tables))
 
     def implausible(self, counts: NDArray[np.int64], noise_sd: float) -> str | None:
-        """Say what cannot be if these are honest counts with this noise; None if all can.
+        """Return why these cannot be honest counts with this noise; None if they can.
 
-        All tables count the same rows, so that their totals agree up to the noise; and no cell
-        holds fewer rows than none, or more than all. So it is with rows of several periods that a
-        horizon weighs, for no weight is below 0. Of verdicts, the first table counts the fine and
-        the outliers, and all others count outliers less the fine. A bound of 8 standard deviations
-        is broken by chance once in 10^15 cells.
+        All tables count the same rows, so their totals agree up to the noise; and no cell contains
+        fewer than zero rows, or more than all rows. This also holds for rows of several periods
+        that a horizon weights, because no weight is below 0. For verdicts, the first table counts
+        normal rows and outliers, and all others count outliers minus normal rows. Chance exceeds a
+        bound of 8 standard deviations once in 10^15 cells.
 
         Parameters
         ----------
         counts : ndarray of shape (n_cells,), int64
-            Of one site or of all.
+            Counts of one site or of all sites.
         noise_sd : float
             Standard deviation of the noise on a cell.
         """
         starts = np.cumsum([0, *self.cells[:-1]])
-        # Exact in whole numbers as long as nothing is huge, which is looked at first.
+        # Exact in whole numbers unless numbers are huge, which is checked first.
         if np.abs(counts, dtype=np.float64).max() > 2.0**52:
-            return _("a count is beyond 2^52")
+            return _("a count exceeds 2^52")
         rows = np.add.reduceat(counts, starts).astype(np.float64)
         signed = self.purpose is Purpose.VERDICTS
         all_verdicts = float(rows[0])
@@ -178,7 +179,7 @@ class Layout:
         if off[worst] > 8.0:
             return _(
                 "the tables hold different numbers of rows: table %(table)s about %(n)s, all "
-                "together %(mean)s: %(times)s times the noise apart",
+                "tables on average %(mean)s: %(times)s times the noise apart",
                 table=worst + 1, n=numerals(f"{rows[worst]:,.0f}"),
                 mean=numerals(f"{mean:,.0f}"), times=f"{off[worst]:.0f}",
             )  # fmt: skip
@@ -190,14 +191,14 @@ class Layout:
                      n=numerals(f"{counts[cell]:,}"))  # fmt: skip
         cell = int(counts.argmax())
         if counts[cell] > most:
-            return _("cell %(cell)s holds %(n)s, more than the %(total)s rows in all", cell=cell,
+            return _("cell %(cell)s holds %(n)s, more than the %(total)s rows in total", cell=cell,
                      n=numerals(f"{counts[cell]:,}"), total=numerals(f"{total:,.0f}"))  # fmt: skip
         return None
 
     # --- files ------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the layout as JSON carries it."""
+        """Return the layout for JSON."""
         behind = [spent.to_dict() for spent in self.behind]
         record = vars(self) | {"cells": list(self.cells), "behind": behind}
         horizon, shuffled = record.pop("horizon"), record.pop("shuffled")
@@ -206,7 +207,7 @@ class Layout:
 
     @classmethod
     def from_dict(cls, content: Any) -> "Layout":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        """Read back what `to_dict` wrote; raise `PlanError` on anything else."""
         record = entries(content, "a layout", _ENTRIES, {"horizon": object, "shuffled": bool})
         with translate_errors(PlanError, "a layout needs a share"):
             check_share(record["share"])
@@ -216,12 +217,12 @@ class Layout:
         return cls(**record | made)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the layout to a .hush file, atomically: for a coordinator."""
+        """Write the layout atomically to a .hush file, for a coordinator."""
         files.write(path, "layout", {"layout": self.to_dict()}, {})
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Layout":
-        """Build the layout that a file carries: its own, or that of its plan."""
+        """Build the layout from a file: its own, or that of its plan."""
         if "plan" in content.manifest:
             return cls.of(Plan.from_file(content))
         return cls.from_dict(content.manifest.get("layout"))
@@ -231,7 +232,7 @@ class Layout:
 class Sealed(Noised):
     """Counts of all sites with noise, of shape (n_cells,), their layout and their cost.
 
-    With a seal, if the coordinator signed them.
+    They have a seal if the coordinator signed them.
     """
 
     kind: ClassVar[str] = "sealed"
@@ -244,18 +245,18 @@ class Sealed(Noised):
     seal: Seal | None = None
 
     @property
-    def plan(self) -> Plan:  # type: ignore[override] # only the sites have it
-        """Refuse: the hash functions are hidden from anyone who has only this result."""
+    def plan(self) -> Plan:  # type: ignore[override] # only the sites have the plan
+        """Raise, because the hash functions are hidden from anyone who has only this result."""
         raise PlanError("the hash functions are hidden: open this result with the plan")
 
     @property
     def plan_id(self) -> str:
-        """Id of the plan."""
+        """Return the id of the plan."""
         return self.layout.plan_id
 
     @property
     def detector(self) -> str:
-        """Name of the detector whose tables they are, as in `Plan`."""
+        """Return the name of the detector that the tables are for, as in `Plan`."""
         return self.layout.detector
 
     @property
@@ -265,32 +266,32 @@ class Sealed(Noised):
 
     @property
     def n_tables(self) -> int:
-        """Histograms of which each holds every row once."""
+        """Return the number of histograms. Each one counts every row once."""
         return len(self.layout.cells)
 
     def counted_under(self, layout: Layout) -> bool:
-        """Return whether these counts are under the plan that a layout is of."""
+        """Return whether these counts are under the plan of a layout."""
         return self.layout == layout
 
     def spent(self) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from this result, once opened, has behind it."""
+        """Return the releases behind a plan that is drawn from this result after opening it."""
         return self.ledger.as_spent(self.detector, self.ledger.release_id)
 
     def open(self, plan: Plan) -> Release:
-        """Return the release, given the plan that the sites share; what was signed is the file."""
-        # Whether cells were shuffled, the file says: results of before have them in their order.
+        """Return the release, given the plan that the sites share; the signature is on the file."""
+        # The file states whether cells were shuffled; older results have the original order.
         plan = self.layout.check(replace(plan, hidden=False))
         counts = self.layout.restored(self.counts, plan)
         return Release(replace(plan, hidden=True), counts, self.ledger)
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of it: manifest entries and arrays."""
+        """Return the content for a file: manifest entries and arrays."""
         entries = {"layout": self.layout.to_dict(), "ledger": self.ledger.to_dict()}
         return entries, {"counts": self.counts}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sealed":
-        """Build what a file carries; raises `PlanError` if it does not fit together."""
+        """Build the object from a file; raise `PlanError` if its parts do not fit together."""
         record = content.said("sealed result", {"layout": object, "ledger": object})
         layout, ledger = Layout.from_dict(record["layout"]), Ledger.from_dict(record["ledger"])
         return cls(layout, content.array("counts"), ledger, Seal.from_file(content))

@@ -1,4 +1,4 @@
-"""Masks that cancel only in the sum: keys that sites agree on, shares of them, dealt and sealed."""
+"""Masks that cancel only in the sum: keys that sites agree on, and dealt, sealed shares of them."""
 
 import hashlib
 import itertools
@@ -20,9 +20,9 @@ Words = NDArray[np.uint64]
 
 
 def pairwise_mask(name: str, keys: Mapping[str, bytes], n_words: int) -> Words:
-    """Add up the masks of a site with each other one, from the keys agreed on with these.
+    """Add up the masks of a site with all other sites, from the keys agreed on with them.
 
-    Over all sites, they cancel.
+    In the sum over all sites, they cancel.
     """
     total = np.zeros(n_words, np.uint64)
     for other, key in keys.items():
@@ -34,15 +34,15 @@ def pairwise_mask(name: str, keys: Mapping[str, bytes], n_words: int) -> Words:
 def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
     """Return the 32 bytes that the holders of a private and a public key agree on.
 
-    The purpose is the same at both; a key for another one, another round or another pair has
-    nothing in common with it. Raises `RoundError` if the other's key is none.
+    The purpose is the same for both; a key for another purpose, round or pair is unrelated. Raise
+    `RoundError` if the other's key is not valid.
     """
     c = crypto()
     try:
         shared = mine.exchange(c.X25519PublicKey.from_public_bytes(bytes.fromhex(theirs)))
-    except ValueError:  # no point of the curve, or one that gives everybody the same key
+    except ValueError:  # not a point on the curve, or one that gives everyone the same key
         raise RoundError(
-            f"public key {theirs[:16]!r}...: no masks can be agreed on by it"
+            f"public key {theirs[:16]!r}...: it is not valid to agree on masks"
         ) from None
     info = rfc8785.dumps(["hushtable", *purpose])
     return bytes(c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(shared))
@@ -52,19 +52,19 @@ def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
 class RoundKeys:
     """Agree on masks and seals in one round, by one-time keys of X25519.
 
-    Each site draws a pair for the round, and forgets the private half with the round: someone who
+    Each site draws a pair for the round, and forgets the private half with the round: anyone who
     steals its other keys later cannot compute what these agreed on.
 
     Attributes
     ----------
     round : Round
-        Which all keys are bound to: and so to plan, terms and roster.
+        The round that all keys are bound to, and therefore its plan, terms and roster.
     me : str
         The site.
     private : X25519PrivateKey
-        Its own half.
+        The site's own private half.
     public : dict of str to str
-        By site that it masks with, and of itself: public keys, 64 hexadecimal digits.
+        Public keys of this site and of each site that it masks with, 64 hexadecimal digits.
     """
 
     round: Round
@@ -75,13 +75,13 @@ class RoundKeys:
     def pairs(self) -> dict[str, bytes]:
         """Return the key of the mask with each other site.
 
-        The site's book sees to it that each masks one vector alone; that with a site which is lost
-        is given away.
+        The site's book ensures that each key masks only one vector; keys of masks with lost sites
+        are revealed.
         """
         return {name: self._agreed("online masks", name) for name in self.public if name != self.me}
 
     def seal(self, other: str) -> bytes:
-        """Return the key by which the site and another, or itself, seal rows."""
+        """Return the key that the site and another one, or itself, seal rows with."""
         return self._agreed("shares", other)
 
     def _agreed(self, purpose: str, other: str) -> bytes:
@@ -95,7 +95,7 @@ SEAL_BYTES = _NONCE + 16
 
 
 def place_of(round_: Round, name: str) -> int:
-    """Return the place of a site's shares: from 1, in the order of the roster."""
+    """Return the place of a site's shares, counted from 1 in the order of the roster."""
     return round_.names.index(name) + 1
 
 
@@ -109,7 +109,7 @@ def seal_row(key: bytes, sender: str, reader: str, row: bytes) -> bytes:
 def unseal_row(key: bytes, sender: str, reader: str, content: bytes) -> bytes:
     """Open a row that one site sealed for another.
 
-    Raises `RoundError` if it was changed, or sealed by another key or for another.
+    Raise `RoundError` if it was changed, or sealed with another key or for another site.
     """
     cipher = crypto().ChaCha20Poly1305(key)
     try:
@@ -128,7 +128,7 @@ SECRET_BYTES, SHARE_BYTES = 32, 33
 
 
 def polynomial(secret: bytes, threshold: int) -> list[int]:
-    """Return a random polynomial with this secret of 32 bytes at 0: its coefficients from x^0."""
+    """Return a random polynomial with this secret at 0, as coefficients from x^0."""
     if threshold < 1 or len(secret) != SECRET_BYTES:
         raise ValueError("needs threshold >= 1, and a secret of 32 bytes")
     return [int.from_bytes(secret), *random_numbers(threshold - 1)]
@@ -149,9 +149,9 @@ def value(coefficients: Sequence[int], place: int) -> int:
 
 @lru_cache(10_000)
 def weights(places: tuple[int, ...], at: int = 0) -> list[int]:
-    """Return Lagrange's weights: of the values at these places, they give the value at another.
+    """Return Lagrange's weights, which give a polynomial's value elsewhere from its values here.
 
-    As many places as the threshold; the sum of each value times its weight is the value ``at``.
+    There are as many places as the threshold; the sum of values times weights is the value ``at``.
     """
     found = []
     for place in places:
@@ -165,9 +165,9 @@ def weights(places: tuple[int, ...], at: int = 0) -> list[int]:
 
 
 def combine(shares: Mapping[int, int]) -> bytes | None:
-    """Return the secret that shares by place give; None if they do not belong together.
+    """Return the secret of shares, given by place; None if they do not belong together.
 
-    As many as the threshold.
+    There are as many shares as the threshold.
     """
     each = zip(weights(tuple(shares)), shares.values(), strict=True)
     found = sum(weight * share for weight, share in each) % PRIME
@@ -175,11 +175,11 @@ def combine(shares: Mapping[int, int]) -> bytes | None:
 
 
 def decode(shares: Mapping[int, int], threshold: int) -> bytes | None:
-    """Return the secret of which at most half of the shares beyond the threshold are wrong.
+    """Return the secret of shares if at most half of those beyond the threshold are wrong.
 
-    Of n shares, floor((n - threshold) / 2) may be. None if more are. The extended Euclidean
-    algorithm, of the polynomial through all shares and that which is 0 at all places: S. Gao, *A
-    new algorithm for decoding Reed-Solomon codes* (2003).
+    Of n shares, floor((n - threshold) / 2) may be wrong; return None if more are. This is the
+    extended Euclidean algorithm, on the polynomial through all shares and the one that is 0 at all
+    places: S. Gao, *A new algorithm for decoding Reed-Solomon codes* (2003).
     """
     places, n = tuple(shares), len(shares)
     zero = [1]
@@ -201,7 +201,7 @@ def decode(shares: Mapping[int, int], threshold: int) -> bytes | None:
 
 
 def _through(shares: Mapping[int, int], zero: list[int]) -> list[int]:
-    """Return the polynomial through shares; ``zero`` is that which is 0 at all their places."""
+    """Return the polynomial through shares; ``zero`` is the one that is 0 at all their places."""
     found: list[int] = []
     for place, share in shares.items():
         others, _ = _divided(zero, [-place, 1])
@@ -210,7 +210,7 @@ def _through(shares: Mapping[int, int], zero: list[int]) -> list[int]:
     return found
 
 
-# --- polynomials: coefficients from x^0, of which the last is not 0 -----------------------------
+# --- polynomials: coefficients from x^0; the last is not 0 -----------------------------
 
 
 def _sum(a: Sequence[int], b: Sequence[int]) -> list[int]:
@@ -240,16 +240,16 @@ def _divided(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 Bytes = NDArray[np.uint8]
-#: Of a row: what comes before the first share.
+#: The part of a row before the first share.
 NONCE_BYTES = 32
 _HASH_BYTES = 32
-#: Of a weight: so many more than the prime has that its remainder is as good as uniform.
+#: Bits of a weight: so many more than the prime has that its remainder is nearly uniform.
 _WEIGHT_BYTES = 48
 
 
 @dataclass(frozen=True)
 class Dealing:
-    """All that everybody may know of what a site dealt.
+    """The public part of what a site dealt.
 
     Attributes
     ----------
@@ -295,11 +295,11 @@ class Dealing:
         for name, width in (("secrets", 32), ("readers", 32), ("proof", SHARE_BYTES)):
             array = getattr(self, name)
             if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != width:
-                raise RoundError(f"shares were dealt with {name} of another form")
+                raise RoundError(f"shares were dealt with {name} of the wrong form")
 
     @property
     def row_bytes(self) -> int:
-        """Length of a reader's row."""
+        """Return the length of a reader's row."""
         return NONCE_BYTES + SHARE_BYTES * len(self.secrets)
 
     @property
@@ -311,9 +311,9 @@ class Dealing:
         return [int.from_bytes(one) % PRIME for one in each]
 
     def opening(self, row: bytes, place: int) -> bytes | None:
-        """Return by what a reader shows single shares; None if they are not what is proved.
+        """Return the opening that a reader proves single shares with; None if the row is not valid.
 
-        ``row`` is what was dealt to the reader at this place, from 1.
+        ``row`` was dealt to the reader at this place, counted from 1.
         """
         if len(row) != self.row_bytes or not 1 <= place <= len(self.readers):
             return None
@@ -327,7 +327,7 @@ class Dealing:
         return opening if self.shows(place, opening, {}) else None
 
     def shows(self, place: int, opening: bytes, shares: Mapping[int, bytes]) -> bool:
-        """Whether these shares, by number of the secret, were dealt to the reader at a place."""
+        """Return whether these shares, by number of secret, were dealt to the reader at a place."""
         if len(opening) != opening_bytes(len(self.secrets)):
             return False
         if _hash(self.about, b"reader", place, opening) != bytes(self.readers[place - 1]):
@@ -338,7 +338,7 @@ class Dealing:
         )
 
     def fits(self, j: int, secret: bytes | None) -> bool:
-        """Whether a secret is the one that the dealer committed to."""
+        """Return whether a secret is the one that the dealer committed to."""
         hashed = None if secret is None else _hash(self.about, b"secret", j, secret)
         return hashed is not None and hashed == bytes(self.secrets[j])
 
@@ -354,7 +354,7 @@ def _shares(row: bytes) -> list[bytes]:
 
 
 def _opening(about: bytes, place: int, row: bytes, rest: int) -> bytes:
-    """Return the hash of each share, and that of the value of r, which the row's nonce hides."""
+    """Return the hashes of each share and of the value of r, which the row's nonce hides."""
     each = [_share_hash(about, place, j, share) for j, share in enumerate(_shares(row))]
     last = _hash(about, b"rest", place, row[:NONCE_BYTES], rest.to_bytes(SHARE_BYTES))
     return b"".join(each) + last
@@ -365,7 +365,7 @@ def _share_hash(about: bytes, place: int, j: int, share: bytes) -> bytes:
 
 
 def _hash(about: bytes, use: bytes, number: int, *parts: bytes) -> bytes:
-    """Hash parts of fixed lengths, in a use and at a number of their own."""
+    """Hash parts of fixed lengths, separated by use and number."""
     head = hashlib.sha256(about).digest() + use.ljust(16) + number.to_bytes(8)
     return hashlib.sha256(head + b"".join(parts)).digest()
 
@@ -374,15 +374,15 @@ def _table(rows: Sequence[bytes]) -> Bytes:
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 
-#: Choices of givers for a secret of a dealer who lies, where decoding does not find it.
+#: Choices of givers to try for a lying dealer's secret, if decoding does not find it.
 _MOST_TRIES = 2_000
-#: A secret by its dealer and the site whose mask with the dealer it is the key of.
+#: A secret, by its dealer and the site that shares the mask with the dealer.
 Secret = tuple[str, str]
 
 
 @dataclass
 class Unmasking:
-    """Finds all that masks the sum of some sites of a round.
+    """Finds everything that masks the sum of some sites of a round.
 
     Attributes
     ----------
@@ -391,13 +391,13 @@ class Unmasking:
     dealings : mapping of str to Dealing
         By site, the public part of what it dealt.
     shares : mapping of str to mapping of Secret to int
-        By site, the shares that it gives, and was dealt.
+        By site, the shares that it gives and that were dealt to it.
     partners : mapping of str to collection of str
-        By site, those with which it has masks.
+        By site, the sites that it has masks with.
     sites : list of str
         Of whom the sum is.
     liars : dict of str to str
-        By site found out to have dealt shares of another key, words for people.
+        By site that dealt shares of a different key, a message.
     """
 
     round: Round
@@ -409,7 +409,7 @@ class Unmasking:
     _found: dict[Secret, bytes] = field(default_factory=dict, init=False, repr=False)
 
     def masks(self) -> NDArray[np.uint64]:
-        """Return what masks the sum, of shape (n_cells,); raises `RoundError` without it."""
+        """Return the mask of the sum, of shape (n_cells,); raise `RoundError` if it is unknown."""
         n_cells = self.round.layout.n_cells
         total = np.zeros(n_cells, np.uint64)
         for name in self.sites:
@@ -418,22 +418,22 @@ class Unmasking:
         return total
 
     def outside(self, name: str) -> dict[str, bytes]:
-        """Return the keys of a site's masks with those not in the sum; raises as `masks` does."""
+        """Return the keys of a site's masks with sites outside the sum; raise as `masks` does."""
         out = sorted(set(self.partners[name]) - {*self.sites})
         return {other: self.secret(name, other) for other in out}
 
     def secret(self, dealer: str, other: str) -> bytes:
-        """Return the key of a site's own mask, or of its mask with another; as `masks` raises."""
+        """Return the key of a site's own mask, or of one with another; raise as `masks` does."""
         if (dealer, other) not in self._found:
             self._found[dealer, other] = self._put_together(dealer, other)
         return self._found[dealer, other]
 
     def _put_together(self, dealer: str, other: str) -> bytes:
-        """Put together a secret from as many shares as are needed.
+        """Reconstruct a secret from as many shares as needed.
 
-        Each giver has shown that it was dealt its share. So where these are not of the secret that
-        the dealer committed to, it is the dealer's doing, and of readers in league with it. What
-        was tried and did not fit reveals nobody's secret.
+        Each giver has proved that it was dealt its share. So if the shares do not give the secret
+        that the dealer committed to, the dealer cheated, perhaps with colluding readers.
+        Unsuccessful attempts reveal no secrets.
         """
         names = [name for name in self.shares if (dealer, other) in self.shares[name]]
         names.sort(key=lambda name: (name == dealer, name in self.liars))
@@ -442,13 +442,15 @@ class Unmasking:
         if len(given) < least:
             raise RoundError(
                 f"no sum: {len(given)} sites gave shares behind the masks of {dealer!r}, and "
-                f"{least} are needed. More answers may mend it; else open a new round"
+                f"{least} are needed. More answers may solve this; otherwise open a new round"
             )
         j = self.round.names.index(other)
         for secret, sure in _candidates(given, least):
             if secret is not None and (sure or self.dealings[dealer].fits(j, secret)):
                 return secret
-            self.liars[dealer] = "dealt shares of another key of its mask than it committed to"
+            self.liars[dealer] = (
+                "dealt shares of a mask key that differs from the one it committed to"
+            )
         raise RoundError(
             f"no sum: {dealer!r} dealt shares that are not of one key: more than "
             f"{(len(given) - least) // 2} of {len(given)} are wrong. Open a new round without it"
@@ -456,10 +458,10 @@ class Unmasking:
 
 
 def _candidates(given: Mapping[int, int], least: int) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield what may be a secret, and whether it is, even if the dealer committed to another.
+    """Yield possible secrets, and whether each is certain, even if the dealer committed to another.
 
-    Decoding finds it among as many wrong shares as half of those beyond ``least``; trying, among
-    more of them where the givers are few.
+    Decoding finds the secret if at most half of the shares beyond ``least`` are wrong; trying finds
+    it among more wrong shares, if there are few givers.
     """
     choices = _choices(list(given), least)
     yield combine({place: given[place] for place in next(choices)}), False
@@ -469,7 +471,7 @@ def _candidates(given: Mapping[int, int], least: int) -> Iterator[tuple[bytes | 
 
 
 def _choices(givers: list[int], least: int) -> Iterator[tuple[int, ...]]:
-    """Yield givers, as many as are needed: the first ones, then others with few left out."""
+    """Yield as many givers as needed: the first ones, then others with few left out."""
     seen = set()
     for n_out in range(len(givers) - least + 1):
         for out in itertools.combinations(givers, n_out):

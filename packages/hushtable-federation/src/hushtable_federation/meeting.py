@@ -1,4 +1,4 @@
-"""All cards compared in one call, by a code that everybody reads; and what a party notes of it."""
+"""Meetings: all cards compared in one call, by a code that everyone reads; and a party's notes."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ from hushtable_federation.round import check_unlike
 
 @dataclass(frozen=True)
 class State:
-    """One party's notes on a meeting: its number, whom it expects, and the cards that it fixed."""
+    """One party's notes on a meeting: its number, the expected parties, and the fixed cards."""
 
     card: Card
     nonce: str
@@ -33,7 +33,7 @@ class State:
     at: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the notes for their owner alone, in one piece."""
+        """Write the notes atomically, readable only by their owner."""
         fixed = None if self.seen is None else [hello.to_dict() for hello in self.seen.hellos]
         record = {key: getattr(self, key) for key in ("nonce", "coordinator", "code", "at")}
         lists = {"names": list(self.names), "confirmed": list(self.confirmed), "fixed": fixed}
@@ -41,8 +41,8 @@ class State:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "State":
-        """Read the notes; raises `FileError`, or `PrivacyError` if others may read them."""
-        check_private(path, "begin anew with --again in a new folder")
+        """Read the notes; raise `FileError`, or `PrivacyError` if others may read them."""
+        check_private(path, "begin again with --again in a new folder")
         record = read_json(path, "meeting", "meet")
         texts = dict.fromkeys(("nonce", "coordinator", "code", "at"), str)
         needed = {**texts, "names": list[str], "confirmed": list[str], "fixed": list | None}
@@ -60,25 +60,25 @@ class State:
         except (RoundError, PlanError):
             raise FileError(
                 f"{path}: the notes of this meeting are damaged: restore the file from a backup, "
-                "or remove it and have everybody begin anew with --again in a new folder"
+                "or remove it and have everyone begin again with --again in a new folder"
             ) from None
         return cls(**record)
 
 
 @dataclass(frozen=True)
 class MeetingVisit:
-    """How far a meeting is after a call.
+    """The state of a meeting after a call.
 
     Attributes
     ----------
     state : State
         The party's notes.
     waiting : tuple of str
-        Whose hello or, once the cards are fixed, reveal is not there yet.
+        Parties whose hello or, after the cards are fixed, reveal is missing.
     unread : dict of str to str
-        Of these, whose file cannot be read, and why.
+        Those among them with an unreadable file, and why.
     others : tuple of str
-        Who left a hello, and is not expected.
+        Parties that left a hello although they are not expected.
     """
 
     state: State
@@ -88,7 +88,7 @@ class MeetingVisit:
 
     @property
     def step(self) -> str:
-        """The step that was taken last: "hello", "reveal", "code", or "confirmed" where all are."""
+        """Return the last step: "hello", "reveal", "code", or "confirmed" if all cards are."""
         state = self.state
         if state.seen is None:
             return "hello"
@@ -98,7 +98,7 @@ class MeetingVisit:
 
     @property
     def waits_for(self) -> str:
-        """Say whom the meeting waits for; empty if for nobody."""
+        """Return a sentence about whom the meeting waits for; empty if for no one."""
         if not self.waiting:
             return ""
         *most, last = self.waiting
@@ -106,40 +106,40 @@ class MeetingVisit:
 
 
 def beside(key: Path) -> Path:
-    """Return the file of notes that goes with a key file."""
+    """Return the file of notes that belongs to a key file."""
     return key.with_suffix(".meeting")
 
 
 def verified_beside(notes: Path) -> Path:
-    """Return the file of verified cards that goes with the notes of a coordinator."""
+    """Return the file of verified cards that belongs to a coordinator's notes."""
     return notes.with_suffix(".verified")
 
 
 def confirm(
     visited: MeetingVisit, path: Path, code: str, book: Book | None, absent: Sequence[str] = ()
 ) -> MeetingVisit:
-    """Note that people read the same code in a call, and trust the cards of these.
+    """Record that people read the same code in a call, and trust their cards.
 
-    A site's ``book`` notes the cards, each in its role; the coordinator gets a file of verified
-    cards next to the notes. The cards of who is ``absent`` are not trusted yet: one that somebody
-    swapped for all others alike shows by its owner's code alone.
+    A site's ``book`` records the cards, each in its role; the coordinator gets a file of verified
+    cards next to the notes. The cards of ``absent`` parties are not trusted yet: if someone swapped
+    such a card for all others alike, only its owner's code would reveal it.
 
-    Raises `RoundError` if this is not the code here, or there is none yet, and `UsageError` if
-    somebody is absent who is not in the meeting, or nobody is left.
+    Raise `RoundError` if the code differs from the one here, or there is none yet, and `UsageError`
+    if an absent party is not in the meeting, or no party is left.
     """
     state = visited.state
     if state.seen is None or not state.code:
-        raise RoundError(f"there is no code yet: {visited.waits_for} Call again")
+        raise RoundError(f"there is no code yet: {visited.waits_for} Run the command again")
     if "".join(code.split()) != state.code:
         raise RoundError(
-            "the code that everybody read is not the one here: somebody has other cards. Trust "
-            "nobody, compare the fingerprints on the phone, and begin anew with --again in a new "
-            "folder"
+            "the code that everyone read is not the one here, so someone has different cards. "
+            "Trust none of them, compare the fingerprints on the phone, and begin again with "
+            "--again in a new folder"
         )
     others = {name: card for name, card in state.seen.cards.items() if card != state.card}
     strange = sorted({*absent} - {*others})
     if strange or not {*others} - {*absent}:
-        who = f"{strange[0]!a:.80} is not in this meeting" if strange else "nobody is left"
+        who = f"{strange[0]!a:.80} is not in this meeting" if strange else "no one is left"
         raise UsageError(f"--absent: {who}: name those who did not read the code")
     done = tuple(sorted({*others} - {*absent} | {*state.confirmed}))
     state = replace(state, confirmed=done, at=stamp(now()))
@@ -158,16 +158,19 @@ def confirm(
 
 
 def read_verified(path: str | os.PathLike[str]) -> list[Card]:
-    """Return the cards that `confirm` wrote for a coordinator; raises `FileError` on others."""
+    """Return the cards that `confirm` wrote for a coordinator; else raise `FileError`."""
     check_private(path, "meet again")
     record = read_json(path, "verified", "meet")
-    with translate_errors(FileError, f"{path}: holds no verified cards"):
+    with translate_errors(
+        FileError,
+        f"{path}: this is not a file of verified cards: give one that hushtable round meet wrote",
+    ):
         entries(record, "a file", {"how": str, "code": str, "at": str, "cards": list})
         return [Card.from_dict(card) for card in record["cards"]]
 
 
 class MeetingFolder(Protocol):
-    """Where the parties leave their files."""
+    """A place where the parties leave their files."""
 
     where: str
 
@@ -175,13 +178,13 @@ class MeetingFolder(Protocol):
         """Return the names of its files."""
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Return a file of so many bytes at most, if it can be read."""
+        """Return the content of a file of at most that many bytes, if it can be read."""
 
     def add(self, name: str, content: bytes) -> bool:
-        """Write a file; return False if it is there with this content."""
+        """Write a file; return False if it already exists with this content."""
 
 
-#: In the place of a round's id in the names of files: a folder holds one meeting.
+#: Replaces a round's id in file names: a folder holds one meeting.
 MEETING = hashlib.sha256(b"hushtable meeting").hexdigest()
 
 
@@ -198,14 +201,14 @@ def visit(
     *,
     again: bool = False,
 ) -> MeetingVisit:
-    """Do whatever is next in a meeting: post a hello, fix the cards and reveal, work out the code.
+    """Do the next step of a meeting: post a hello, fix the cards and reveal, compute the code.
 
-    The notes lie at ``path``, which `beside` returns. ``names`` are those of all who are expected,
-    this party and the coordinator among them; without names, as before. ``again`` forgets an
-    earlier meeting, unless that is the one in this folder.
+    The notes are at ``path``, which `beside` returns. ``names`` are those of all expected parties,
+    including this party and the coordinator; without names, those of the earlier call. ``again``
+    forgets an earlier meeting, unless it is the one in this folder.
 
-    Raises `FileError`, `PrivacyError`, `RoundError` or `UsageError` if the notes cannot be read,
-    others expect something else, or somebody swapped something.
+    Raise `FileError`, `PrivacyError`, `RoundError` or `UsageError` if the notes cannot be read,
+    others expect different parties, or someone swapped something.
     """
     with files.locked(path):
         posted = _posted(folder, "hello")
@@ -225,7 +228,9 @@ def visit(
         seen = state.seen or Seen(tuple(found.values()), state.coordinator)
         if state.seen is None:
             state = replace(state, seen=seen)
-            state.save(path)  # before the number is said: from here on, it is for these cards alone
+            state.save(
+                path
+            )  # before the number is revealed, which from now on belongs only to these cards
         reveal = seen.reveal(keys, state.nonce)
         _add(folder, "reveal", keys.card.name, reveal.to_bytes())
         if state.code:
@@ -239,16 +244,16 @@ def visit(
 
 
 def _before(keys: Keys, path: Path, own: Mapping[str, bytes] | None) -> State | None:
-    """Return the notes as they are; none if they are to be forgotten."""
-    # ``own`` are this party's hellos in the folder, given where it begins anew: if they go with the
-    # notes, it has begun anew already.
+    """Return the current notes; None if they are to be forgotten."""
+    # ``own`` are this party's hellos in the folder, if it begins again: if they fit the notes, it
+    # has already begun again.
     before = State.load(path) if path.exists() else None
     if before is None or (own is not None and not _goes_with(before, keys, own)):
         return None
     if before.card != keys.card:
         raise RoundError(
-            f"{path} is of a meeting of {before.card.name!r} with other keys: begin anew with "
-            "--again in a new folder"
+            f"{path} belongs to a meeting of {before.card.name!r} with different keys: begin again "
+            "with --again in a new folder"
         )
     return before
 
@@ -264,23 +269,26 @@ def _goes_with(state: State, keys: Keys, own: Mapping[str, bytes]) -> bool:
 def _state(
     before: State | None, keys: Keys, names: Sequence[str] | None, coordinator: str | None
 ) -> State:
-    """Return the notes with whom this party expects from now on, or new ones."""
+    """Return the notes with the parties expected from now on, or new notes."""
     if before is None:
         if names is None or coordinator is None:
             raise UsageError(
-                "who is expected, and who coordinates? Give --expect with all names, your own "
-                "among them, and --coordinator; later calls remember both"
+                "the expected parties and the coordinator are unknown: give --expect with all "
+                "names, including your own, and --coordinator; later calls remember both"
             )
         before = State(keys.card, secrets.token_hex(32), (), "")
     wanted = before.names if names is None else _expected(keys.card.name, names)
     lead = before.coordinator if coordinator is None else coordinator
     if lead not in wanted:
-        raise UsageError(f"--coordinator {lead!a:.80}: is not among those who are expected")
+        raise UsageError(
+            f"--coordinator {lead!a:.80}: this name is not among the expected ones: give one of "
+            "them"
+        )
     state = replace(before, names=wanted, coordinator=lead)
     if state != before and before.seen is not None:
         raise UsageError(
             f"the cards of {', '.join(before.names)} are fixed, with {before.coordinator!r} as "
-            "coordinator: leave out --expect and --coordinator, or begin anew with --again in a "
+            "coordinator: leave out --expect and --coordinator, or begin again with --again in a "
             "new folder"
         )
     return state
@@ -291,29 +299,30 @@ def _expected(mine: str, names: Sequence[str]) -> tuple[str, ...]:
     check_unlike(expected)
     if mine not in expected:
         raise UsageError(
-            f"--expect names {', '.join(expected)}, and not {mine!r}, whose keys these are"
+            f"--expect names {', '.join(expected)}, but not {mine!r}, the owner of these keys: add "
+            "it"
         )
     if len(expected) < 2:
-        raise UsageError("--expect names you alone: a meeting needs two or more")
+        raise UsageError("--expect names only you: a meeting needs two or more parties")
     return expected
 
 
 def _check_mine(contents: Mapping[str, bytes], mine: Hello) -> None:
-    """Raise `RoundError` if another hello lies under this party's name."""
+    """Raise `RoundError` if there is a different hello under this party's name."""
     try:
         there = read_hellos(contents, mine.card.name)
-    except FileError:  # none, or one that was cut off: it is written again
+    except FileError:  # none, or an incomplete one: it is written again
         return
     if there.card != mine.card:
         raise RoundError(
             f"the folder holds a card of {mine.card.name!r} that is not yours, "
-            f"{there.card.fingerprint} (yours is {mine.card.fingerprint}): somebody has the same "
-            "name, or poses as you. Find out who on the phone, and begin anew with --again in a "
-            "new folder"
+            f"{there.card.fingerprint} (yours is {mine.card.fingerprint}): someone has the same "
+            "name, or impersonates you. Find out who, on the phone, and begin again with --again "
+            "in a new folder"
         )
     if there != mine:
         raise RoundError(
-            "the folder holds a hello of yours from another meeting: begin anew with --again in a "
+            "the folder holds a hello of yours from another meeting: begin again with --again in a "
             "new folder"
         )
 
@@ -322,7 +331,7 @@ def _check_mine(contents: Mapping[str, bytes], mine: Hello) -> None:
 
 
 def _posted(folder: MeetingFolder, step: str) -> dict[str, list[str]]:
-    """Return the files of a step, by whose they are."""
+    """Return the files of a step, by their party."""
     found: dict[str, list[str]] = {}
     for file in folder.names():
         claims = parsed(file)
@@ -338,9 +347,9 @@ def _contents(folder: MeetingFolder, paths: Sequence[str]) -> dict[str, bytes]:
 def _found(
     folder: MeetingFolder, posted: Mapping[str, Sequence[str]], state: State, mine: Hello
 ) -> tuple[dict[str, Hello], dict[str, str]]:
-    """Return the hellos of those who are expected, and why some cannot be read.
+    """Return the hellos of the expected parties, and why some cannot be read.
 
-    Raises `RoundError` if one is not what this party has fixed.
+    Raise `RoundError` if one differs from what this party has fixed.
     """
     found, unread = dict[str, Hello](), dict[str, str]()
     fixed = {} if state.seen is None else state.seen.saw
@@ -355,8 +364,8 @@ def _found(
                 continue
         if name in found and fixed.get(name, found[name].digest) != found[name].digest:
             raise RoundError(
-                f"the hello of {name!r} has changed since the cards were fixed here: somebody "
-                f"replaced it. Trust nobody yet, ask {name!r} on the phone, and begin anew with "
+                f"the hello of {name!r} has changed since the cards were fixed here: someone "
+                f"replaced it. Trust no card yet, ask {name!r} on the phone, and begin again with "
                 "--again in a new folder"
             )
     return found, unread
@@ -365,26 +374,26 @@ def _found(
 def _reveals(
     folder: MeetingFolder, seen: Seen, mine: Reveal
 ) -> tuple[dict[str, Reveal], dict[str, str]]:
-    """Return the reveals of all who are in, each checked, and why some cannot be read."""
+    """Return the checked reveals of all parties, and why some cannot be read."""
     found, unread = {mine.name: mine}, dict[str, str]()
     posted = _posted(folder, "reveal")
     for name in seen.saw:
         contents = _contents(folder, posted.get(name, ()))
         if name in posted and not contents:
-            unread[name] = f"the reveal of {name!r} is not whole yet"
+            unread[name] = f"the reveal of {name!r} is incomplete"
         for path, content in contents.items():
             try:
                 reveal = Reveal.from_bytes(content, path)
-            except (FileError, RoundError) as error:  # it may still be on its way
+            except (FileError, RoundError) as error:  # it may still be arriving
                 unread[name] = str(error)
                 continue
             if reveal.name != name:
                 raise RoundError(
-                    f"{path}: holds the reveal of {reveal.name!r} under another name: somebody "
-                    "moved it; have it removed, and call again"
+                    f"{path}: holds the reveal of {reveal.name!r} under another name: someone "
+                    "moved it; have it removed, and run the command again"
                 )
-            if not seen.signed(reveal):  # anybody can write to the folder
-                unread[name] = f"{path}: is not signed by {name!r}: have it removed"
+            if not seen.signed(reveal):  # anyone can write to the folder
+                unread[name] = f"{path}: this file is not signed by {name!r}: have it removed"
                 continue
             seen.check(reveal)
             found.setdefault(name, reveal)

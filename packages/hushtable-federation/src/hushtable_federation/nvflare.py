@@ -1,9 +1,9 @@
-"""The online form over NVFlare: its server and clients carry our messages, and know nothing else.
+"""Online rounds over NVFlare: its server and clients carry our messages, and know nothing else.
 
-A job names classes of this installed file, and a round by its name: no code travels, no path, no
-budget. Where a site's own file lies, and where the coordinator's rounds lie, is in a file of each
-place, ``local/hushtable.toml`` in its startup kit. Needs the extra ``nvflare``. See
-``docs/how-to/nvflare.md``.
+A job names classes of this installed file, and a round by its name: it sends no code, no path and
+no budget. The paths of a site's own file and of the coordinator's rounds are in a local file of
+each party, ``local/hushtable.toml`` in its startup kit. Needs the extra ``nvflare``. See
+``docs/how-to/carriers.md``.
 """
 
 import contextlib
@@ -36,17 +36,17 @@ from hushtable_federation.refusals import Refusal, SiteLog
 from hushtable_federation.site import Site
 from hushtable_federation.toml_file import TEXT, TomlFile
 
-#: The task of a job; its data and result are one entry: the message.
+#: The task of a job; its data and its result have one entry, the message.
 _TASK, _CONTENT = "hushtable", "content"
 
 
 def _local(fl_ctx: FLContext) -> Path:
-    """Return the folder of this place that no job writes to."""
+    """Return the local folder of this party, which no job writes to."""
     return Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_site_config_dir())
 
 
 def _settings(fl_ctx: FLContext, name: str, needed: Sequence[str]) -> dict[str, str]:
-    """Return a table of this place's own ``hushtable.toml``."""
+    """Return a table of this party's own ``hushtable.toml``."""
     file = TomlFile.read(_local(fl_ctx) / "hushtable.toml", f"write it, with [{name}]")
     table = file.check(dict.fromkeys(needed, TEXT), needed, name)
     here = fl_ctx.get_identity_name()  # in the simulator, all sites share this file
@@ -60,7 +60,7 @@ def _message(content: bytes) -> Shareable:
 
 
 def _content(message: Any) -> bytes:
-    """Return the message that came; empty if there is none."""
+    """Return the received message; empty if there is none."""
     content = message.get(_CONTENT) if isinstance(message, Shareable) else None
     return content if isinstance(content, bytes) else b""
 
@@ -71,20 +71,20 @@ def _content(message: Any) -> bytes:
 class SiteExecutor(Executor):
     """Answers one step at a site, by the table ``[site]`` of its ``local/hushtable.toml``.
 
-    The state is in the site's book, so that any process may answer the next. Takes nothing from
-    the job but the message; what goes back is the signed answer, the signed word, or nothing.
+    The state is in the site's book, so any process may answer the next step. It uses only the
+    message from the job; it returns the signed answer, the signed word, or nothing.
     """
 
     def execute(
         self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal
     ) -> Shareable:
-        """Return the answer to a message; no exception leaves, as NVFlare logs its text."""
+        """Return the answer to a message; no exception leaves, because NVFlare logs its text."""
         log = SiteLog(_local(fl_ctx) / "hushtable.log")
         with _nothing_logged():
             try:
                 file = _settings(fl_ctx, "site", ("file",))["file"]
                 return _message(Site.open(file).answer(_content(shareable)))
-            except Exception as error:  # no keys, no book: there is nothing to sign with
+            except Exception as error:  # without keys and book, nothing can be signed
                 words = f"{type(error).__name__}: {error}"
                 log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, words)
                 return _message(b"")
@@ -92,10 +92,10 @@ class SiteExecutor(Executor):
 
 @contextlib.contextmanager
 def _nothing_logged() -> Iterator[None]:
-    """Keep out of Python's log what libraries say of rows.
+    """Keep library messages about rows out of Python's log.
 
-    NVFlare sends the server a site's log, by default: errors after the job, and while it runs what
-    the job asks for; warnings are in there, too.
+    By default, NVFlare sends a site's log to the server: errors after the job and, while it runs,
+    what the job requests; this includes warnings.
     """
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -113,28 +113,28 @@ def _nothing_logged() -> Iterator[None]:
 class _Clients:
     """The clients of a job as a `Carrier`.
 
-    NVFlare hands a task out again to a client that asks again without having answered it, so that
-    one that stands is not sent twice.
+    NVFlare gives a task again to a client that asks again without having answered it, so a pending
+    task is not sent twice.
     """
 
     def __init__(
         self, controller: Controller, fl_ctx: FLContext, abort: Signal, timeout: float
     ) -> None:
         self._controller, self._context, self._abort = controller, fl_ctx, abort
-        self._seconds = max(1, math.ceil(timeout))  # 0 is for ever
+        self._seconds = max(1, math.ceil(timeout))  # 0 means no limit
         self._standing: dict[str, tuple[Node, bytes]] = {}
         self._came: deque[tuple[str, bytes]] = deque()
 
     def nodes(self) -> Collection[Node]:
-        """Return the names of the clients; raises `RoundError` once the job is stopped."""
+        """Return the names of the clients; raise `RoundError` if the job was stopped."""
         if self._abort.triggered:
-            raise RoundError("the job was stopped: run it again, and it goes on from here")
+            raise RoundError("the job was stopped: run it again to continue from here")
         clients: list[Client] = self._context.get_engine().get_clients()
         return [client.name for client in clients]
 
     def push(self, node: Node, request: bytes) -> str | None:
-        """Send a request to a client as a task, unless it stands; return the task's id."""
-        if (node, request) in list(self._standing.values()):  # results come in other threads
+        """Send a request to a client as a task, unless it is pending; return the task's id."""
+        if (node, request) in list(self._standing.values()):  # results arrive in other threads
             return None
         sent = uuid.uuid4().hex
         self._standing[sent] = node, request
@@ -150,13 +150,13 @@ class _Clients:
         return sent
 
     def pull(self, sent: Collection[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield what came."""
+        """Yield the results."""
         while self._came:
             yield self._came.popleft()
 
     def _receive(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
         self._end(client_task.task, fl_ctx)
-        # Of a client that failed, there is no message in it.
+        # The result of a failed client contains no message.
         self._came.append((client_task.task.get_prop("sent"), _content(client_task.result)))
 
     def _end(self, task: Task, fl_ctx: FLContext) -> None:
@@ -164,13 +164,13 @@ class _Clients:
 
 
 class RoundController(Controller):
-    """Runs one round, or what is left of it, by ``[coordinator]`` of ``local/hushtable.toml``.
+    """Runs one round, or the rest of it, by ``[coordinator]`` of ``local/hushtable.toml``.
 
     Parameters
     ----------
     round_name : str
-        Of the round, a file ``NAME.hush`` in the folder ``rounds`` of the coordinator. The result,
-        ``NAME.result.hush``, and how it went, ``NAME.result.state.json``, are written beside it.
+        Name of the round, a file ``NAME.hush`` in the coordinator's folder ``rounds``. The result,
+        ``NAME.result.hush``, and the report, ``NAME.result.state.json``, are written beside it.
     timeout : float, default=600
         Seconds to wait for the sites in each step.
     """
@@ -183,11 +183,11 @@ class RoundController(Controller):
         """Prepare nothing."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """Take back what nobody answered."""
+        """Cancel unanswered tasks."""
         self.cancel_all_tasks(fl_ctx=fl_ctx)
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
-        """Run the round; a round without a sum is a job that failed."""
+        """Run the round; a round without a sum is a failed job."""
         try:
             error = self._run(abort_signal, fl_ctx).get("error")
         except (HushTableError, OSError) as wrong:
@@ -205,24 +205,26 @@ class RoundController(Controller):
 
 
 def _checked(name: str) -> str:
-    """Return a round's name if it is no path: anyone who submits a job chooses no file by it."""
+    """Return a round's name if it is not a path: a job's author cannot choose files by it."""
     if not re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII):
         raise UsageError(
-            f"the round {name!a} is no name: give that of a file NAME.hush in the coordinator's "
-            "folder of rounds, without folder and ending (letters, digits, '_', '.', '-')"
+            f"the round {name!a} is not a name: give the name of a file NAME.hush in the "
+            "coordinator's folder of rounds, without folder and suffix (letters, digits, '_', "
+            "'.', '-')"
         )
     return name
 
 
 class RoundRecipe(Recipe):
-    """A job of NVFlare that runs one masked round: names alone, nothing else travels.
+    """An NVFlare job that runs one masked round; it sends only names.
 
     Parameters
     ----------
     round_name, timeout
         As in `RoundController`.
     least : int
-        Sites that have to stay, as in the round: with fewer clients, the job does not start.
+        Number of sites that have to stay, as in the round: with fewer clients, the job does not
+        start.
 
     Raises
     ------
@@ -237,7 +239,9 @@ class RoundRecipe(Recipe):
 
     def __init__(self, round_name: str, *, least: int, timeout: float = 600.0) -> None:
         job = FedJob(f"hushtable-{_checked(round_name)}", min_clients=least)
-        job.set_app_packages(["hushtable", "hushtable_federation"])  # else copies of them travel
+        job.set_app_packages(
+            ["hushtable", "hushtable_federation"]
+        )  # otherwise, the job would contain copies of them
         job.to_server(RoundController(round_name, timeout))
         job.to_clients(SiteExecutor(), tasks=[_TASK])
         super().__init__(job)

@@ -1,7 +1,7 @@
-"""The policy of a site: whom it answers, with whom, for how much; its file; approvals.
+"""The policy of a site: whom it answers, together with whom, at what cost; its file; approvals.
 
-Nothing in it depends on rows, so that its refusals reveal nothing of them. ``hushtable round
-keygen`` writes a strict file with comments; the person who answers for the rows edits it.
+Nothing in it depends on rows, so its refusals reveal nothing about them. ``hushtable round keygen``
+writes a strict file with comments; the person responsible for the rows edits it.
 """
 
 import hashlib
@@ -27,47 +27,48 @@ from hushtable_federation.round import Round
 from hushtable_federation.toml_file import ANY, SWITCH, TABLE, Kind, TomlFile, is_texts
 
 Role = Literal["coordinator", "site"]
-#: The column tells persons; or a number, the most rows of anybody, that the site's people affirm.
+#: "column" if a column identifies persons, or the most rows of any person, as the site affirms.
 Persons = int | Literal["column"]
 
 
 @dataclass(frozen=True)
 class Policy:
-    """All that a site's people allow.
+    """Rules that the people of a site set.
 
     Attributes
     ----------
     coordinators, sites : mapping of str to str
-        Fingerprints of cards by name. A table that names anybody alone says who is known in that
-        role; while it is empty, the site's book does.
+        Fingerprints of cards by name. A table that is not empty decides alone who is known in that
+        role; otherwise the site's book decides.
     epsilon, delta : float
-        What a round may state at most.
+        The most that a round may state.
     total_epsilon : float
-        What all rounds together may cost at most, at the delta of the book's cap, which holds too.
+        The most that all rounds together may cost, at the delta of the book's cap; the cap applies,
+        too.
     known_sites : int
-        Sites of a masked round that have to be known here at least, this one included.
+        The least number of sites of a masked round that have to be known here, including this one.
     coordinator_may_be_site : bool
         Whether the coordinator may take part as a site.
     unattended : bool
         Whether rounds may be answered without a person.
     persons : "column" or int
         What shows that no person has more rows than a round states. By default, a column of the
-        rows tells persons, and more rows of a person are not counted. A number is the most rows
-        that any person has, as the site affirms: a round that states fewer is
-        refused, unless a column tells persons.
+        rows identifies persons, and excess rows of a person are not counted. A number is the most
+        rows that any person has, as the site affirms: a round that states fewer is refused, unless
+        a column identifies persons.
     masks : bool
-        Whether only masked rounds are answered. Without masks, the coordinator sees this site's
+        Whether the site answers only masked rounds. Without masks, the coordinator sees this site's
         counts, with its noise.
     max_rows : bool
-        Whether rounds are answered that bound the rows of a site. In these, everybody who takes
-        part in unmasking can read about how many rows this site has.
+        Whether the site answers rounds that bound the rows of a site. In these, everyone who takes
+        part in unmasking learns roughly how many rows this site has.
     plans : tuple of str
-        Ids of plans that may be counted under, whatever their columns.
+        Ids of plans that the site may count under, whatever their columns.
     features : tuple of Feature
-        Columns that may be counted: a round's ranges have to lie within these, and its categories
-        among these. Without plans and features, a person looks at each round's columns.
+        Columns that the site may count: a round's ranges have to be within these, and its
+        categories among these. Without plans and features, a person reviews each round's columns.
     officer : str
-        Fingerprint of the person who has to sign each round first; empty if nobody has to.
+        Fingerprint of the person who has to sign each round first; empty if no signature is needed.
     digest : str
         SHA-256 of the file; empty without one.
 
@@ -105,7 +106,7 @@ class Policy:
         if not number and self.persons != "column":
             raise PlanError(
                 f"persons is {self.persons!r:.80}: needs 'column', or the most rows that any "
-                "person has, as a whole number from 1 on (persons = 1)"
+                "person has, as a whole number, 1 or more (persons = 1)"
             )
         both = set(self.coordinators.values()) & set(self.sites.values())
         others = len(self.sites)
@@ -113,10 +114,10 @@ class Policy:
             "epsilon is above total_epsilon": self.epsilon > self.total_epsilon,
             "a coordinator is also named as a site, and coordinator_may_be_site is false": both
             and not self.coordinator_may_be_site,
-            f"known_sites is {self.known_sites}, and only {others} other sites are named": (
+            f"known_sites is {self.known_sites}, but only {others} other sites are named": (
                 others and others + 1 < self.known_sites
             ),
-            "unattended answers are allowed, and no plan and no column is": self.unattended
+            "unattended answers are allowed, but no plan and no column is": self.unattended
             and not (self.plans or self.features),
         }
         for words, holds in contradictions.items():
@@ -124,7 +125,7 @@ class Policy:
                 raise PlanError(f"the policy contradicts itself: {words}")
 
     def without_officer(self) -> "Policy":
-        """Return the policy as it is once the officer has signed."""
+        """Return the policy that holds after the officer has signed."""
         return replace(self, officer="")
 
     # --- who is known -----------------------------------------------------------------------
@@ -132,7 +133,8 @@ class Policy:
     def pins(self, known: "Mapping[Role, Mapping[str, Card]]") -> "dict[Role, Mapping[str, str]]":
         """Return whom this site knows in each role: fingerprints by name.
 
-        ``known`` is whom the book knows, by role and name; it counts where the policy names nobody.
+        ``known`` holds the cards that the book knows, by role and name; it applies if the policy
+        names no one.
         """
         named: dict[Role, Mapping[str, str]] = {
             "coordinator": self.coordinators,
@@ -146,21 +148,21 @@ class Policy:
     def strangers(
         self, round_: "Round", me: "Card", known: Mapping[Role, Mapping[str, "Card"]]
     ) -> list[tuple[Role, "Card"]]:
-        """Return who in a round is not known here, and in which role.
+        """Return the parties of a round that are not known here, with their roles.
 
         Parameters
         ----------
         round_ : Round
-            With its coordinator and sites.
+            The round, with its coordinator and sites.
         me : Card
-            This site's.
+            This site's card.
         known : mapping of role to mapping of name to Card
-            Whom the book knows.
+            The cards that the book knows.
 
         Raises
         ------
         Refused
-            If a name is known, and its keys are other ones.
+            If a name is known with other keys.
         """
         new: list[tuple[Role, Card]] = []
         cards: list[tuple[Role, Card]] = [("coordinator", round_.coordinator)]
@@ -175,24 +177,24 @@ class Policy:
                     Refusal.UNKNOWN,
                     f"the keys of {card.name!r} in this round are not those that this site knows "
                     f"(now {card.fingerprint}; before {pins[card.name]}): ask {card.name!r} "
-                    "itself, and if they did change, give its new card with --trust (where the "
-                    "policy names its fingerprint, correct that)",
+                    "directly, and if they did change, give its new card with --trust (if the "
+                    "policy names its fingerprint, correct it)",
                 )
         return new
 
     def check_strangers(self, round_: "Round", strangers: "list[tuple[Role, Card]]") -> None:
-        """Raise `Refused` if a round cannot be answered with these unknown.
+        """Raise `Refused` if the site cannot answer a round with these unknown parties.
 
-        Noise that sites share protects only as far as the sites are true: somebody unknown may be
-        the coordinator under another name, and knows its own part. So the unknown sites have to be
-        among the ``colluders`` that the round's noise does not count on.
+        Shared noise protects only if the sites are real: an unknown site may be the coordinator
+        under another name, which knows its own part of the noise. So there may be no more unknown
+        sites than ``colluders``, on which the round's noise does not rely.
         """
         roles = [role for role, _ in strangers]
         if "coordinator" in roles:
             raise Refused(
                 Refusal.UNKNOWN,
-                f"the coordinator {round_.coordinator.name!r} is not known here: compare the "
-                f"fingerprint {round_.coordinator.fingerprint} with its people, and give its card "
+                f"the coordinator {round_.coordinator.name!r} is not known here: call its people, "
+                f"compare the fingerprint {round_.coordinator.fingerprint}, and give its card "
                 "with --trust, or name it in the policy",
             )
         if not round_.terms.masked:
@@ -203,51 +205,53 @@ class Policy:
         if n - unknown < self.known_sites:
             raise Refused(
                 Refusal.UNKNOWN,
-                f"{n - unknown} of {n} sites are known here, this one included, and the policy "
-                f"wants {self.known_sites} ({names}{more} are not): compare their fingerprints, "
-                "and give their cards with --trust, or name them in the policy",
+                f"{n - unknown} of {n} sites are known here, including this one, but the policy "
+                f"requires {self.known_sites} (not known: {names}{more}): compare their "
+                "fingerprints, and give their cards with --trust, or name them in the policy",
             )
         colluders = round_.terms.colluders
         if unknown > colluders:
             raise Refused(
                 Refusal.UNKNOWN,
-                f"{unknown} of {n} sites are not known here ({names}{more}), and the noise counts "
-                "on theirs: compare their fingerprints, and give their cards with --trust, or ask "
-                f"the coordinator for a round with --colluders {unknown}",
+                f"{unknown} of {n} sites are not known here ({names}{more}), and the protection "
+                "relies on their noise: compare their fingerprints, and give their cards with "
+                f"--trust, or ask the coordinator for a round with --colluders {unknown}",
             )
 
     # --- what is allowed --------------------------------------------------------------------
 
     def check(self, round_: "Round", plan: "Plan", *, attended: bool) -> None:
-        """Raise `Refused` if the terms or columns of a round are not allowed.
+        """Raise `Refused` if the policy does not allow the terms or columns of a round.
 
         Parameters
         ----------
         round_ : Round
-            What is asked.
+            The round to answer.
         plan : Plan
-            What would be counted.
+            The plan to count under.
         attended : bool
-            Whether a person looks at it.
+            Whether a person reviews it.
         """
         terms = round_.terms
         epsilon, delta = rounded_up(terms.epsilon, 6), rounded_up(terms.delta, 6)
         reasons = {
-            f"epsilon {epsilon:g}, and the policy allows a round {self.epsilon:g}": (
+            f"it costs epsilon {epsilon:g}, and the policy allows {self.epsilon:g} per round": (
                 terms.epsilon > self.epsilon
             ),
-            f"delta {delta:g}, and the policy allows {self.delta:g}": (terms.delta > self.delta),
-            f"the coordinator {round_.coordinator.name!r} is also a site, and the policy lets "
-            "nobody be both": round_.coordinator in round_.sites
+            f"it states delta {delta:g}, and the policy allows {self.delta:g}": (
+                terms.delta > self.delta
+            ),
+            f"the coordinator {round_.coordinator.name!r} is also a site, and the policy does "
+            "not allow both roles for one party": round_.coordinator in round_.sites
             and not self.coordinator_may_be_site,
-            "it is without masks, and the policy wants masks (masks = true under [round])": (
+            "it is without masks, and the policy requires masks (masks = true under [round])": (
                 self.masks and not terms.masked
             ),
-            "it bounds the rows of a site (max_rows), so that about how many there are can be "
-            "read, and the policy does not allow that (max_rows = false under [round])": (
+            "it bounds the rows of a site (max_rows), which reveals roughly how many there "
+            "are, and the policy does not allow that (max_rows = false under [round])": (
                 terms.max_rows is not None and not self.max_rows
             ),
-            "nobody is here to look at it, and the policy does not allow unattended answers": (
+            "no person reviews it, and the policy does not allow unattended answers": (
                 not attended and not self.unattended
             ),
         }
@@ -262,27 +266,22 @@ class Policy:
     def check_persons(self, told: bool, rows_per_person: int) -> None:
         """Raise `Refused` if nothing shows that no person has more rows than a round states.
 
-        Parameters
-        ----------
-        told : bool
-            Whether a column tells persons, by which the rows of each are counted.
-        rows_per_person : int
-            What the round states.
+        ``told`` states whether a column identifies persons, so that the rows of each person are
+        counted; ``rows_per_person`` is the bound that the round states.
         """
         if told:
             return
         if self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
-                "column that tells persons (person = ... in its file), or, if a person is "
-                "known to have few rows, let the policy say how many at most "
-                "(persons = 1 under [round])"
+                "column that identifies persons (person = ... in its file), or, if you know the "
+                "most rows that any person has, state it in the policy (persons = 1 under [round])"
             )
         if rows_per_person < self.persons:
             raise _against(
-                f"it states at most {rows_per_person:,} rows of a person, and the policy affirms "
-                f"that a person has up to {self.persons:,}: name the column that tells persons "
-                "(person = ... in its file), or ask the coordinator for a round with "
+                f"it states at most {rows_per_person:,} rows per person, and the policy affirms "
+                f"that a person has up to {self.persons:,}: name the column that identifies "
+                "persons (person = ... in its file), or ask the coordinator for a round with "
                 f"--rows-per-person {self.persons}"
             )
 
@@ -290,7 +289,7 @@ class Policy:
 def _check_feature(feature: Feature, allowed: Feature | None) -> None:
     if allowed is None or allowed.kind != feature.kind:
         what = "does not name it" if allowed is None else f"has it as {allowed.kind}"
-        words = f"the column {feature.name!r} ({feature.kind}) is asked for, and the policy {what}"
+        words = f"it counts the column {feature.name!r} ({feature.kind}), and the policy {what}"
     elif feature.kind == "numeric" and not (
         allowed.low <= feature.low and feature.high <= allowed.high
     ):
@@ -309,7 +308,7 @@ def _against(words: str) -> Refused:
     return Refused(Refusal.POLICY, f"this site's policy refuses the round: {words}")
 
 
-#: What holds where a person looks at a round, and no policy is given: the person decides.
+#: The policy if none is given and a person reviews the round: the person decides.
 CONFIRMED = Policy(persons=1, masks=False, max_rows=True)
 
 
@@ -319,9 +318,9 @@ _KINDS: dict[str, Kind] = {
     "version": ANY,
     **dict.fromkeys(("coordinators", "sites", "round", "unattended", "officer"), TABLE),
     "plans": (is_texts, "a list of ids"),
-    "feature": (lambda value: isinstance(value, list), "one [[feature]] table a column"),
+    "feature": (lambda value: isinstance(value, list), "one [[feature]] table per column"),
 }
-#: Of ``[round]``, those that a policy needs; `Policy` checks them.
+#: Entries of ``[round]`` that a policy needs; `Policy` checks them.
 _LIMITS = ("delta", "epsilon", "known_sites", "total_epsilon")
 _ROUND: dict[str, Kind] = {
     **dict.fromkeys((*_LIMITS, "persons"), ANY),
@@ -337,7 +336,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     FileError
         If the file is missing, unreadable, of a newer version, misspelt or contradictory.
     PrivacyError
-        If others than its owner may write to it.
+        If anyone other than its owner may write to it.
 
     Examples
     --------
@@ -351,15 +350,15 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
     except FileNotFoundError:
         raise FileError(
-            f"{path}: there is no policy here, and without one a site answers nobody: write a "
-            f"strict one with hushtable round policy {path} --write --cap E, and look through it"
+            f"{path}: there is no policy here, and without one a site answers no one: write a "
+            f"strict one with hushtable round policy {path} --write --cap E, and review it"
         ) from None
     except OSError as error:
         raise FileError(f"{path}: the policy cannot be read: {error.strerror}") from None
     if os.name == "posix" and mode & 0o022:
         raise PrivacyError(
-            f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, "
-            "and look through what it says"
+            f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, and "
+            "review its content"
         )
     file, digest = TomlFile.parsed(path, content), hashlib.sha256(content).hexdigest()
     with translate_errors(FileError, str(path)):
@@ -367,7 +366,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
 
 
 def policy_beside(key: str | os.PathLike[str]) -> Path:
-    """Return where the policy of a site lies: ``NAME.policy.toml`` beside ``NAME.key``."""
+    """Return the path of a site's policy: ``NAME.policy.toml`` beside ``NAME.key``."""
     return Path(key).with_suffix(".policy.toml")
 
 
@@ -378,7 +377,7 @@ def write_policy(
     delta: float,
     persons: Persons = "column",
 ) -> None:
-    """Write a strict policy with comments for a site, which its owner alone may read and change.
+    """Write a strict policy with comments for a site, which only its owner may read and change.
 
     ``epsilon`` and ``delta`` are the cap of its book; ``persons`` is as in `Policy`.
     """
@@ -429,14 +428,14 @@ def _fingerprint(file: TomlFile, table: str, name: str, text: Any) -> str:
 
 @dataclass(frozen=True)
 class Approval:
-    """Says that somebody has looked at a round, and that it may be answered.
+    """States that a person has reviewed a round, and that the site may answer it.
 
     Attributes
     ----------
     round_id : str
-        The round's: SHA-256 of everything in it.
+        The id of the round: SHA-256 of everything in it.
     card : Card
-        Of who signed.
+        The signer's card.
     signature : str
         Ed25519, 128 hexadecimal digits, over the round's id.
 
@@ -461,7 +460,7 @@ class Approval:
 
     @property
     def holds(self) -> bool:
-        """Whether the signature is that of the card."""
+        """Return whether the signature is that of the card."""
         return self.card.signs("approval", self.round_id, self.signature)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -470,7 +469,7 @@ class Approval:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Approval":
-        """Read an approval; raises `FileError` if the file holds none."""
+        """Read an approval; raise `FileError` if the file holds none."""
         record = read_json(path, "approval", "approve")
         try:
             entries(record, "an approval", {"round_id": str, "card": dict, "signature": str})
@@ -479,7 +478,8 @@ class Approval:
             return cls(**record | {"card": Card.from_dict(record["card"])})
         except (TypeError, ValueError):
             raise FileError(
-                f"{path}: holds no approval of hushtable round approve, or a damaged one"
+                f"{path}: this is not an approval, or a damaged one: give a file of hushtable "
+                "round approve"
             ) from None
 
 
@@ -490,15 +490,15 @@ def check_officer(fingerprint: str, approval: Approval | None, round_: Round) ->
     if approval is None:
         words = "is missing"
     elif approval.card.fingerprint != fingerprint:
-        words = f"is that of another, {approval.card.fingerprint}"
+        words = f"is from a different person, {approval.card.fingerprint}"
     elif approval.round_id != round_.round_id:
-        words = f"is for another round, {approval.round_id[:12]}"
+        words = f"is for a different round, {approval.round_id[:12]}"
     elif not approval.holds:
         words = "is forged, or the file was edited"
     else:
         return
     raise Refused(
         Refusal.POLICY,
-        f"the policy wants the officer's signature ({fingerprint}) over round "
-        f"{round_.round_id[:12]}, and it {words}: give the file of hushtable round approve",
+        f"the policy requires the officer's signature ({fingerprint}) on round "
+        f"{round_.round_id[:12]}, but it {words}: give the file of hushtable round approve",
     )

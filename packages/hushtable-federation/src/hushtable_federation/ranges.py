@@ -1,7 +1,7 @@
-"""A round for plausible ranges: what it takes, what its result says, and a site's own values.
+"""A round for plausible ranges: its needs, its result, and a site's own values.
 
-Such a round is about the marginals like others, and has the whole budget: its histograms are wanted
-for themselves. Nothing here changes what is counted, or what it costs. `own_values` compares a
+Such a round is about the marginals like others, but gets the whole budget, because its histograms
+are its purpose. Nothing here changes what is counted, or what it costs. `own_values` compares a
 site's rows with the ranges by the rule of OHDSI's DataQualityDashboard: a check fails if more than
 a percentage of the values lies beyond a threshold.
 """
@@ -28,29 +28,30 @@ from hushtable.scores.plausible import QUANTILES, SURE, PlausibleRange, values_n
 from hushtable_federation.language import _
 from hushtable_federation.round import Round
 
-#: Values in a hundred that a site may have beyond a threshold: the DataQualityDashboard's default.
+#: Percentage of values that a site may have beyond a threshold: the DataQualityDashboard's default.
 TOLERATED = 5.0
-#: Share of the values below a quantile beyond which nothing is called a range.
+#: The largest share of values below a quantile that still defines a range.
 _LARGEST_TAIL = 0.25
 
 
 def is_for_ranges(round_: Round) -> bool:
-    """Tell whether a round's histograms are wanted for themselves: they have the whole budget."""
+    """Return whether a round is about histograms alone, which then get the whole budget."""
     return round_.layout.purpose is Purpose.MARGINALS and round_.terms.share == 1.0
 
 
 def range_words(round_: Round, plan: Plan | None) -> list[str]:
-    """Return how many values a range takes under a round's noise, by its public terms alone.
+    """Return how many values a range needs under a round's noise, from its public terms alone.
 
-    Nothing of rounds that are not for ranges, or whose plan is hidden.
+    Empty for rounds that are not for ranges, or have a hidden plan.
     """
     if plan is None or not is_for_ranges(round_) or not isinstance(plan.family, EquiWidth):
         return []
     cells, noise_sd = plan.family.bins, round_.noise_sd
     needed = values_needed(noise_sd, cells, QUANTILES[0])
     words = _(
-        "It is for plausible ranges: one from the quantile %(low)s to %(high)s takes about %(n)s "
-        "rows with a value in a column, at all sites together; columns with fewer get none.",
+        "The round is for plausible ranges: a range from the quantile %(low)s to %(high)s needs "
+        "about %(n)s rows with a value in the column, at all sites together; columns with fewer "
+        "rows get no range.",
         low=numerals(f"{QUANTILES[0]:g}"), high=numerals(f"{QUANTILES[1]:g}"),
         n=numerals(f"{needed:,}"),
     )  # fmt: skip
@@ -59,7 +60,7 @@ def range_words(round_: Round, plan: Plan | None) -> list[str]:
         return [words]
     tail = rounded_up(_reached(noise_sd, cells, expected), 2)
     fewer = _(
-        "The %(n)s expected are fewer: they suffice for the quantiles %(low)s and %(high)s "
+        "The %(n)s expected rows are fewer: they are enough for the quantiles %(low)s and %(high)s "
         "(--quantiles).",
         n=numerals(f"{expected:,}"), low=numerals(f"{tail:g}"),
         high=numerals(f"{1.0 - tail:.10g}"),
@@ -68,7 +69,7 @@ def range_words(round_: Round, plan: Plan | None) -> list[str]:
 
 
 def check_expected(round_: Round) -> None:
-    """Raise `PrivacyError` if the rows that are expected are too few for any range."""
+    """Raise `PrivacyError` if the expected rows are too few for any range."""
     plan = round_.plan
     if plan is None or plan.expected_rows is None or not is_for_ranges(round_):
         return
@@ -76,27 +77,27 @@ def check_expected(round_: Round) -> None:
     if _reached(round_.noise_sd, plan.family.bins, plan.expected_rows) > _LARGEST_TAIL:
         needed = values_needed(round_.noise_sd, plan.family.bins, QUANTILES[0])
         raise PrivacyError(
-            f"{plan.expected_rows:,} rows are expected, and at this epsilon a plausible range "
-            f"takes {needed:,} rows with a value: nothing was opened. Ask for fewer columns, "
-            "more sites, or a larger epsilon"
+            f"{plan.expected_rows:,} rows are expected, but at this epsilon a plausible range "
+            f"needs {needed:,} rows with a value: no round was opened. Use fewer columns, more "
+            "sites, or a larger epsilon"
         )
 
 
 def _reached(noise_sd: float, cells: int, rows: int) -> float:
-    """Return the smallest tail for which so many rows suffice."""
+    """Return the smallest tail for which that many rows are enough."""
     return SURE * noise_sd * float(np.sqrt(cells)) / rows
 
 
 def schema_text(result: Noised, ranges: Sequence[PlausibleRange]) -> str:
-    """Return a schema with these ranges in TOML, which says what they cost.
+    """Return a schema with these ranges as TOML, which states what they cost.
 
-    Columns without a range of their own keep the public one.
+    Columns without a new range keep the public one.
     """
     found = {one.feature.name: one for one in ranges}
     sites = len(result.ledger.shares)
     lines = [
-        f"# Plausible ranges from {sites} sites, read off a private release: a round under this",
-        "# schema counts what that cost ([[paid]]) in its epsilon.",
+        f"# Plausible ranges from {sites} sites, from a private release: a round under this",
+        "# schema includes the cost of that ([[paid]]) in its epsilon.",
     ]
     for feature in result.plan.schema.features:
         one = found.get(feature.name)
@@ -105,7 +106,7 @@ def schema_text(result: Noised, ranges: Sequence[PlausibleRange]) -> str:
             lines += ["", *(f"# {limit.words(feature.unit)}" for limit in one.limits)]
             feature = replace(feature, low=low.value, high=high.value)
         else:
-            lines += ["", "# as before: no range of this column was found"]
+            lines += ["", "# unchanged: no range was found for this column"]
         lines += ["[[feature]]", *_entries(feature.to_dict())]
     for spent in result.spent():
         lines += ["", "[[paid]]", *_entries(spent.to_dict())]
@@ -117,31 +118,31 @@ def _entries(record: dict[str, Any]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML has it."""
+    """Return a value as TOML."""
     if isinstance(value, dict):
         inner = ", ".join(f"{key} = {_toml(one)}" for key, one in value.items() if one is not None)
         return f"{{ {inner} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    # As JSON, but for a sign that TOML wants escaped.
+    # As JSON, except for a character that TOML requires to be escaped.
     return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
 
 
 @dataclass
 class OwnValues:
-    """A site's own values of a number, beside a range: exact, to stay there.
+    """A site's own values of a numeric column, compared with a range: exact, so keep them there.
 
     Attributes
     ----------
     feature : Feature
-        With its public range.
+        The feature, with its public range.
     n : int
         Values.
     beyond : dict of str to (int, int)
-        By whose range it is (``"all"``, ``"others"``): values below its low limit, and above its
-        high one.
+        By source of the range (``"all"``, ``"others"``): numbers of values below its low limit, and
+        above its high limit.
     cells : ndarray of shape (n_cells,), int64
-        Values in equal parts of the public range.
+        Numbers of values in equal parts of the public range.
     """
 
     feature: Feature
@@ -150,16 +151,16 @@ class OwnValues:
     beyond: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def percent(self, whose: str = "all") -> tuple[float, float]:
-        """Return how many values in a hundred lie below and above a range."""
+        """Return the percentages of values below and above a range."""
         below, above = self.beyond[whose]
         return 100.0 * below / max(1, self.n), 100.0 * above / max(1, self.n)
 
     def fails(self, tolerated: float = TOLERATED, whose: str = "all") -> bool:
-        """Tell whether more than a percentage of the values lies beyond either limit."""
+        """Return whether more than a percentage of the values lies beyond either limit."""
         return whose in self.beyond and max(self.percent(whose)) > tolerated
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON carries them."""
+        """Return the figures for JSON."""
         percent = {whose: list(self.percent(whose)) for whose in self.beyond}
         return {"name": self.feature.name, "values": self.n, "percent_beyond": percent}
 
@@ -172,11 +173,11 @@ def own_values(
     Parameters
     ----------
     rows : Reader
-        Under the plan's schema.
+        Rows under the plan's schema.
     plan : Plan
         Of the round.
     ranges : dict of str to sequence of PlausibleRange
-        By whose they are: ``"all"`` and, without the site's own part, ``"others"``.
+        Ranges by source: ``"all"`` and, without the site's own part, ``"others"``.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""The words in which a site refuses: a closed list, and nothing else of a reason travels.
+"""The words in which a site refuses: a closed list, and the only part of a reason that is sent.
 
-A reason in free words can hold a row, a path or a number of rows. What travels is one of the
-words below; what went wrong is written to a log beside the site's book. The list has a version,
+A reason in free words could contain a row, a path or a number of rows. So only one of the words
+below is sent; the details are written to a log beside the site's book. The list has a version,
 `VERSION`, and is explained in ``docs/explanation/threats.md``.
 """
 
@@ -23,22 +23,22 @@ _LOG = logging.getLogger(__name__)
 #: Where the system's log listens.
 SYSLOG = "/var/run/syslog" if sys.platform == "darwin" else "/dev/log"
 
-#: Raised when a word is added, goes, or changes its meaning.
+#: Increased when a word is added, removed, or changes its meaning.
 VERSION = 1
 
 
 class Refusal(StrEnum):
-    """One word for why there is no answer.
+    """One word that states why there is no answer.
 
-    All but `UNAVAILABLE` depend on the request, the clock, the site's policy and its book alone,
-    never on its rows. `UNAVAILABLE` is the one word for all that can fail at a site: rows that
-    cannot be read, a full disk, a missing library.
+    All except `UNAVAILABLE` depend only on the request, the clock, the site's policy and its book,
+    never on its rows. `UNAVAILABLE` is the one word for everything that can fail at a site: rows
+    that cannot be read, a full disk, a missing library.
     """
 
     REQUEST = "request"
-    """The request is not of its form, or not signed by the round's coordinator."""
+    """The request is malformed, or not signed by the round's coordinator."""
     ROUND = "round"
-    """The round is not for this site: other keys, another plan, of another kind."""
+    """The round is not for this site: other keys, another plan, or another kind."""
     TIME = "time"
     """By the site's clock, the round is not open."""
     POLICY = "policy"
@@ -46,25 +46,25 @@ class Refusal(StrEnum):
     UNKNOWN = "unknown"
     """The coordinator, or too many of the sites, are not known to this one."""
     BUDGET = "budget"
-    """The site's budget does not suffice."""
+    """The site's budget is not sufficient."""
     ANSWERED = "answered"
-    """It was answered before, to another request."""
+    """The site has already answered a different request."""
     ORDER = "order"
-    """A step comes first that was not asked."""
+    """An earlier step is missing."""
     SITES = "sites"
-    """The list of sites is not one of those who took part so far, or they are too few."""
+    """The list names sites that did not take part so far, or too few sites."""
     SHARES = "shares"
-    """What another site is said to have sent does not check out."""
+    """What the request presents as sent by another site is not valid."""
     UNAVAILABLE = "unavailable"
     """The site cannot answer, for a reason of its own."""
     SILENT = "silent"
-    """Noted by the coordinator: no answer came."""
+    """Recorded by the coordinator: no answer arrived."""
     GARBLED = "garbled"
-    """Noted by the coordinator: what came is no answer of this site to this step."""
+    """Recorded by the coordinator: what arrived is not an answer of this site to this step."""
 
 
 class Refused(RoundError):
-    """A refusal: the word that travels, and the words that stay."""
+    """A refusal: the word that is sent, and the message that stays here."""
 
     def __init__(self, word: Refusal, message: str) -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ class Refused(RoundError):
 
 @contextlib.contextmanager
 def refusing(word: Refusal) -> Iterator[None]:
-    """Give what is refused in the body this word, unless it has one."""
+    """Attach this word to any refusal in the body that has none."""
     try:
         yield
     except HushTableError as error:
@@ -82,10 +82,10 @@ def refusing(word: Refusal) -> Iterator[None]:
 
 
 class SiteLog:
-    """Where a site's own words go: lines of JSON in a file beside its book, for its owner alone.
+    """The log of a site's own messages: JSON lines in a file beside its book, for its owner only.
 
-    Reasons can hold a row or a path. What the site's file names besides (``log``) gets the same
-    lines without them, and those of `visit`.
+    Reasons can contain a row or a path. The second log, which the site's file names (``log``), gets
+    the same lines without reasons, and those of `visit`.
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ class SiteLog:
         self.path, self._shared = Path(path), shared
 
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
-        """Add a line; round, step and message may hold anything, line breaks included.
+        """Add a line; round, step and message may contain anything, including line breaks.
 
-        Where it cannot be written, it goes to the program's own log: anyone who asked gets the
-        word all the same, and nothing of this.
+        If it cannot be written, it goes to the program's own log: the party that asked gets the
+        word anyway, and learns nothing about this.
         """
         record = {"time": time, "round": round_id[:12], "step": step, "word": word}
         line = json.dumps(record | {"why": message})
@@ -116,7 +116,7 @@ class SiteLog:
             _LOG.error("%s", error)
 
     def visit(self, record: Mapping[str, Any]) -> None:
-        """Add a line to what the site's file names; raises `FileError` if it cannot be written."""
+        """Add a line to the log in the site's file; raise `FileError` if it cannot be written."""
         if not self._shared:
             return
         try:
@@ -126,18 +126,18 @@ class SiteLog:
                 _append(Path(self._shared), json.dumps(record))
         except OSError as error:
             raise FileError(
-                f"log: {self._shared} cannot be written: {explain(error)} (this visit is not in it)"
+                f"log: {self._shared} cannot be written: {explain(error)} (it lacks this visit)"
             ) from None
 
 
 def _append(path: Path, line: str, *, private: bool = False) -> None:
-    """Add a line to a file, whole or not at all."""
+    """Add a line to a file, completely or not at all."""
     number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600 if private else 0o640)
     try:
-        if private and os.name == "posix":  # a file that was there before may be open to others
+        if private and os.name == "posix":  # an existing file may be open to others
             os.fchmod(number, 0o600)
         content, before = (line + "\n").encode("ascii"), os.fstat(number).st_size
-        if os.write(number, content) < len(content):  # a full disk takes a part
+        if os.write(number, content) < len(content):  # a full disk stores a part
             os.ftruncate(number, before)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:

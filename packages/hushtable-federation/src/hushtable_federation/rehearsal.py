@@ -1,8 +1,8 @@
-"""Rehearsals: a round of invented rows in one process, and a whole one in a folder.
+"""Rehearsals with invented rows: a round in one process, and a whole round in a folder.
 
-In the folder sites are away, late, killed and lying. The visits are those of ``hushtable round
-sync``; only the clock, the rows and who comes when are invented. A site that is killed dies at a
-write into the folder, before or after it.
+In the folder, sites are away, late, killed or lying. The visits are those of ``hushtable round
+sync``; only the clock, the rows and the order of visits are invented. A killed site dies at a write
+into the folder, before or after it.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ from hushtable_federation.visit import STUCK, Visit
 class Rehearsal:
     """Sites and a coordinator with invented rows, and a round that is open for a day.
 
-    The round is masked, with epsilon 1, unless the terms (as `Round.open` takes them) say
+    The round is masked, with epsilon 1, unless the terms (as `Round.open` takes them) state
     otherwise; it has ``n_tables`` tables of 64 cells. ``lead`` are the coordinator's keys;
     ``keys``, ``books``, made in the folder, and ``sketches`` are by site.
     """
@@ -70,8 +70,8 @@ class Rehearsal:
             self.sketches[name] = Sketch.from_data(plan, X)
 
     def site(self, name: str) -> OnlineSite:
-        """Return what answers for a site online."""
-        # Invented rows, each of a person of its own.
+        """Return an object that answers for a site online."""
+        # Invented rows, each from a different person.
         policy = Policy(
             unattended=True, plans=(self.round.layout.plan_id,), persons=1, max_rows=True
         )
@@ -88,29 +88,30 @@ class Rehearsal:
             book.close()
 
 
-#: Comes; never comes; is gone once its counts are there; comes after the deadline; dies at its
-#: first visit, and comes again; gives shares that are none.
+#: Answers; never answers; disappears after it sent its counts; answers after the deadline; dies at
+#: its first visit, and returns; sends invalid shares.
 Behaviour = Literal["comes", "away", "gone", "late", "killed", "lies"]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Who plays.
+    """The parties of a rehearsal.
 
     Parameters
     ----------
     sites, away, late, liars, killed : int
-        Sites in all; of them, those that never come or are gone once their counts are there, that
-        come after the deadline, that give wrong shares, and that die at a write and come again.
+        Number of sites; among them, sites that never answer or disappear after they sent their
+        counts, that answer after the deadline, that send wrong shares, and that die at a write and
+        return.
     tables : int
-        Of 64 cells.
+        Number of tables of 64 cells.
     seed : int or None
-        Of who is what, and who comes when. Keys, noise and masks have none.
+        Seed of the roles and the order of visits. Keys, noise and masks have no seed.
 
     Raises
     ------
     UsageError
-        If a round of so few that answer can have no result.
+        If too few sites answer for a result.
     """
 
     sites: int = 20
@@ -127,18 +128,20 @@ class Scenario:
             raise UsageError(
                 f"{self.sites} sites, {self.away} away, {self.late} late, {self.liars} lying: "
                 f"{max(true, 0)} are left, and {self.least} are needed: give more sites, or fewer "
-                "of the others"
+                "of these"
             )
         if self.killed > true:
-            raise UsageError(f"{self.killed} killed: needs at most {true}, as many as are left")
+            raise UsageError(
+                f"{self.killed} killed: needs at most {true}, the number of sites left"
+            )
 
     @property
     def least(self) -> int:
-        """Sites without which there is no result: more than half."""
+        """Return the number of sites needed for a result: more than half."""
         return self.sites // 2 + 1
 
     def fates(self, rng: random.Random) -> list[Behaviour]:
-        """Return what becomes of each site, in random order."""
+        """Return what happens to each site, in random order."""
         found: list[Behaviour] = [rng.choice(("away", "gone")) for _ in range(self.away)]
         counts: dict[Behaviour, int] = {
             "late": self.late,
@@ -160,13 +163,14 @@ class Participant:
     Attributes
     ----------
     sent, read : int
-        Bytes, written to the folder and read from it.
+        Bytes written to the folder, and read from it.
     visits : int
-        At which it put something there: of a site, all but those by which it gets the result.
+        Number of visits at which it wrote something: for a site, all except those that fetch the
+        result.
     seconds : float
-        Of all visits.
+        Total time of all visits.
     counts : ndarray of shape (n_cells,), int64, or None
-        Of a site that answered: counts with its noise, which never leave it.
+        For a site that answered: counts with its noise, which it never sends unmasked.
     """
 
     keys: Keys
@@ -182,29 +186,29 @@ class Participant:
 
     @property
     def name(self) -> str:
-        """On its card."""
+        """Return the name on its card."""
         return self.keys.card.name
 
     @property
     def sent(self) -> int:
-        """Bytes that it wrote to the folder."""
+        """Return the number of bytes that it wrote to the folder."""
         return self.place.sent
 
     @property
     def read(self) -> int:
-        """Bytes that it read from the folder."""
+        """Return the number of bytes that it read from the folder."""
         return self.place.got
 
 
 class Killed(BaseException):
-    """Ends a visit as kill -9 does: nothing after it is done."""
+    """Ends a visit like kill -9: nothing is done after it."""
 
 
 class MeteredDirectory(Directory):
-    """A directory that counts bytes, and raises `Killed` at the write that is due to."""
+    """A directory that counts bytes, and raises `Killed` at the chosen write."""
 
     sent = got = 0
-    #: Writes until the next one kills; none does at 0.
+    #: Number of writes until one kills; 0 for none.
     dies_at = 0
     dies_after = False
 
@@ -215,7 +219,7 @@ class MeteredDirectory(Directory):
         return content
 
     def save(self, name: str, content: bytes) -> None:
-        """As `Directory.save`; raises `Killed` where that is due."""
+        """Write as `Directory.save`; raise `Killed` at the chosen write."""
         self.dies_at -= 1
         if self.dies_at == 0 and not self.dies_after:
             raise Killed
@@ -226,12 +230,12 @@ class MeteredDirectory(Directory):
 
 
 class Lying(RoundFolder):
-    """The files of a round to a site that gives wrong shares, and signs them."""
+    """The folder of a round for a site that sends wrong shares, and signs them."""
 
     keys: Keys
 
     def add(self, step: str, sender: str, content: bytes) -> bool:
-        """As `RoundFolder.add`; shares are changed, the same way each time."""
+        """Write as `RoundFolder.add`, but change shares, always in the same way."""
         if step == "unmask":
             message = Message.read(content, self.keys.card)
             arrays = message.arrays | {"shares": message.arrays["shares"] ^ np.uint8(1)}
@@ -239,9 +243,9 @@ class Lying(RoundFolder):
         return super().add(step, sender, content)
 
 
-#: Days until the deadline; until a site that is late comes; until nobody plays on.
+#: Days until the deadline; until a late site answers; until the rehearsal ends.
 _DEADLINE, _LATE, _END = 7, 9, 60
-#: Chance that a site comes on a day, after its first.
+#: Probability of a visit on a day, after a site's first visit.
 _COMES = 0.6
 _RESULT = "result.hush"
 
@@ -260,16 +264,16 @@ class Event(NamedTuple):
 
 @dataclass
 class Play:
-    """A round that is played from the first visit to the result.
+    """A round that is simulated from the first visit to the result.
+
+    ``told`` is called with each `Event` as it happens, for visits at which something happened.
 
     Parameters
     ----------
     folder : Path
-        Empty; gets the folder of the round, ``round``, and one of each party.
+        An empty folder, for the folder of the round, ``round``, and one for each party.
     cast : Scenario
-        Who plays.
-    told : callable
-        Takes each `Event` as it happens, of visits at which something did.
+        The parties.
 
     Attributes
     ----------
@@ -277,11 +281,11 @@ class Play:
     lead : Participant
         The coordinator.
     result : Result or None
-        None as long as there is none.
+        None until there is one.
     found_out : dict of str to str
-        By site that was found out, what it did.
+        By site that cheated, what it did.
     days : int
-        Until nobody who comes had anything left to do.
+        Days until no party had anything left to do.
     """
 
     folder: Path
@@ -321,7 +325,7 @@ class Play:
         return Participant(keys, fate, place, output, first)
 
     def run(self) -> None:
-        """Play; raises `HushTableError` if a party cannot go on that nothing was done to."""
+        """Run the rehearsal; raise `HushTableError` if an undisturbed party cannot continue."""
         try:
             with self._clock():
                 post_round(Store(self.lead.place), self.round)
@@ -339,7 +343,7 @@ class Play:
         return all(one.over for one in (self.lead, *self.sites) if one.fate not in ("away", "gone"))
 
     def _day(self) -> None:
-        """Have all persons of a day make a visit, in random order."""
+        """Let all parties of a day make a visit, in random order."""
         order = [self.lead, *self.sites]
         self._rng.shuffle(order)
         for i, player in enumerate(order):
@@ -356,7 +360,7 @@ class Play:
         return sure or self._rng.random() < _COMES
 
     def visit(self, player: Participant) -> None:
-        """Have a party make a visit; note how it went."""
+        """Let a party make a visit, and record its outcome."""
         began, what, visit = time.perf_counter(), "visit", Visit()
         try:
             visit = self._as_lead() if player is self.lead else self._as_site(player)
@@ -412,7 +416,7 @@ class Play:
 
     @contextlib.contextmanager
     def _clock(self) -> Iterator[None]:
-        """Have all parties read the clock of the play."""
+        """Make all parties use the simulated clock."""
         before = clock.read
         clock.read = lambda: self._now
         try:
@@ -424,14 +428,14 @@ class Play:
 
     @property
     def round(self) -> Round:
-        """As it was opened."""
+        """Return the round as it was opened."""
         return self._here.round
 
     @property
     def exact(self) -> bool:
-        """Whether the result is, to the bit, the sum of what the sites in it counted, with noise.
+        """Return whether the result equals, bit for bit, the sum of its sites' counts and noise.
 
-        False as long as there is none.
+        False until there is a result.
         """
         if self.result is None:
             return False
@@ -445,9 +449,11 @@ class Play:
 
     @property
     def noise(self) -> tuple[float, float]:
-        """The noise on a cell of the result, as measured and as promised; standard deviations."""
+        """Return the measured and the promised standard deviation of the noise on a cell."""
         if self.result is None:
-            raise HushTableError("there is no result: nothing is known of its noise")
+            raise HushTableError(
+                "there is no result, so its noise is unknown: run the rehearsal first"
+            )
         true = np.zeros(self.result.counts.counts.shape)
         for name in self.result.sites:
             true += self._here.sketches[name].counts
@@ -455,5 +461,5 @@ class Play:
 
     @property
     def vector(self) -> int:
-        """Bytes of a site's masked counts: less cannot be sent."""
+        """Return the bytes of a site's masked counts, the least that it can send."""
         return 8 * self.round.layout.n_cells

@@ -1,4 +1,4 @@
-"""The site's side of a round: check, count, add noise, write it down, send."""
+"""The site's side of a round: check, count, add noise, record, send."""
 
 import secrets
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ from hushtable_federation.submission import Contribution, charged, cost
 
 
 def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = None) -> None:
-    """Take cards for true from now on, each in the roles that it has in a round.
+    """Trust cards from now on, each in the roles that it has in a round.
 
-    For a person who compared their fingerprints, or got the cards from their owners. A card that
-    is not in the round is that of a site. ``how`` is as for `Book.trust`. Raises `UsageError` if
-    the round has another card under the same name.
+    Call this for a person who compared their fingerprints, or got the cards from their owners. A
+    card that is not in the round counts as a site's. ``how`` is as for `Book.trust`. Raise
+    `UsageError` if the round has another card under the same name.
     """
     roles = {"site": round_.sites, "coordinator": (round_.coordinator,)}
     inside = {card.name: card for those in roles.values() for card in those}
@@ -45,8 +45,8 @@ def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = No
         if inside.get(card.name, card) != card:
             raise UsageError(
                 f"the card of {card.name!r} has the fingerprint {card.fingerprint}, and in this "
-                f"round {inside[card.name].fingerprint}: ask {card.name!r} itself which of the two "
-                "is its own"
+                f"round {inside[card.name].fingerprint}: ask {card.name!r} directly which of the "
+                "two is correct"
             )
     for role, those in roles.items():
         book.trust([card for card in cards if card in those], role, how)
@@ -59,52 +59,52 @@ def check_attended(sketch: Sketch, most: int | None, outside_too: bool) -> None:
     Parameters
     ----------
     sketch : Sketch
-        Of the rows.
+        The sketch of the rows.
     most : int or None
-        Rows that the round lets a site count.
+        The most rows that the round lets a site count.
     outside_too : bool
-        Whether the person has said that the rows are as they should be.
+        Whether the person has confirmed that the rows are as they should be.
     """
     if most is not None and sketch.n_rows > most:
         raise DataError(
-            f"{sketch.n_rows:,} rows, and the round lets a site count {most:,}: the totals would "
-            "show it, and no sum be made. Nothing was recorded or spent. Give a part that was "
-            "drawn by chance, or ask the coordinator for a round that allows more"
+            f"there are {sketch.n_rows:,} rows, and the round lets a site count {most:,}: the "
+            "totals would show it, and there would be no sum. Nothing was recorded or spent. Give "
+            "a random sample of the rows, or ask the coordinator for a round that allows more"
         )
     odd = [name for name, rows in sketch.outside().items() if 2 * rows > sketch.n_rows]
     if odd and not outside_too:
         raise DataError(
-            f"most rows lie outside the round's range, or its categories, in "
-            f"{', '.join(map(repr, odd[:3]))}: have the rows another unit than the round, or other "
-            "names? Nothing was recorded or spent. Correct the file, or give --outside-too if the "
-            "rows are as they should be"
+            "most rows lie outside the round's range, or its categories, in "
+            f"{', '.join(map(repr, odd[:3]))}: the rows may have another unit than the round, or "
+            "other category names. Nothing was recorded or spent. Correct the file, or give "
+            "--outside-too if the rows are as they should be"
         )
 
 
 class StreamHistory:
-    """The periods that a site answered in the stream of a round; none in any other round.
+    """The periods that a site answered in the stream of a round; none for other rounds.
 
     Parameters
     ----------
     book : Book
         The site's.
     round_ : Round
-        What is asked now.
+        The round to answer now.
     data_set : str
         Which rows.
 
     Attributes
     ----------
     periods : dict of int to str
-        By period, the id of the round in which it was answered first.
+        By period, the id of the round in which the site answered it first.
     answer : Contribution or None
-        What was answered to this round, or to another about the same period: it is sent again.
+        The answer to this round, or to another about the same period; it is sent again.
 
     Raises
     ------
     RoundError
-        Unless the round goes on with what was answered before: the same rows, terms, plan,
-        coordinator, the next period or one that was answered; in a masked round, of the same sites.
+        Unless the round continues what the site answered before: the same rows, terms, plan and
+        coordinator, and the next period or one that was answered; if masked, also the same sites.
     """
 
     def __init__(self, book: Book, round_: Round, data_set: str) -> None:
@@ -119,12 +119,12 @@ class StreamHistory:
 
     @cached_property
     def first(self) -> Contribution | None:
-        """The first answer to the stream, with which all periods were paid."""
+        """Return the first answer to the stream, which paid for all periods."""
         return self._answered(min(self.periods)) if self.periods else None
 
     @property
     def paid(self) -> tuple[Share, Spent] | None:
-        """The site's line of the ledger and the cost, if it has answered before."""
+        """Return the site's line of the ledger and the cost, if it has answered before."""
         return None if self.first is None else (self.first.share, self.first.spent)
 
     def _check(self, data_set: str) -> None:
@@ -136,23 +136,23 @@ class StreamHistory:
         if asked > last + 1:
             raise Refused(
                 Refusal.ORDER,
-                f"the round asks for period {asked}, and this site has answered those up to "
+                f"the round is about period {asked}, but this site has answered only up to period "
                 f"{last}: ask the coordinator to open period {last + 1} again (hushtable round "
                 "next --again, from the round of that period). Nothing was recorded or spent",
             )
         if asked < first:
             raise Refused(
                 Refusal.ORDER,
-                f"the round asks for period {asked}, and this site joined with period {first}: "
-                "what it counted before is in no sum. Answer the round of the next period",
+                f"the round is about period {asked}, but this site joined with period {first}, so "
+                "no sum contains its counts from before. Answer the round of the next period",
             )
 
     def _check_same(self, first: Contribution, data_set: str) -> None:
         if data_set != first.data_set:
             raise RoundError(
-                f"the periods of this stream before were about {first.data_set!r}, not "
-                f"{data_set!r}: their budget pays for all of them; name data_set = "
-                f"'{first.data_set}' in the site's file"
+                f"earlier periods of this stream were about {first.data_set!r}, not {data_set!r}, "
+                f"and their budget pays for all periods: name data_set = '{first.data_set}' in the "
+                "site's file"
             )
         noted, asked = Round.from_bytes(first.round, f"{self._book.path}: the round"), self._round
         differing = [
@@ -162,17 +162,17 @@ class StreamHistory:
         ]
         if differing:
             raise RoundError(
-                f"the round goes on with a stream that this site answered under another "
-                f"{' and '.join(differing).replace('layout', 'plan')}: the cost was charged for "
-                "those. Ask the coordinator for the round that follows (hushtable round next), or "
-                "for a stream of its own. Nothing was recorded or spent"
+                "the round continues a stream that this site answered under another "
+                f"{' and '.join(differing).replace('layout', 'plan')}, for which the cost was "
+                "charged. Ask the coordinator for the round that follows (hushtable round next), "
+                "or for a new stream. Nothing was recorded or spent"
             )
 
     def _same_period(self) -> Contribution | None:
         """Return the answer to another round about this period, if there is one.
 
-        In a masked round, only one of the same sites: two sums that differ by one site would show
-        its counts under its own part of the noise alone.
+        In a masked round, only one of the same sites: two sums that differ by one site would reveal
+        its counts under only its own part of the noise.
         """
         if self._round.period not in self.periods:
             return None
@@ -181,32 +181,32 @@ class StreamHistory:
         if self._round.terms.masked and noted.sites != self._round.sites:
             raise Refused(
                 Refusal.SITES,
-                f"period {self._round.period} was answered in a round of {noted.names}, and this "
-                f"one is of {self._round.names}, or of other keys: two sums of one period that "
-                "differ by a site would show its counts. Ask the coordinator for a round of the "
-                "same sites (hushtable round next --again). Nothing was recorded or spent",
+                f"period {self._round.period} was answered in a round with {noted.names}, and "
+                f"this one has {self._round.names}, or other keys: two sums of one period that "
+                "differ by a site would reveal its counts. Ask the coordinator for a round of "
+                "the same sites (hushtable round next --again). Nothing was recorded or spent",
             )
         return found
 
     def mixed(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what the site releases of this period before noise: (n_cells,), as given.
+        """Return what the site releases for this period before noise: (n_cells,), as given.
 
-        ``counts``, of shape (n_cells,), are those of this period alone. Outside of a stream, they
-        are what is released.
+        ``counts``, of shape (n_cells,), are those of this period alone. Outside a stream, they are
+        released as they are.
         """
         horizon, period = self._round.layout.horizon, self._round.period
         if horizon is None or period is None:
             return counts
-        # Of the periods before it joined, a site has counted nothing and sent nothing.
+        # A site has counted and sent nothing for the periods before it joined.
         each = [self._answered(t).counts for t in sorted(self.periods)]
         return horizon.mixed(np.array([*each, counts]))
 
     def check_still(self) -> None:
-        """Raise `RoundError` if another process answered meanwhile; in the book's transaction."""
+        """Raise `RoundError` if another process answered; call in the book's transaction."""
         if self._now() != self.periods and self._book.answer(self._round.round_id) is None:
             raise RoundError(
-                f"period {self._round.period} was answered by another process meanwhile: give the "
-                "command again, which sends what was noted"
+                f"period {self._round.period} was answered by another process in the meantime: run "
+                "the command again, which sends the recorded answer"
             )
 
     def _answered(self, period: int) -> Contribution:
@@ -216,46 +216,46 @@ class StreamHistory:
 
 
 class Reply:
-    """A site's reply to a round, checked on every side before anything is counted or sent.
+    """A site's reply to a round, checked in every respect before anything is counted or sent.
 
     Parameters
     ----------
     round_ : Round
-        What the coordinator asks.
+        The coordinator's round.
     keys : Keys
         The site's.
     book : Book
         The site's.
     policy : Policy, optional
-        The site's; by default one that allows what a person confirms: nobody is known but whom
-        the book knows.
+        The site's policy; by default, one that allows what a person confirms: only parties in the
+        book are known.
     data_set : str
-        Which rows: rounds about the same people's rows share one budget, so that a name of its
-        own is for rows of other people only.
+        Name of the rows. Rounds about the same people's rows share one budget, so use a different
+        name only for different people's rows.
     plan : Plan, optional
         The plan that the sites share, for rounds that hide it.
     at : datetime, optional
-        The time; now by default.
+        The time; by default, now.
     approval : Approval, optional
-        The officer's, where the policy demands it.
+        The officer's approval, if the policy requires it.
     attended : bool, default=True
-        Whether a person looks at the round and at what is said of the rows.
+        Whether a person reviews the round and the statements about the rows.
 
     Attributes
     ----------
     plan : Plan
-        Under which the rows are to be counted.
+        The plan to count the rows under.
     epsilon : float
-        What the site's rows will have cost after it, over all rounds in the book.
+        The total cost to the site's rows after this round, over all rounds in the book.
     earlier : Contribution or None
-        What was contributed before, to it or about the same period, and will be sent again.
+        The earlier contribution to this round or about the same period, which is sent again.
 
     Raises
     ------
     RoundError, PlanError, PrivacyError
-        If the round is not for this site, over, about another plan, against the policy, breaks
-        the cap, or comes with keys other than those the site knows; each with the `word` that
-        may travel. None of it depends on rows.
+        If the round is not for this site, is over, is about another plan, violates the policy,
+        breaks the cap, or has keys other than those the site knows; each with the `word` that may
+        be sent. None of these depends on rows.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class Reply:
         with refusing(Refusal.ROUND):
             if round_.card(keys.card.name) != keys.card:
                 raise RoundError(
-                    f"the round lists {keys.card.name!r} with other keys than these: send the "
+                    f"the round lists {keys.card.name!r} with keys other than these: send the "
                     "coordinator the card that belongs to them, and ask for a new round"
                 )
         with refusing(Refusal.TIME):
@@ -301,7 +301,7 @@ class Reply:
             )
         with refusing(Refusal.ROUND):
             self.plan = round_.layout.check(given)
-            # Of hidden hash functions, only the sites know for how many rows they were laid out.
+            # With hidden hash functions, only the sites know the expected number of rows.
             check_public_delta(round_.terms.delta, self.plan.expected_rows)
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
@@ -311,7 +311,7 @@ class Reply:
 
     @property
     def earlier(self) -> Contribution | None:
-        """The answer that was given before, and will be sent again."""
+        """Return the earlier answer, which is sent again."""
         return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
@@ -328,8 +328,9 @@ class Reply:
         if after > most * (1.0 + 1e-9):
             raise Refused(
                 Refusal.BUDGET,
-                f"this round would take {self.data_set!r} to epsilon {rounded_up(after):g}, "
-                f"and the policy allows {most:g} in all: {self.book.smaller(self.data_set, most)}",
+                f"this round would raise the total of {self.data_set!r} to epsilon "
+                f"{rounded_up(after):g}, and the policy allows {most:g} in total: "
+                f"{self.book.smaller(self.data_set, most)}",
             )
         return after
 
@@ -337,13 +338,13 @@ class Reply:
 
     @property
     def new(self) -> list[Card]:
-        """Who is not known here: compare their fingerprints."""
+        """Return the parties that are not known here; a person has to check these."""
         return list(dict.fromkeys(card for _, card in self.strangers))
 
     def trust(self, cards: Sequence[Card]) -> None:
-        """Take these cards for true from now on, in the roles that they have in this round.
+        """Trust these cards from now on, in their roles in this round.
 
-        For a person who compared their fingerprints, or got them from their owners.
+        Call this for a person who compared their fingerprints, or got the cards from their owners.
         """
         trust(self.book, self.round, cards, "asked")
         self.strangers = self._strangers()
@@ -353,47 +354,47 @@ class Reply:
         self.policy.check_strangers(self.round, self.strangers)
 
     def check_persons(self, told: bool) -> None:
-        """Raise `Refused` if nobody but the round says how many rows a person has at most.
+        """Raise `Refused` if nothing at this site bounds how many rows a person has.
 
-        ``told`` is whether a column tells persons, by which the rows of each are counted.
+        ``told`` states whether a column identifies persons, so that the rows of each are counted.
         """
         if self.earlier is None:
             self.policy.check_persons(told, self.round.terms.rows_per_person)
 
     def barred(self) -> NDArray[np.uint64]:
-        """Return who may not be counted, for ``known`` of `hushtable.Sketch.from_data`.
+        """Return the persons not to count, for ``known`` of `hushtable.Sketch.from_data`.
 
-        Persons whom this site has counted under another data set, or, in a stream, in as many
-        periods as a person may have: sorted digests of shape (n,), under the book's key.
+        These are persons that this site has counted under another data set or, in a stream, in as
+        many periods as a person may be in: sorted digests of shape (n,), under the book's key.
         """
         return self.book.barred(self.data_set, Period.of(self.round))
 
     # --- the answer -------------------------------------------------------------------------
 
     def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
-        """Return the counts of a sketch, as they are sent, if they fit the round.
+        """Return the counts of a sketch in the form to send, if they fit the round.
 
-        Nothing is recorded before.
+        Nothing is recorded yet.
 
         Parameters
         ----------
         sketch : Sketch
             The site's rows, counted under `plan`.
         outside_too : bool
-            Whether to go on although most rows lie outside the ranges of a column.
+            Whether to continue although most rows lie outside the ranges of a column.
 
         Raises
         ------
         RoundError, PrivacyError, DataError
-            If they were counted under another plan, hold samples, weigh more than a person's
-            rows, or mostly lie outside. The last depends on rows, and is a question to the person
-            at the site; without a person it is not asked.
+            If they were counted under another plan, hold samples, weigh more than a person's rows,
+            or mostly lie outside. The last check depends on rows, and is a question to the person
+            at the site; without a person, it is not made.
         """
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         terms = self.round.terms
         self.check_persons(sketch.rows_per_person is not None)
-        # Of `Sketch.zero`, which counted nobody's rows, no persons can be registered.
+        # `Sketch.zero` counted no rows, so it has no persons to register.
         nobody = sketch.rows_per_person == 0
         if self.plan.horizon is not None and self.policy.persons == "column" and not nobody:
             check_registered(sketch.persons)
@@ -411,23 +412,23 @@ class Reply:
         new_people: bool = False,
         persons: PersonsSeen = NOBODY,
     ) -> Contribution:
-        """Draw the noise, sign, and write it into the book; or return what is in it.
+        """Draw the noise, sign, and record the answer in the book; or return the recorded one.
 
-        Which of the two depends on the book alone: what was contributed is sent again, bit for
-        bit, whatever the rows are by now.
+        Which of the two depends only on the book: an earlier contribution is sent again, bit for
+        bit, even if the rows have changed.
 
         Parameters
         ----------
         counts : ndarray of shape (n_cells,), int64
             As `counted` returned them.
         masks : ndarray of shape (n_cells,), uint64, or None
-            What hides them, in a masked round.
+            The masks of the counts, in a masked round.
         rows : RowDigests, optional
-            By which the book knows the rows again under another name.
+            Digests by which the book recognises the rows under another name.
         new_people : bool
-            Whether the rows are other people's, although the book seems to know them.
+            Whether the rows are about different people, although the book seems to know them.
         persons : PersonsSeen
-            By which the book knows the persons again, whatever their rows are.
+            Digests by which the book recognises the persons, whatever their rows are.
         """
         if self.earlier is not None:
             return self._again(self.earlier, masks)
@@ -436,13 +437,13 @@ class Reply:
         mixed, mechanism = self.past.mixed(counts), self.round.terms.mechanism
         sent = mechanisms.add_noise(mixed, mechanism, scale)
         with self.book.writing():
-            # Another process may have answered meanwhile.
+            # Another process may have answered in the meantime.
             self.past.check_still()
             self._check_cost()
             if persons.register is not None:
                 self.book.check_register(persons.register, self.barred())
-            # The first step has looked, too; since then, another set-up of this site may have
-            # answered about the same rows.
+            # The first step checked this, too; since then, another installation of this site may
+            # have answered about the same rows.
             for some in (rows, persons.sample):
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)
@@ -460,9 +461,9 @@ class Reply:
             return self.book.record(sealed, rows, new_people, persons.sample)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
-        """Return the answer that was given; to another round about the same period, its counts.
+        """Return the recorded answer; if it was to another round about the same period, its counts.
 
-        In that, they go under other masks, with the same noise.
+        In that case, they are sent under other masks, with the same noise.
         """
         if earlier.round_id == self.round.round_id:
             return earlier
@@ -476,13 +477,13 @@ class Reply:
 
     @property
     def cost_words(self) -> str:
-        """The cost to the site's rows; what leaves, `describe.officer_words` says."""
+        """Return the cost to the site's rows, in a sentence."""
         if self.past.paid:
             first = min(self.past.periods)
-            return f"Nothing more: all periods were paid for with the answer to period {first}."
+            return f"No further cost: the answer to period {first} paid for all periods."
         return (
-            f"With it, all rounds about {self.data_set!r} will have cost epsilon "
+            f"With this round, all rounds about {self.data_set!r} will have cost epsilon "
             f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
             f"{self.book.delta:g})."
-            + ("" if self.round.period is None else " That pays for all periods.")
+            + ("" if self.round.period is None else " This pays for all periods.")
         )

@@ -1,4 +1,4 @@
-"""The result of a round: collected from what sites send, signed, and checked by every site."""
+"""The result of a round: collected from the sites' files, signed, and checked by every site."""
 
 import os
 from collections.abc import Mapping
@@ -23,27 +23,27 @@ from hushtable_federation.layout import Sealed
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.submission import Submission
 
-#: Of a ledger, what the terms of a round determine.
+#: Parts of a ledger that the terms of a round determine.
 _STATED = ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period", "window")
 
 
 @dataclass(frozen=True, eq=False)
 class Result(Displayed):
-    """The signed result of a round, as a file carries it.
+    """The signed result of a round, as read from a file.
 
-    Made by `load`, which refuses a file that was damaged, edited or forged. Each other check
-    returns nothing, or raises `RoundError` with what was found.
+    Created by `load`, which refuses a damaged, edited or forged file. Each other check returns
+    nothing, or raises `RoundError` with its finding.
 
     Attributes
     ----------
     path : str
-        Of the file, in messages.
+        Path of the file, in messages.
     counts : Release, Sealed or Increment
-        What it holds.
+        The counts in it.
     seal : Seal
         Round, submissions and signature.
     coordinator : Card
-        Who signed.
+        The signer's card.
 
     Examples
     --------
@@ -64,28 +64,28 @@ class Result(Displayed):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Result":
-        """Read a result; raises `FileError` if it holds none, `RoundError` if nobody signed it."""
+        """Read a result; raise `FileError` if there is none, `RoundError` if it is not signed."""
         return cls.of(files.read(path))
 
     @classmethod
     def of(cls, content: files.Content) -> "Result":
-        """Return the result that was read; raises as `load` does."""
+        """Return the result from a file's content; raise as `load` does."""
         path, counts = content.path, _noised(content)
         if counts.seal is None:
             raise RoundError(
-                f"{path} is not signed: anybody may have made or changed it, and nothing of it can "
-                "be verified. Ask the coordinator for the signed result (hushtable round sync)"
+                f"{path} is not signed: anyone could have made or changed it, and it cannot be "
+                "verified. Ask the coordinator for the signed result (hushtable round sync)"
             )
         signer = Card.from_dict(dict(counts.seal.coordinator))
         return cls(str(path), counts, counts.seal, signer)
 
     @property
     def sites(self) -> list[str]:
-        """Names of the sites whose submissions it names, sorted."""
+        """Return the sorted names of the sites whose submissions it names."""
         return sorted(self.seal.submissions)
 
     def check_round(self, round_: Round) -> None:
-        """Check signer, sites, tables and ledger against the round that it has to end."""
+        """Check signer, sites, tables and ledger against the round that it should belong to."""
         if self.seal.round_id != round_.round_id:
             raise RoundError(
                 f"{self.path} ends round {self.seal.round_id[:12]}, not {round_.round_id[:12]}: "
@@ -94,29 +94,29 @@ class Result(Displayed):
         if self.coordinator != round_.coordinator:
             raise RoundError(
                 f"{self.path} was signed by {self.coordinator.name!r} with the keys "
-                f"{self.coordinator.fingerprint}, and the round was opened by "
+                f"{self.coordinator.fingerprint}, but the round was opened by "
                 f"{round_.coordinator.name!r} with {round_.coordinator.fingerprint}: it is forged; "
-                "get the result from the coordinator itself"
+                "get the result directly from the coordinator"
             )
         strangers = [name for name in self.sites if name not in round_.names]
         if strangers or len(self.sites) < round_.needed:
             raise self._wrong(
-                f"it names submissions of {self.sites}, and the round asks for at least "
+                f"it names submissions of {self.sites}, but the round needs at least "
                 f"{round_.needed} of {round_.names}"
             )
         same = self.counts.counted_under(round_.layout)
         if not same or self.counts.hidden != (round_.plan is None):
-            raise self._wrong("it counts under another plan than the round")
+            raise self._wrong("it counts under a different plan than the round")
         self._check_ledger(round_)
         reason = round_.layout.implausible(self.counts.counts, self.counts.ledger.noise_sd)
         if reason is not None:
-            raise self._wrong(f"its counts cannot be: {reason}")
+            raise self._wrong(f"its counts are impossible: {reason}")
 
     def _check_ledger(self, round_: Round) -> None:
         ledger = self.counts.ledger
         if len(ledger.shares) != len(self.sites):
             raise self._wrong(
-                f"its ledger has {len(ledger.shares)} shares, and it names {len(self.sites)} "
+                f"its ledger has {len(ledger.shares)} shares, but it names {len(self.sites)} "
                 "submissions"
             )
         for share in ledger.shares:
@@ -127,26 +127,26 @@ class Result(Displayed):
             differing = [name for name in _STATED if getattr(asked, name) != getattr(ledger, name)]
             if differing:
                 raise self._wrong(
-                    "its ledger is not what the round's terms ask for: it states another "
+                    "its ledger does not match the round's terms: it states a different "
                     + " and ".join(name.replace("_", " ") for name in differing)
                 )
 
     def check_own(self, site: str, share: Share, content: bytes) -> None:
-        """Check that what this site sent is in the result, under its name and unchanged.
+        """Check that this site's submission is in the result, under its name and unchanged.
 
         Parameters
         ----------
         site : str
             Name of the site.
         share : Share
-            That its book holds of the round.
+            The share of the round in its book.
         content : bytes
             The submission that was sent.
         """
         if site not in self.seal.submissions:
             raise RoundError(
-                f"{self.path} does not name {site!r}: what this site sent is not in the sum; ask "
-                f"{self.coordinator.name!r} why"
+                f"{self.path} does not name {site!r}, so this site's counts are not in the sum: "
+                f"ask {self.coordinator.name!r} why"
             )
         if self.counts.ledger.shares[self.sites.index(site)] != share:
             raise self._wrong(
@@ -162,29 +162,29 @@ class Result(Displayed):
         Parameters
         ----------
         round_ : Round
-            That they answer.
+            The round that they answer.
         submissions : mapping of str to bytes or Path
-            By name of the file: all that the result names, and no others.
+            By file name: all submissions that the result names, and no others.
         at : datetime
-            The time now.
+            The current time.
 
         Returns
         -------
         bool
-            Whether the sum was computed again. Of a masked round it cannot be: the masks come off
-            in its last step only.
+            Whether the sum was computed again. In a masked round this is not possible, because the
+            masks are removed only in its last step.
         """
         collection = Collection(round_)
         for name, content in submissions.items():
             collection.add(name, content, at)
         if collection.refused:
             name, reason = collection.refused[0]
-            raise RoundError(f"{name} is no submission that {self.path} can hold: {reason}")
+            raise RoundError(f"{name} is not a submission that {self.path} can contain: {reason}")
         for site, one in collection.accepted.items():
             if site not in self.seal.submissions:
                 raise RoundError(
-                    f"{one.name} is of {site!r}, whose submission {self.path} does not name: give "
-                    "only those that it names"
+                    f"{one.name} is from {site!r}, whose submission {self.path} does not name: "
+                    "give only those that it names"
                 )
             self._check_digest(site, one.digest)
         missing = [name for name in self.sites if name not in collection.accepted]
@@ -198,14 +198,14 @@ class Result(Displayed):
         try:
             again = collection.result()
         except RoundError as error:
-            raise self._wrong(f"its submissions add up to no result ({error})") from None
+            raise self._wrong(f"its submissions do not add up to a result ({error})") from None
         same = np.array_equal(again.counts, self.counts.counts)
         if not same or again.ledger != self.counts.ledger:
             raise self._wrong("its counts are not the sum of the submissions")
         return True
 
     def check_digest(self, digest: str) -> None:
-        """Check the result's digest against the one that another site has, in hexadecimal."""
+        """Compare the result's digest with another site's, given in hexadecimal."""
         text = "".join(digest.split()).lower()
         if len(text) != 64 or set(text) - set("0123456789abcdef"):
             raise UsageError(
@@ -214,8 +214,8 @@ class Result(Displayed):
             )
         if text != self.seal.digest:
             raise RoundError(
-                f"{self.path} has the digest {signatures.grouped(self.seal.digest)}, and another "
-                f"site has {signatures.grouped(text)}: these are two different results. Follow "
+                f"{self.path} has the digest {signatures.grouped(self.seal.digest)}, but another "
+                f"site has {signatures.grouped(text)}: these are two different results. Use "
                 f"neither; ask {self.coordinator.name!r}"
             )
 
@@ -223,21 +223,21 @@ class Result(Displayed):
         named = self.seal.submissions[site]
         if digest != named:
             raise self._wrong(
-                f"it names the submission {named[:12]} of {site!r}, and the one that was sent is "
+                f"it names the submission {named[:12]} of {site!r}, but the one that was sent is "
                 f"{digest[:12]}"
             )
 
     def _wrong(self, what: str) -> RoundError:
         return RoundError(
-            f"{self.path} is not the result of round {self.seal.round_id[:12]}: {what}. Do not "
-            f"follow it; show this to {self.coordinator.name!r} and to the other sites"
+            f"{self.path} is not the result of round {self.seal.round_id[:12]}: {what}. Do not use "
+            f"it; show this to {self.coordinator.name!r} and to the other sites"
         )
 
 
 def open_result(path: str | os.PathLike[str]) -> Noised:
     """Read the result of a round, signed or not.
 
-    Raises `FileError` if it is no intact file of one, or its signature does not hold.
+    Raise `FileError` if it is not an intact file of a result, or its signature is not valid.
     """
     return _noised(files.read(path))
 
@@ -250,20 +250,20 @@ def _noised(content: files.Content) -> Noised:
 
 @dataclass
 class Collection:
-    """The submissions of a round, as they come in. Of files, one at a time is held.
+    """The submissions of a round, as they arrive. Only one file at a time is in memory.
 
     Attributes
     ----------
     round : Round
-        What they answer.
+        The round that they answer.
     accepted : dict of str to Submission
         By site.
     refused : list of (str, str)
         File and reason.
     repeated : list of (str, str)
-        File and site, of submissions that came again unchanged and count once.
+        File and site of submissions that arrived again unchanged, and count once.
     contradicted : set of str
-        Sites of which two different submissions came: neither counts.
+        Sites that sent two different submissions: neither is valid.
 
     Examples
     --------
@@ -283,7 +283,7 @@ class Collection:
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
-    #: Sum of what is accepted; None where one has been taken back out of it.
+    #: Sum of the accepted submissions; None after one was removed from it.
     _sum: NDArray[np.uint64] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -291,26 +291,26 @@ class Collection:
 
     @property
     def missing(self) -> list[str]:
-        """Sites whose submission is not there, or does not count."""
+        """Return the sites whose submission is missing or not valid."""
         return [name for name in self.round.names if name not in self.accepted]
 
     def standing(self, site: str) -> str:
-        """Return where a site's submission is: in, missing, or two different ones."""
+        """Return the state of a site's submission: in, missing, or two different ones."""
         if site in self.accepted:
             return "in"
         return "two different submissions" if site in self.contradicted else "missing"
 
     def add(self, name: str, content: bytes | Path, at: datetime | None = None) -> None:
-        """Take a submission in, or note why it is refused; the others are not touched.
+        """Accept a submission, or record why it is refused; the others are not affected.
 
         Parameters
         ----------
         name : str
-            Of the file, in messages.
+            Name of the file, in messages.
         content : bytes or Path
-            What is in it, or where it lies, which takes no memory once it is added up.
+            Its content, or its path, which uses no memory after it is added up.
         at : datetime, optional
-            The time; now by default.
+            The time; by default, now.
         """
         try:
             read = Submission.from_bytes(_bytes(content), name, self.round, at or now())
@@ -329,44 +329,44 @@ class Collection:
                 self._sum = None
             self.contradicted.add(site)
             raise RoundError(
-                f"{site!r} sent two different submissions to this round, which a site in order "
-                "never does: neither counts. Ask it which one is its own, and what happened to its "
-                "keys and book"
+                f"{site!r} sent two different submissions to this round, which a correct site "
+                "never does: neither is valid. Ask it which one is its own, and what happened to "
+                "its keys and book"
             )
         rows = None
         if not self.round.terms.masked:
             counts, layout = submission.words.view(np.int64), self.round.layout
             reason = layout.implausible(counts, submission.ledger.noise_sd)
             if reason is not None:
-                raise RoundError(f"{site!r} sent counts that cannot be: {reason}")
-            if self.round.period is None:  # else weighed, with those of the periods before
+                raise RoundError(f"{site!r} sent impossible counts: {reason}")
+            if self.round.period is None:  # otherwise weighted, with those of earlier periods
                 rows = round(float(counts.sum()) / len(layout.cells))
         self.accepted[site] = submission.accepted(content, rows)
         if self._sum is not None:
             self._sum += submission.words
 
     def result(self, keys: Keys | None = None) -> Noised:
-        """Return the sum of what was accepted.
+        """Return the sum of the accepted submissions.
 
         Parameters
         ----------
         keys : Keys, optional
-            The coordinator's, to sign it; without them anybody may have made it.
+            The coordinator's keys, to sign it; without a signature, anyone could have made it.
 
         Raises
         ------
         RoundError
-            If the round is masked, too few sites are in, the sum cannot be, or the keys are not the
-            coordinator's.
+            If the round is masked, too few sites have answered, the sum is impossible, or the keys
+            are not the coordinator's.
         """
         if self.round.terms.masked:
             raise RoundError(
-                "no result: the masks come off in steps (hushtable round sync), not in the sum of "
-                "what was submitted"
+                "no result: the masks are removed in steps (hushtable round sync), not by adding "
+                "up submissions"
             )
         if len(self.accepted) < self.round.needed:
             raise RoundError(
-                f"no result: {len(self.accepted)} sites are in, and the round needs "
+                f"no result: {len(self.accepted)} sites have answered, and the round needs "
                 f"{self.round.needed}; {_named(self.missing)} missing"
             )
         if self._sum is None:
@@ -383,15 +383,17 @@ class Collection:
         for one in self.accepted.values():
             read = files.unpack(_bytes(one.content), one.name)
             if read.digest != one.digest:
-                raise RoundError(f"{one.name} has changed since it was read: collect again")
+                raise RoundError(
+                    f"{one.name} has changed since it was read: collect the submissions again"
+                )
             words += read.arrays["words"]
         return words
 
 
 def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]) -> Noised:
-    """Return the result of the sites whose ledgers are given, if their sum can be one.
+    """Return the result of the sites whose ledgers are given, if their sum is possible.
 
-    ``words`` are that sum, without masks, modulo 2^64: of shape (n_cells,). Raises `RoundError`.
+    ``words`` are that sum, without masks, modulo 2^64: of shape (n_cells,). Raise `RoundError`.
     """
     first, *others = (ledgers[site] for site in sorted(ledgers))
     ledger = sum(others, start=first)
@@ -399,12 +401,12 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
     reason = round_.layout.implausible(counts, ledger.noise_sd)
     if reason is not None:
         blame = (
-            "Some site masked other numbers than its counts, or its keys differ from its card; "
-            "under masks nobody can tell which"
+            "A site masked numbers that are not its counts, or its keys differ from its card; "
+            "under masks, it is unknown which site"
             if round_.terms.masked
-            else "Several sites together sent more than there can be"
+            else "Several sites together sent more than is possible"
         )
-        raise RoundError(f"no result: the sum cannot be: {reason}. {blame}")
+        raise RoundError(f"no result: the sum is impossible: {reason}. {blame}")
     if round_.plan is None:
         check_parts(ledger)
         return Sealed(round_.layout, counts, ledger)
@@ -414,10 +416,10 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
 
 
 def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], keys: Keys) -> Noised:
-    """Return a result with the coordinator's seal, which its file then carries.
+    """Return a result with the coordinator's seal, which its file then contains.
 
-    ``submissions`` are the digests of those in the sum, by site. Raises `RoundError` if the keys
-    are not the coordinator's.
+    ``submissions`` are the digests of those in the sum, by site. Raise `RoundError` if the keys are
+    not the coordinator's.
     """
     check_coordinator(round_, keys)
     entries, arrays = result.entries()

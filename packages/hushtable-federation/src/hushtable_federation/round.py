@@ -1,4 +1,4 @@
-"""A round: what a coordinator asks of sites, on which terms, signed; and how it is opened."""
+"""A round: what a coordinator requests from sites, on which terms, signed; and how it is opened."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from hushtable_federation.terms import ENTRIES, MAX_SITES, Every, StreamPosition
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
-#: Kinds of its entries; coordinator, sites, terms and times are checked where they are built.
+#: Types of its entries; coordinator, sites, terms and times are checked where they are built.
 _ENTRIES = {
     "title": str, "opened": str, "deadline": str, "coordinator": object, "sites": list[object],
     "terms": object, "previous": list[str],
@@ -40,28 +40,29 @@ class Round(Displayed):
     Attributes
     ----------
     round_id : str
-        SHA-256 of everything in it: a round with another roster, plan, k_min or deadline is
-        another round, and what was made for one does not fit the other.
+        SHA-256 of everything in it: a round with a different roster, plan, k_min or deadline is a
+        different round, and messages for one do not fit the other.
     title : str
         For people.
     opened, deadline : datetime
         UTC, in whole seconds.
     coordinator : Card
-        Who signed.
+        The signer's card.
     sites : tuple of Card
         The roster, sorted by name.
     terms : Terms
-        What all agree on.
+        The terms that all parties agree on.
     layout : Layout
         Sizes of the tables.
     plan : Plan or None
-        None where the hash functions are hidden from the coordinator: the sites have the plan.
+        None if the hash functions are hidden from the coordinator: then only the sites have the
+        plan.
     previous : tuple of str
         Ids of the rounds whose results the plan was drawn from.
     content : bytes
         The file.
     place : Place or None
-        Under a plan with a horizon: the period that it is about, and its stream.
+        Under a plan with a horizon: the round's period and stream.
 
     Examples
     --------
@@ -104,41 +105,41 @@ class Round(Displayed):
         starts: date | None = None,
         **terms: Unpack[TermOptions],
     ) -> "Round":
-        """Sign a round; under a plan with a horizon, that of the first period.
+        """Sign a round; under a plan with a horizon, the round of the first period.
 
         Parameters
         ----------
         plan : Plan or Layout
-            What is counted; only the layout where the hash functions are to stay hidden.
+            The plan to count under; only its layout if the hash functions stay hidden.
         sites : sequence of Card
-            Who takes part.
+            Cards of the sites that take part.
         keys : Keys
             The coordinator's.
         deadline : datetime
-            With a time zone; later, no site answers.
+            Time with a time zone, after which no site answers.
         title : str
             For people.
         previous : sequence of str
             Ids of the rounds whose results the plan was drawn from.
         at : datetime, optional
-            When; now by default.
+            Time of opening; by default, now.
         every : {"day", "week", "month", "quarter", "year"}, optional
-            How long a period of the plan's horizon is, for words alone.
+            Length of a period of the plan's horizon, used only in texts.
         starts : date, optional
-            A day in the first period; the day of opening by default.
+            A day in the first period; by default, the day of opening.
         **terms
-            ``epsilon`` and, if need be, ``delta``, ``adjacency``, ``rows_per_person`` and
-            ``share``, as in `Sketch.release`; and how the noise is shared: ``masked`` (default
-            True) is whether the sites share it under masks that cancel only in the sum.
-            ``least``: sites without which there is no result; by default all in a masked round,
-            and 2 otherwise; fewer than all takes a folder, or sites online. ``colluders`` (default
-            0): sites that may pass their part of the noise on to the reader of the sum without
-            breaking the bound. ``max_rows``: rows of a site at most, which is then checked.
+            ``epsilon`` and, if needed, ``delta``, ``adjacency``, ``rows_per_person`` and ``share``,
+            as in `Sketch.release`; and how the noise is shared: ``masked`` (default True) states
+            whether the sites share it under masks that cancel only in the sum. ``least``: number of
+            sites needed for a result; by default, all in a masked round, and 2 otherwise; fewer
+            than all needs a folder, or sites online. ``colluders`` (default 0): number of sites
+            that may reveal their part of the noise to the reader of the sum without breaking the
+            bound. ``max_rows``: the most rows of a site, which is then checked.
 
         Raises
         ------
         UsageError, RoundError, PrivacyError
-            If roster, deadline or terms cannot be.
+            If roster, deadline or terms are not valid.
         """
         check_asked(plan, deadline, title, previous)
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
@@ -162,23 +163,24 @@ class Round(Displayed):
         at: datetime | None = None,
         title: str | None = None,
     ) -> "Round":
-        """Sign the round of the next period of the stream: same plan, same terms, same sites.
+        """Sign the round for the next period of the stream, with the same plan, terms and sites.
 
-        A site that leaves ends the stream (`hushtable.decoded`), and so stays on the roster.
+        A site that leaves would end the stream (`hushtable.decoded`), so all sites stay on the
+        roster.
 
         Parameters
         ----------
         keys, deadline, at, title
-            As in `open`; the title is that of this round by default.
+            As in `open`; by default, the title is that of this round.
         joining : sequence of Card
             Sites that begin with this period.
         again : bool
-            Whether to ask for the same period once more, of the same sites.
+            Whether to open the same period again, with the same sites.
 
         Raises
         ------
         UsageError, RoundError
-            If this round is about no period, was that of the last one, or was opened by others.
+            If this round has no period, has the last one, or was opened by others.
         """
         check_coordinator(self, keys)
         plan, title = self.plan or self.layout, self.title if title is None else title
@@ -226,12 +228,12 @@ class Round(Displayed):
 
     @classmethod
     def from_bytes(cls, content: bytes, path: "str | PathLike[str]") -> "Round":
-        """Check and build the round of a file; ``path`` names it in errors.
+        """Check and build the round from a file; ``path`` names it in errors.
 
         Raises
         ------
         FileError
-            If it is no intact file of a round, or says what cannot be.
+            If it is not an intact file of a round, or its content is not valid.
         RoundError
             If the coordinator's signature is not that of the card in it.
         """
@@ -263,23 +265,23 @@ class Round(Displayed):
             raise PlanError(HIDDEN_PERIODS)
         previous = tuple(record["previous"])
         made = cls(*about, coordinator, sites, terms, layout, plan, previous, content, place)
-        made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
+        made.site_scale  # noqa: B018 (this refuses a budget that is already exhausted)
         check_bound(made)
         return made
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the round to a .hush file, atomically: for every site."""
+        """Write the round atomically to a .hush file, for every site."""
         files.write_bytes(path, self.content, private=not files.travels("round"))
 
     # --- who ----------------------------------------------------------------------------------
 
     @property
     def names(self) -> list[str]:
-        """Names of the sites, sorted."""
+        """Return the sorted names of the sites."""
         return [card.name for card in self.sites]
 
     def card(self, name: str) -> Card:
-        """Return the card of a site; raises `RoundError` if it takes no part."""
+        """Return the card of a site; raise `RoundError` if it does not take part."""
         for card in self.sites:
             if card.name == name:
                 return card
@@ -288,10 +290,10 @@ class Round(Displayed):
     # --- when ---------------------------------------------------------------------------------
 
     def check_time(self, at: datetime, whose: str) -> None:
-        """Raise `RoundError` unless the round is open; ``whose`` clock says ``at``."""
+        """Raise `RoundError` unless the round is open at ``at``, by ``whose`` clock."""
         if at > self.deadline:
             raise RoundError(
-                f"the round ended on {shown_time(self.deadline)}, and {whose} says "
+                f"the round ended on {shown_time(self.deadline)}, and {whose} shows "
                 f"{shown_time(at)}: ask the coordinator for a new round, or correct the clock"
             )
         if at < self.opened - CLOCKS:
@@ -304,19 +306,19 @@ class Round(Displayed):
 
     @property
     def period(self) -> int | None:
-        """The period that it is about, from 1; None where the plan has no horizon."""
+        """Return the round's period, counted from 1; None if the plan has no horizon."""
         return None if self.place is None else self.place.period
 
     @property
     def stream(self) -> str:
-        """Id of the first round of its stream, which is its own where no other is."""
+        """Return the id of the first round of its stream, which may be its own."""
         return (self.place.stream if self.place else "") or self.round_id
 
     @property
     def needed(self) -> int:
-        """Sites without which there is no result.
+        """Return the number of sites needed for a result.
 
-        Of a masked round about a period, these are all of them: one that is left out would end the
+        In a masked round about a period, these are all sites, because leaving out one would end the
         stream.
         """
         whole = self.terms.masked and self.place is not None
@@ -326,32 +328,32 @@ class Round(Displayed):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """By how much one person changes the counts."""
+        """Return by how much one person changes the counts."""
         check_adjacency(self.layout.detector, self.terms.adjacency)
         return self.terms.sensitivity(len(self.layout.cells), horizon=self.layout.horizon)
 
     @property
     def pool(self) -> Pool | None:
-        """How the noise is shared, in a masked round."""
+        """Return how the noise is shared in a masked round."""
         return self.terms.pool(self.stream)
 
-    @cached_property  # each share of a result is held against it
+    @cached_property  # each share of a result is compared with it
     def site_scale(self) -> float:
-        """Scale of the noise that each site adds, in counts."""
+        """Return the scale of the noise that each site adds, in counts."""
         scale = self.terms.scale(self.sensitivity, Cost.total(s.cost for s in self.layout.behind))
         return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise on a cell of the sum, if all sites answer."""
+        """Return the standard deviation of the noise on a cell of the sum, if all sites answer."""
         return self.site_scale * math.sqrt(len(self.sites))
 
     def ledger(self, share: Share) -> Ledger:
-        """Return the ledger of one site's part; those of all sites add up to the sum's."""
+        """Return the ledger of one site's part; all parts add up to the sum's ledger."""
         if share.scale != self.site_scale:
             raise RoundError(
-                f"noise of scale {share.scale:g}, the terms ask for {self.site_scale:g}: the part "
-                "was made for other terms"
+                f"noise of scale {share.scale:g}, but the terms require {self.site_scale:g}: the "
+                "part was made for other terms"
             )
         terms, behind = self.terms, self.layout.behind
         return Ledger(
@@ -360,23 +362,23 @@ class Round(Displayed):
         )  # fmt: skip
 
 
-#: Noise of a site from which on sums of its whole numbers are as good as those of real ones: they
-#: differ by less than exp(-2 pi^2 9) = 10^-77 in all probabilities.
+#: Noise of a site above which sums of its whole numbers are as good as those of real numbers: all
+#: probabilities differ by less than exp(-2 pi^2 9) = 10^-77.
 _LEAST_SCALE = 3.0
-#: What the eye passes over in a name.
+#: Characters that a reader overlooks in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
 
 def check_least(
     terms: Terms, sites: Sequence[Card], coordinator: Card, whole: bool = False
 ) -> None:
-    """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
+    """Raise `PlanError` if two different lists of dropped sites could both get enough signatures.
 
-    The coordinator may show one list to some sites and another to others, and get both secrets of
-    a site that is on one of them only. An honest site signs one list; a site in league with the
-    coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
-    need ``2 least`` signatures of at most n + c (+ 1). A round that needs the ``whole`` roster has
-    one list alone.
+    The coordinator could show one list to some sites and another list to others, and get both
+    secrets of a site that is on only one of them. An honest site signs one list; a colluding site
+    signs both, and so does the coordinator itself if it is a site. Two lists then need ``2 least``
+    signatures out of at most n + c (+ 1). A round that needs the ``whole`` roster has only one
+    list.
     """
     n = len(sites)
     if terms.least > n:
@@ -386,7 +388,7 @@ def check_least(
     colluders = terms.colluders
     twice = colluders + (coordinator in sites)
     if 2 * terms.least <= n + twice:
-        also = ", and the coordinator is a site itself" if coordinator in sites else ""
+        also = ", and the coordinator is also a site" if coordinator in sites else ""
         raise PlanError(
             f"at least {terms.least} of {n} sites under masks, {colluders} colluding{also}: needs "
             f"{(n + twice) // 2 + 1} or more"
@@ -400,14 +402,14 @@ def check_bound(round_: "Round") -> None:
         return
     if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
         raise PlanError(
-            "max_rows bounds tables that count each row once: not verdicts, and no period of a "
-            "stream, whose counts are mixed"
+            "max_rows is only for tables that count each row once, not for verdicts or periods of "
+            "a stream, whose counts are mixed: leave it out"
         )
     terms.check_opened(layout.cells)
     if round_.site_scale < _LEAST_SCALE:
         raise PlanError(
-            f"terms: noise of {round_.site_scale:.2g} a site is too little to open totals of "
-            f"tables under (max_rows): needs {_LEAST_SCALE:g}"
+            f"terms: noise of {round_.site_scale:.2g} per site is too little to open totals of "
+            f"tables (max_rows): needs {_LEAST_SCALE:g}"
         )
 
 
@@ -417,14 +419,14 @@ def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
     if names != sorted(set(names)):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise RoundError(
-            f"several cards are those of {twice}: each site needs a name of its own"
+            f"several cards have the name {twice}: each site needs a different name"
             if twice
             else "the roster is not sorted by name"
         )
     if coordinator.name in names and coordinator not in sites:
         raise RoundError(
             f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
-            "each needs a name of its own"
+            "each needs a different name"
         )
     check_unlike(names)
     keys = {card.signing for card in sites}, {card.masking for card in sites}
@@ -451,9 +453,9 @@ def check_coordinator(round_: "Round", keys: Keys) -> None:
     """Raise `RoundError` unless these are the keys that opened the round."""
     if keys.card != round_.coordinator:
         raise RoundError(
-            f"these are the keys of {keys.card.name!r} ({keys.card.fingerprint}), and the round "
+            f"these are the keys of {keys.card.name!r} ({keys.card.fingerprint}), but the round "
             f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
-            "sites follow its coordinator alone; give --key of the one who opened it"
+            "sites follow only its coordinator; give the --key that opened it"
         )
 
 
@@ -494,14 +496,16 @@ def following(
     again: bool,
     joining: Sequence[Card],
 ) -> StreamPosition:
-    """Return the place of the round after this one, or, ``again``, of the same period.
+    """Return the place of the round after this one or, with ``again``, of the same period.
 
-    Raises `UsageError` if there is none, or others would join a period that was asked for.
+    Raise `UsageError` if there is none, or sites would join a period that was already opened.
     """
     if horizon is None or place is None:
-        raise UsageError("the round is about no period: its plan has no horizon")
+        raise UsageError(
+            "the round has no period, because its plan has no horizon: draw a plan with a horizon"
+        )
     if again and joining:
         raise UsageError(
-            "a period is asked for again of the same sites; others join with the next one"
+            "a period is opened again for the same sites only: other sites can join the next one"
         )
     return replace(place, stream=stream) if again else place.following(horizon, stream)

@@ -1,4 +1,4 @@
-"""The file of a site, ``north.toml``: its keys, its rows, and how they are read."""
+"""The file of a site, ``north.toml``: its keys, its rows, and how to read them."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from hushtable_federation.credentials import (
 )
 from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_texts
 
-#: Paths, which are relative to the file; of rows, concepts and folder, unless they are URLs.
+#: Paths are relative to the file; so are rows, concepts and folder, unless they are URLs.
 _PATHS = (
     "key", "book", "policy", "plan", "approvals", "results", "rows", "concepts", "folder",
     "metrics",
@@ -41,21 +41,24 @@ _TEXTS = (
     "concepts",
     "by",
 )
-#: Of the folder of the rounds.
+#: Entries about the folder of rounds.
 _REACHED = ("folder", "host_key", "login")
-#: That name something outside the rows.
+#: Entries that name something outside the rows.
 _NAMED = ("host_key", "login", "log")
 _LINES = ("skip_lines", "skip_footer")
 _READS = {*_SWITCHES, *_LISTS, *_TEXTS, *_LINES, "as", "within"}
-#: Entries that contradict each other, and what to do.
+#: Entries that exclude each other, and what to do.
 _APART = {
-    ("columns", "drop"): "give one of the two",
-    ("rows", "database"): "rows are a file or a URL, a database is one of the carrier's",
+    ("columns", "drop"): "give only one of the two",
+    ("rows", "database"): (
+        "rows name a file or a URL, whereas a database belongs to the carrier: leave one of them "
+        "out"
+    ),
     ("omop", "sheet"): "OMOP tables are in a database: leave out the sheet",
-    ("omop", "member"): "OMOP names its tables itself: leave out the member",
-    ("omop", "query"): "omop asks its own question: leave out the query",
+    ("omop", "member"): "OMOP tables have fixed names: leave out the member",
+    ("omop", "query"): "omop uses its own query: leave out the query",
 }
-#: Entries that mean nothing without another one.
+#: Entries that need another one.
 _WITH = {
     "concepts": "omop", "cdm": "omop", "by": "omop", "listed_units": "omop", "within": "omop",
     "host_key": "folder", "login": "folder",
@@ -68,37 +71,37 @@ _TEMPLATE = Path(__file__).with_name("site.toml")
 
 @dataclass(frozen=True)
 class SiteSettings:
-    """All that a site's file says; what it does not say is beside the keys, or as by default.
+    """The settings in a site's file; missing ones have defaults, such as files beside the keys.
 
     Attributes
     ----------
     key, book, policy : Path
         The site's keys, its book and its policy.
     rows : str or None
-        A file, folder, pattern or URL, as commands take DATA; None where nothing is named.
+        A file, folder, pattern or URL, as for DATA in commands; None if none is named.
     plan : Path or None
-        The plan that the sites share, where rounds hide it.
+        The plan that the sites share, for rounds that hide it.
     approvals : str
-        Pattern of the officer's files.
+        Pattern for the officer's approval files.
     results : Path
         Folder where results are written.
     address : FolderAddress
-        The folder where the rounds live, and how it is reached: the entries ``folder``,
-        ``host_key`` and ``login``.
+        The folder of rounds, and how to reach it: the entries ``folder``, ``host_key`` and
+        ``login``.
     log : str
-        Where visits are logged: ``"syslog"`` or a path; empty if nowhere.
+        Where visits are logged: ``"syslog"`` or a path; empty for no log.
     metrics : Path or None
-        Text file of figures for Prometheus.
+        Text file of metrics for Prometheus.
     data_set : str
-        Name of the rows, which have a budget of their own.
+        Name of the rows; each name has its own budget.
     person : str or None
-        Column that tells persons.
+        Column that identifies persons.
     threads : int
-        To count with; -1 is every core.
+        Threads to count with; -1 for every core.
     reads : mapping
-        Reading options, named as those of the command line.
+        Reading options, named as on the command line.
     path : Path or None
-        The file; None where keys alone were given.
+        The file; None if only keys were given.
 
     Examples
     --------
@@ -129,34 +132,34 @@ class SiteSettings:
         path: str | os.PathLike[str],
         databases: Callable[[str], str] | None = None,
     ) -> "SiteSettings":
-        """Read a site's file, or what lies beside its keys.
+        """Read a site's file, or the files beside its keys.
 
         Parameters
         ----------
         path : path-like
             ``north.toml``, or ``north.key``: then ``north.toml`` beside it, if there is one.
         databases : callable, optional
-            Of a carrier that has databases of its own: returns the URL for a label, which the
-            entry ``database`` names.
+            For a carrier that has its own databases: returns the URL for a label, which the entry
+            ``database`` names.
 
         Raises
         ------
         FileError
-            If the file cannot be read, or an entry is unknown, missing, of another kind, or
-            contradicts another one; with its line.
+            If the file cannot be read, or an entry is unknown, missing, of the wrong type, or
+            contradicts another one; the message names its line.
         """
         given = Path(path)
         if given.suffix == ".toml":
             return cls._of_file(given, databases)
         if not given.name:
-            raise FileError(f"{given} is a folder: name the keys, or the site's file")
+            raise FileError(f"{given} is a folder: name the keys or the site's file")
         beside = given.with_suffix(".toml")
         if not beside.exists():
             return cls._of_key(given)
         made = cls._of_file(beside, databases)
         if made.key.absolute() != given.absolute():
             raise FileError(
-                f"{beside} is about the keys {made.key}, not {given}: name the file that is meant"
+                f"{beside} is about the keys {made.key}, not {given}: name the file that you mean"
             )
         return made
 
@@ -187,12 +190,12 @@ class SiteSettings:
 
 
 def site_files(folder: Path) -> list[Path]:
-    """Return the files of sites right in a folder, sorted: those whose keys lie beside them."""
+    """Return the sites' files directly in a folder, sorted: those with their keys beside them."""
     return [path for path in sorted(folder.glob("*.toml")) if path.with_suffix(".key").exists()]
 
 
 def write_settings(path: Path, name: str, *, site: bool = True) -> None:
-    """Write a party's file with the usual entries as comments, for people to fill in.
+    """Write a party's file with the usual entries as comments, for a person to fill in.
 
     A coordinator (``site=False``) has no rows.
     """
@@ -202,12 +205,12 @@ def write_settings(path: Path, name: str, *, site: bool = True) -> None:
 
 
 def _check(file: TomlFile, has_databases: bool) -> None:
-    """Raise `FileError` unless all entries are known, of their kind, and go together."""
+    """Raise `FileError` unless all entries are known, have the right type, and fit together."""
     given, error = file.check(_kinds()), file.error
     if "key" not in given:
         raise error("key", 'no entry key: name the keys, such as key = "north.key"')
     if "database" in given and not has_databases:
-        raise error("database", "database is for vantage6: name the rows (rows = ...)")
+        raise error("database", "database is only for vantage6: name the rows instead (rows = ...)")
     if words := unfit_folder(given.get("folder", "")):
         raise error("folder", words)
     if words := unfit_login(given.get("login", "agent")):
@@ -217,11 +220,11 @@ def _check(file: TomlFile, has_databases: bool) -> None:
             raise error(other, f"{one} and {other} exclude each other: {remedy}")
     for one, other in _WITH.items():
         if one in given and other not in given:
-            raise error(one, f"{one} goes with {other}{_EXAMPLES[other]}: add that")
+            raise error(one, f"{one} needs {other}{_EXAMPLES[other]}: add that entry")
 
 
 def _value(file: TomlFile, name: str) -> Any:
-    """Return an entry as the settings have it: paths from the file's folder on."""
+    """Return an entry as the settings store it, with paths relative to the file's folder."""
     value = file.entries[name]
     if name in _PATHS or (name == "query" and value.endswith(".sql")):
         if "://" not in value:
@@ -237,7 +240,7 @@ def _value(file: TomlFile, name: str) -> Any:
 
 
 def _referred(name: str, value: str, folder: Path) -> str:
-    """Return an entry that may name a file, with its path from a folder on."""
+    """Return an entry that may name a file, with its path relative to a folder."""
     if name == "login":
         return resolved(value, folder)
     is_word = value.startswith("SHA256:") if name == "host_key" else value == "syslog"
@@ -245,16 +248,22 @@ def _referred(name: str, value: str, folder: Path) -> str:
 
 
 def _kinds() -> dict[str, Kind]:
-    texts: Kind = (lambda value: is_texts(value) or isinstance(value, str), 'a list, as ["a", "b"]')
+    texts: Kind = (
+        lambda value: is_texts(value) or isinstance(value, str),
+        'a list, such as ["a", "b"]',
+    )
     kinds = dict.fromkeys((*_PATHS, *_TEXTS, "data_set", "person", "database", *_NAMED), TEXT)
     kinds |= dict.fromkeys(_SWITCHES, SWITCH) | dict.fromkeys(_LISTS, texts)
     kinds["as"] = (
         lambda value: isinstance(value, dict) and is_texts(list(value.values())),
-        'a table of columns and kinds, as { tsh = "number" }',
+        'a table of columns and kinds, such as { tsh = "number" }',
     )
-    from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number from 0 on")
+    from_0: Kind = (lambda value: type(value) is int and value >= 0, "a number, 0 or more")
     kinds |= dict.fromkeys(_LINES, from_0)
-    kinds["within"] = (lambda value: type(value) is int and value > 0, "days, 1 or more")
+    kinds["within"] = (
+        lambda value: type(value) is int and value > 0,
+        "a number of days, 1 or more",
+    )
     kinds["threads"] = (
         lambda value: type(value) is int and (value == -1 or value > 0),
         "1 or more, or -1 for every core",
@@ -264,7 +273,7 @@ def _kinds() -> dict[str, Kind]:
 
 
 def _joined(names: list[str]) -> str:
-    """Return names in one text, as options of the command line take them."""
+    """Return names as one text, in the form that command-line options take."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()

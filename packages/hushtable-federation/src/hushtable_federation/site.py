@@ -1,4 +1,4 @@
-"""A site of a federation: its keys, book, policy and rows, and one call that does what is next."""
+"""A site of a federation: its keys, book, policy and rows, and one call that does the next step."""
 
 import glob
 import os
@@ -41,16 +41,17 @@ if TYPE_CHECKING:
 
 
 class Attendant:
-    """The person at a site while it answers, or nobody: this class itself asks and shows nothing.
+    """The person at a site while it answers, or no one: this base class asks and shows nothing.
 
     Attributes
     ----------
     attended : bool
-        Whether a person looks at rounds; without one, a site's policy has to allow that.
+        Whether a person reviews rounds; without one, the site's policy has to allow unattended
+        answers.
     cards : sequence of Card
-        Got from their owners: they are trusted from now on.
+        Cards that their owners gave: they are trusted from now on.
     statement : Statement
-        Of the rows.
+        What the person states about the rows.
     """
 
     attended = False
@@ -58,13 +59,13 @@ class Attendant:
     statement = Statement()
 
     def confirm(self, reply: Reply) -> None:
-        """Show what is asked, and ask; raises to end it before anything is counted."""
+        """Show the request, and ask for consent; raise to stop before anything is counted."""
 
     def report(self, reply: Reply, rows: "SiteRows") -> None:
-        """Show what was counted: at the site alone."""
+        """Show what was counted, only at the site."""
 
     def reading(self, reader: Reader) -> AbstractContextManager[Reader]:
-        """Return a reader of the same rows that shows how far it is."""
+        """Return a reader of the same rows that shows its progress."""
         return nullcontext(reader)
 
 
@@ -72,7 +73,7 @@ NOBODY = Attendant()
 
 
 class SiteRows:
-    """The rows of a site: read as its settings say, counted, and known again by their digests."""
+    """The rows of a site: read as its settings state, counted, and identified by digests."""
 
     def __init__(self, settings: SiteSettings, book: Book, attendant: Attendant) -> None:
         self._settings, self._book, self._attendant = settings, book, attendant
@@ -81,11 +82,11 @@ class SiteRows:
         self.sketch: Sketch | None = None
 
     def open(self, plan: Plan) -> Reader:
-        """Open the rows under a plan's schema; what cannot be read is refused here."""
+        """Open the rows under a plan's schema; raise if they cannot be read."""
         settings, known = self._settings, len(notes)
         if settings.rows is None:
             raise UsageError(
-                "no rows are given: name them in the site's file (rows = ...), or in the command"
+                "no rows were given: name them in the site's file (rows = ...), or in the command"
             )
         keep, attended = person_columns(settings.person, plan.schema), self._attendant.attended
         try:
@@ -96,16 +97,16 @@ class SiteRows:
             if "--" not in str(error) or settings.path is None:
                 raise
             raise DataError(
-                f"{error} (each of these options is an entry of {settings.path}: --skip-lines is "
+                f"{error} (each of these options is an entry in {settings.path}: --skip-lines is "
                 "skip_lines)"
             ) from None
         finally:
-            if not attended:  # nobody reads them
+            if not attended:  # never read
                 del notes[known:]
         return self._reader
 
     def count(self, round_: Round, plan: Plan) -> Sketch:
-        """Return the sketch of the rows, at most as many of each person as the round states."""
+        """Return the sketch of the rows, with at most the rows per person that the round states."""
         if self._reader is None:
             self.open(plan)
         persons: dict[str, Any] = {}
@@ -131,11 +132,11 @@ class SiteRows:
 
     @property
     def n_read(self) -> int:
-        """How many rows were read, no matter who was counted of them."""
+        """Return how many rows were read, whether or not they were counted."""
         return 0 if self._digester is None else self._digester.n_rows
 
     def digests(self) -> RowDigests | None:
-        """Return by what the rows that were counted are known again; None of none."""
+        """Return the digests that identify the counted rows later; None if no rows were counted."""
         return self._digester.digests() if self._digester is not None and self.n_read else None
 
     def nameless(self, round_: Round) -> int:
@@ -149,7 +150,7 @@ class Site:
     Parameters
     ----------
     settings : SiteSettings
-        As the file says.
+        The settings of the site.
 
     Examples
     --------
@@ -173,32 +174,33 @@ class Site:
         Parameters
         ----------
         path : path-like
-            The site's file, or its keys: then the file beside them holds, if there is one.
+            The site's file, or its keys: then the file beside them applies, if there is one.
         databases : callable, optional
             As in `SiteSettings.load`.
         **changes
-            Settings that hold instead of those in the file.
+            Settings that replace those in the file.
 
         Raises
         ------
         FileError
-            If an entry of the file is unknown, missing or contradicts another one; with its line.
+            If an entry of the file is unknown, missing or contradicts another one; the message
+            names its line.
         """
         return cls(replace(SiteSettings.load(path, databases), **changes))
 
     @cached_property
     def keys(self) -> Keys:
-        """The site's keys."""
+        """Return the site's keys."""
         return Keys.load(self.settings.key)
 
     @property
     def card(self) -> Card:
-        """The public half of its keys."""
+        """Return the site's card, the public half of its keys."""
         return self.keys.card
 
     @cached_property
     def lead(self) -> Coordinator:
-        """The coordinator that has these keys."""
+        """Return the coordinator with these keys."""
         return Coordinator(self.settings.key, self.settings.results, self.settings.address)
 
     @contextmanager
@@ -216,21 +218,21 @@ class Site:
         which: str = "",
         attendant: Attendant = NOBODY,
     ) -> list[tuple[RoundFolder, Visit]]:
-        """Do whatever is to be done next in a folder where rounds live.
+        """Do whatever is next in a folder of rounds.
 
         Parameters
         ----------
         folder : str or path-like
-            A directory, or a URL that fsspec knows; by default the one of the site's file.
+            A directory, or a URL that fsspec knows; by default, the one in the site's file.
         which : str
-            First digits of a round's id; by default all rounds that this site takes part in.
+            First digits of a round's id; by default, all rounds that this site takes part in.
         attendant : Attendant
-            Who is asked before something is sent; by default nobody, and the policy decides.
+            Who is asked before something is sent; by default no one, so the policy decides.
 
         Returns
         -------
         list of (RoundFolder, Visit)
-            Each round with how the visit went. Call again until ``visit.state`` is "done" or
+            Each round with the outcome of the visit. Call again until ``visit.state`` is "done" or
             "left-out".
 
         Raises
@@ -238,14 +240,15 @@ class Site:
         UsageError
             If the folder holds no round for this site.
         HushTableError
-            Whatever hinders the site in its only round; of several, it is in the visit's words.
+            Whatever stops the site in its only round; with several rounds, the visit's words report
+            it.
         """
         store = Store.open(folder, self.card.name, self.settings.address)
         visit = partial(self.visit, attendant=attendant)
         return visit_rounds(store, self.card, which, visit)
 
     def visit(self, round_folder: RoundFolder, attendant: Attendant = NOBODY) -> Visit:
-        """Do what is to be done in one round, as a site, and as its coordinator if it is that."""
+        """Do the next step of one round, as a site and, if this is its coordinator, as that."""
         visit = Visit()
         if self.card in round_folder.round.sites:
             visit = self._visit(round_folder, attendant)
@@ -272,24 +275,24 @@ class Site:
                 return self._refuse(round_folder, book, str(error), word)
 
     def refuse(self, round_folder: RoundFolder, why: str, word: Refusal = Refusal.POLICY) -> Visit:
-        """Refuse to answer a round, for the person who decides that; it costs nothing.
+        """Refuse to answer a round, when a person decides so; this costs nothing.
 
-        The site may still answer as long as the round is open, unless it has counted its rows: then
-        these counts, and its key for the round, are forgotten, and nothing of them is ever sent.
+        The site may still answer while the round is open, unless it has counted its rows: then it
+        forgets these counts and its key for the round, and never sends anything about them.
 
         Parameters
         ----------
         round_folder : RoundFolder
-            Of the round.
+            The folder of the round.
         why : str
-            For the log beside the book, where it stays.
+            The reason, for the log beside the book; it is not sent.
         word : Refusal
-            What the others see, signed.
+            The word that the others see, signed.
 
         Raises
         ------
         RoundError
-            If the site takes no part, or has answered: what was sent cannot be taken back.
+            If the site does not take part, or has answered: what was sent cannot be taken back.
         """
         asked = round_folder.round
         if self.card not in asked.sites:
@@ -298,8 +301,8 @@ class Site:
             if book.answer(asked.round_id) is not None:
                 raise RoundError(
                     f"this site has answered round {asked.round_id[:12]}, and what was sent cannot "
-                    "be taken back: ask the coordinator to go on without the site (hushtable round "
-                    "amend --drop)"
+                    "be taken back: ask the coordinator to continue without the site (hushtable "
+                    "round amend --drop)"
                 )
             book.forget_steps(asked.round_id)
             return self._refuse(round_folder, book, why, word)
@@ -314,22 +317,22 @@ class Site:
         return visit
 
     def model(self, result: Noised, marginals: Noised | None = None) -> "HomeModel":
-        """Return the site's home model: its own rows beside the counts of all others in a result.
+        """Return the site's home model: its own rows next to the counts of all others in a result.
 
-        Nothing is sent, and it costs no epsilon: the rows are read where they are.
+        Nothing is sent, and it costs no epsilon, because the rows are only read locally.
 
         Parameters
         ----------
         result : Release
-            Of a round about the tables of a model in which this site took part.
+            The result of a round about a model's tables, in which this site took part.
         marginals : Release, optional
-            Of the campaign's first round, about the columns: what tells what is systematic about
-            the site's own.
+            The result of the campaign's first round, about the columns: it shows which differences
+            of this site are systematic.
 
         Raises
         ------
         RoundError
-            If the site has no part in a result, or nobody else has.
+            If the site has no part in a result, or no one else has.
         UsageError
             If the result is about something else, or hides its hash functions.
         """
@@ -343,12 +346,12 @@ class Site:
             home = HomeModel.fit(
                 rows.open(result.plan), others, marginals=columns, n_jobs=self.settings.threads
             )
-        # Rows that are scored later are read like those of the site's file.
+        # Rows to score later are read like those of the site's file.
         home.here.reading_ = RowOptions(**self.settings.reads).reading
         return home
 
     def trial(self, result: Noised) -> "PlantedTrial":
-        """Return how well planted rows are found by own rows, by a result, and by both, at home.
+        """Return how well own rows, a result, and both together find planted rows.
 
         Raises
         ------
@@ -365,13 +368,13 @@ class Site:
             return planted_trial(rows.open(result.plan), result, others)
 
     def result(self, round_: Round) -> Path:
-        """Return where the result of a round is written."""
+        """Return the path that the result of a round is written to."""
         return self.settings.results / f"{round_.round_id[:12]}.result.hush"
 
     def _begin(
         self, round_folder: RoundFolder, book: Book, rows: SiteRows, attendant: Attendant
     ) -> dict[str, bytes]:
-        """Show the round, ask anyone who is here, count the rows; return what is sent, by step."""
+        """Show the round, ask the person if present, count the rows; return what to send."""
         reply = self._checked(round_folder.round, book, rows, attendant)
         sent = self._online(book, rows, attendant).begin(round_folder.round)
         attendant.report(reply, rows)
@@ -380,15 +383,15 @@ class Site:
     # --- over a carrier -----------------------------------------------------------------------
 
     def answer(self, request: bytes) -> bytes:
-        """Return the signed answer to one request of a coordinator, or one signed word.
+        """Return the signed answer to a coordinator's request, or a signed word of refusal.
 
-        The state is in the site's book, so that any process may answer the next one.
+        The state is in the site's book, so any process may answer the next request.
 
         Raises
         ------
         HushTableError, OSError
-            If keys, book, policy, plan or approvals cannot be opened: there is nothing to sign
-            with.
+            If keys, book, policy, plan or approvals cannot be opened, so that nothing can be
+            signed.
         """
         with self.book() as book:
             rows = SiteRows(self.settings, book, NOBODY)
@@ -397,7 +400,7 @@ class Site:
     # --- what a site answers with -------------------------------------------------------------
 
     def reply(self, round_: Round, book: Book, *, attended: bool = True, **others: Any) -> Reply:
-        """Check a round on every side; see `Reply`, of which ``others`` are further arguments."""
+        """Check every aspect of a round; see `Reply`, to which ``others`` are passed."""
         about: dict[str, Any] = self._about(attended) | others
         return Reply(round_, self.keys, book, **about)
 
@@ -411,7 +414,7 @@ class Site:
         }
 
     def _checked(self, round_: Round, book: Book, rows: SiteRows, attendant: Attendant) -> Reply:
-        """Refuse what can be refused before anybody is asked, then ask."""
+        """Refuse what can be refused without asking a person, then ask."""
         approvals = self.approvals()
         approval = approvals.get(round_.round_id, next(iter(approvals.values()), None))
         reply = self.reply(round_, book, attended=attendant.attended, approval=approval)
@@ -424,7 +427,7 @@ class Site:
         return reply
 
     def approvals(self) -> dict[str, Approval]:
-        """Return the officer's approvals by round; a file that is named has to be there."""
+        """Return the officer's approvals by round; a named file has to exist."""
         pattern = self.settings.approvals
         found = glob.glob(pattern)
         if pattern and not found and not glob.has_magic(pattern):

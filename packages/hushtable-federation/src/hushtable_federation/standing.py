@@ -1,4 +1,4 @@
-"""How a round stands at a site before anything is counted: who is known, and what is allowed."""
+"""How a site judges a round before it counts anything: who is known, and what is allowed."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,25 +20,25 @@ def parties(round_: Round) -> list[tuple[Role, Card]]:
 
 @dataclass
 class Standing:
-    """The word of a site's policy and book on a round; nothing is counted, noted or sent.
+    """The judgement of a site's policy and book on a round; nothing is counted, recorded or sent.
 
     Attributes
     ----------
     known : dict of str to str
-        By role and name, as in ``"site south"``: ``"this site"``, ``"known"`` or
-        ``"not known here"``.
+        By role and name, such as ``"site south"``: ``"this site"``, ``"known"`` or ``"not known
+        here"``.
     words : list of str
-        What the round would cost, or why it is refused.
+        What the round would cost, or why the site refuses it.
     word : Refusal or None
-        With which the site would refuse it; None if policy and book allow it.
+        The word of the refusal; None if policy and book allow the round.
     forbidden : bool
-        Whether it is refused whoever is known, and whatever the officer signs.
+        Whether it is refused regardless of who is known and of what the officer signs.
     strangers : list of Card
-        Whom the site knows as soon as a person here has compared their fingerprints.
+        Cards that the site will know after a person here has compared their fingerprints.
     officer : str
-        Fingerprint of the officer who has to sign; empty if nobody has to.
+        Fingerprint of the officer who has to sign; empty if no signature is needed.
     epsilon : float or None
-        What all rounds about the rows will have cost after it; None if it is forbidden.
+        The total cost of all rounds about the rows after this one; None if it is forbidden.
     """
 
     known: dict[str, str]
@@ -51,17 +51,17 @@ class Standing:
 
     @property
     def allows(self) -> bool:
-        """Whether policy and book allow the round; the officer's signature is apart from that."""
+        """Return whether policy and book allow the round, regardless of the officer's signature."""
         return self.word is None
 
     @classmethod
     def of(cls, site: Site, asked: Round, plan: Plan | None = None) -> "Standing":
-        """Look at a round as a site; ``plan`` is the sites' own, where the round hides it.
+        """Review a round as a site; ``plan`` is the sites' shared plan, if the round hides it.
 
-        Raises `FileError` or `PrivacyError` if keys, book or policy cannot be used.
+        Raise `FileError` or `PrivacyError` if keys, book or policy cannot be used.
         """
         policy = load_policy(site.settings.policy)
-        # An approval is asked for when the round is answered.
+        # The approval is checked when the site answers the round.
         others: dict[str, Any] = {"policy": policy.without_officer()}
         others |= {} if plan is None else {"plan": plan}
         with site.book() as book:
@@ -92,7 +92,7 @@ def _known(asked: Round, me: Card, policy: Policy, book: Book) -> dict[str, str]
 
 
 def _to_compare(policy: Policy, strangers: list[tuple[Role, Card]]) -> list[Card]:
-    """Return the strangers of whom the policy leaves it to the book who they are."""
+    """Return the unknown cards in roles for which the policy relies on the book."""
     named = {"coordinator": policy.coordinators, "site": policy.sites}
     out = {card for role, card in strangers if named[role]}
     return list(dict.fromkeys(card for _, card in strangers if card not in out))

@@ -1,4 +1,4 @@
-"""A site's contribution to a round: counts with noise, their cost, and the file that is sent."""
+"""A site's contribution to a round: counts with noise, their cost, and the file to send."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,25 +24,25 @@ from hushtable_federation.round import Round
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """A site's contribution as the coordinator has it: *read* from a file, then *accepted*.
+    """A site's contribution at the coordinator: *read* from a file, then *accepted*.
 
     Attributes
     ----------
     site : str
         Name of the site, whose signature was checked.
     words : ndarray of shape (n_cells,), uint64
-        The counts with noise modulo 2^64, and in a masked round plus masks. Of an accepted one
-        empty: they are in the sum.
+        The counts with noise modulo 2^64, in a masked round plus masks. Empty after acceptance,
+        when they are in the sum.
     ledger : Ledger
-        With the site's line alone.
+        The ledger with only the site's line.
     digest : str
-        SHA-256 of all of it.
+        SHA-256 of the whole file.
     name : str
         Of the file.
     content : bytes or Path
-        Of an accepted one, what is in the file, or where it lies.
+        After acceptance, the content of the file, or its path.
     rows : int or None
-        Of an accepted one, rows counted, as estimated; None under masks, and in a stream.
+        After acceptance, the estimated number of rows counted; None under masks, and in a stream.
 
     Examples
     --------
@@ -78,21 +78,22 @@ class Submission:
         Parameters
         ----------
         round_ : Round
-            What it answers.
+            The round that it answers.
         keys : Keys
             The site's.
         counts : ndarray of shape (n_cells,), int64
-            Rows in each cell plus the site's noise: go out under masks only, if they are shared.
+            Rows in each cell plus the site's noise, which are sent only under masks if noise is
+            shared.
         share : Share
             The site's line of the ledger.
         made : datetime
             When.
         masks : ndarray of shape (n_cells,), uint64
-            In a masked round: what hides the counts.
+            The masks of the counts, in a masked round.
         """
-        round_.ledger(share)  # refuses noise for other terms
+        round_.ledger(share)  # this refuses noise for other terms
         if round_.terms.masked != (masks is not None):
-            raise PrivacyError("a masked round takes masked counts, any other plain ones")
+            raise PrivacyError("give masks in a masked round, and only there")
         words = counts.view(np.uint64)
         if masks is not None:
             words = words + masks
@@ -118,19 +119,19 @@ class Submission:
         path : path
             Its name in errors.
         round_ : Round
-            What it has to answer.
+            The round that it has to answer.
         at : datetime
-            The time now.
+            The current time.
 
         Raises
         ------
         FileError
-            If it is no intact file of a submission.
+            If it is not an intact file of a submission.
         RoundError
-            If it belongs to another round, or is not of the site that it names.
+            If it belongs to another round, or is not from the site that it names.
         """
         if not content:
-            raise FileError(f"{path}: the file is empty: ask for it again")
+            raise FileError(f"{path}: the file is empty: request it again")
         read = files.unpack(content, path).expect("submission")
         return read.build(lambda read: cls._from_file(read, round_, at))
 
@@ -138,16 +139,16 @@ class Submission:
     def _from_file(cls, read: files.Content, round_: Round, at: datetime) -> "Submission":
         entries = read.manifest
         site, words = entries.get("site"), read.arrays.get("words")
-        # Whom to blame comes first: without a signature that holds, nobody.
+        # Check the signature first, so that errors name a site only if it signed.
         if not isinstance(site, str) or site not in round_.names:
             raise RoundError(
-                f"{read.path}: site {site!r} takes no part in this round: its sites are "
+                f"{read.path}: site {site!r} does not take part in this round: its sites are "
                 f"{round_.names}"
             )
         if not round_.card(site).signed(read):
             raise RoundError(
-                f"{read.path}: the signature is not that of {site!r}: forged, edited, or made "
-                "with keys that are not in the roster"
+                f"{read.path}: the signature is not that of {site!r}: it was forged, edited, or "
+                "made with keys that are not in the roster"
             )
         if entries.get("round_id") != round_.round_id:
             other = str(entries.get("round_id"))[:12]
@@ -155,7 +156,7 @@ class Submission:
             stale = "" if plan == round_.layout.plan_id else f", about another plan ({plan[:12]})"
             raise RoundError(
                 f"{read.path}: {site!r} answers round {other}, not {round_.round_id[:12]}{stale}: "
-                "ask for its submission to this round"
+                "request its submission to this round"
             )
         _check_made(entries.get("made"), round_, at, f"{read.path}: {site!r}")
         cells = (round_.layout.n_cells,)
@@ -165,14 +166,14 @@ class Submission:
         return cls(site, words, ledger, read.digest, str(read.path))
 
     def accepted(self, content: bytes | Path, rows: int | None) -> "Submission":
-        """Return it without its counts, once they are in the sum."""
+        """Return it without its counts, after they are in the sum."""
         return replace(self, words=np.empty(0, np.uint64), content=content, rows=rows)
 
 
 def signed_digest(content: bytes, round_: Round, card: Card) -> str:
-    """Return the digest of what a card's owner submitted to a round; empty if it is no such file.
+    """Return the digest of a card owner's submission to a round; empty for other files.
 
-    Neither its time nor its counts are looked at.
+    Neither its time nor its counts are checked.
     """
     try:
         read = files.unpack(content, "submission").expect("submission")
@@ -186,7 +187,7 @@ def _check_made(made: Any, round_: Round, at: datetime, who: str) -> None:
     try:
         when = parsed(made)
     except ValueError:
-        raise RoundError(f"{who} does not say when the submission was made") from None
+        raise RoundError(f"{who} does not state when the submission was made") from None
     try:
         round_.check_time(when, "the site's clock")
     except RoundError as error:
@@ -194,42 +195,42 @@ def _check_made(made: Any, round_: Round, at: datetime, who: str) -> None:
     if when > at + CLOCKS:
         raise RoundError(
             f"{who}: made on {shown_time(when)}, which is in the future ({shown_time(at)} here): "
-            "one of the two clocks is wrong"
+            "one of the two clocks is wrong, so correct it"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """Counts of a site's rows for one round: as secret as the rows, but for `content`.
+    """Counts of a site's rows for one round: as secret as the rows, except for `content`.
 
-    Its states: *noised* as it is made; *sealed*, once `content` is signed, and masked where the
-    round says so; *recorded*, once the site's book has it, and not before that sent. What the
-    coordinator reads and accepts is a `Submission`.
+    Its states are *noised* when created; *sealed* after `content` is signed, and masked if the
+    round requires it; *recorded* after the site's book has it, and only then sent. The coordinator
+    reads and accepts it as a `Submission`.
     """
 
     round_id: str
     title: str
     data_set: str
     made: datetime
-    #: Of shape (n_cells,), as they are sent: the exact counts; and with the site's noise.
+    #: Counts of shape (n_cells,), in the order sent: exact, and with the site's noise.
     counts: NDArray[np.int64]
     sent: NDArray[np.int64]
     #: The site's line of the ledger, and the cost to a person in the rows.
     share: Share
     spent: Spent
-    #: The file of the round.
+    #: The content of the round's file.
     round: bytes = b""
-    #: The file that was sent, bit for bit; empty until it is sealed.
+    #: The sent file, bit for bit; empty until sealed.
     content: bytes = b""
-    #: Of a round about a period: the stream's id, and which one it is. What was sent then holds
-    #: the periods before, too, and counts are those of this one.
+    #: For a round about a period: the stream's id, and the period. The sent file then includes
+    #: earlier periods, whereas the counts are those of this period.
     stream: str = ""
     period: int | None = None
-    #: Whom it counted, as sorted digests of persons; None without, and where it was read back.
+    #: The persons counted, as sorted digests; None without persons, or if read back.
     register: NDArray[np.uint64] | None = None
 
     def sealed(self, round_: Round, keys: Keys, masks: NDArray[np.uint64] | None) -> "Contribution":
-        """Return it with the file to send, under masks in a masked round; the same, if it has one.
+        """Return it with the file to send, masked in a masked round; unchanged if it has a file.
 
         ``masks`` are of shape (n_cells,).
         """
@@ -239,7 +240,7 @@ class Contribution:
         return replace(self, content=content)
 
     def under(self, plan: Plan) -> "Contribution":
-        """Return it with counts in the order of a plan's cells, whatever order the round wanted."""
+        """Return it with counts in the order of a plan's cells, regardless of the round's order."""
         layout = Round.from_bytes(self.round, "the book's copy").layout
         if not layout.shuffled:
             return self
@@ -249,7 +250,7 @@ class Contribution:
     # --- in the book --------------------------------------------------------------------------
 
     def noted(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the content of its entry, and what lies beside."""
+        """Return the content of its entry, and the attachments."""
         content: dict[str, Any] = {
             "round_id": self.round_id,
             "title": self.title,
@@ -272,7 +273,7 @@ class Contribution:
 
     @classmethod
     def of(cls, content: Mapping[str, Any], blobs: Mapping[str, bytes]) -> "Contribution":
-        """Read back what `noted` returned; raises `KeyError`, `TypeError` or `ValueError`."""
+        """Read back what `noted` returned; raise `KeyError`, `TypeError` or `ValueError`."""
         return cls(
             content["round_id"],
             content["title"],
@@ -292,18 +293,18 @@ class Contribution:
 def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, Spent]:
     """Return a site's line of the ledger of a round, and the cost to a person in its rows.
 
-    What the plan was drawn from is counted with the plan, as far as its entries prove that they
-    contain what the book says. What a coordinator says beside it proves nothing. Under a plan with
-    a horizon, both are for all of its periods.
+    The cost of the results that the plan was drawn from is counted with the plan, as far as its
+    entries prove that they contain the answers in the book. Other statements by a coordinator prove
+    nothing. Under a plan with a horizon, both are for all its periods.
 
     Parameters
     ----------
     round_ : Round
-        What is answered.
+        The round to answer.
     release : str
         Random id of the answer.
     mine : sequence of Spent
-        What the site's book says that earlier rounds about these rows cost.
+        The costs of earlier rounds about these rows, from the site's book.
     """
     earlier, apart = split_history(round_.layout.behind, mine)
     start = 1 if round_.period is None else round_.period

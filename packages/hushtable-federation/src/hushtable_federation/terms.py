@@ -1,4 +1,4 @@
-"""The terms of a round, and of a stream of rounds the calendar of its periods."""
+"""The terms of a round, and the calendar of a stream's periods."""
 
 import datetime
 import math
@@ -39,24 +39,24 @@ class Terms(ReleaseTerms):
     Attributes
     ----------
     epsilon, delta : float
-        Total for one person over this round and what its plan was drawn from.
+        Total for one person over this round and the rounds that its plan was drawn from.
     adjacency, rows_per_person
         As in `Sketch.release`.
     share : float or None
-        Share of the budget that this round takes; None is all that is left.
+        Share of the budget that this round takes; None for all that is left.
     masked : bool
         Whether the sites share the noise under masks; otherwise each adds the whole noise.
     least : int
-        Sites without which there is no result.
+        Number of sites needed for a result.
     k_min : int
-        In a masked round: parts of the noise that the bound counts on.
+        In a masked round: the number of noise parts that the bound relies on.
     max_rows : int or None
-        Rows that a site counts at most. The totals of each site's tables are then opened, and
+        The most rows that a site counts. The totals of each site's tables are then opened and
         checked, without its counts.
     opened : int
-        Parts of the noise that pay for that: the bound does not count on them.
+        Parts of the noise that pay for that: the bound does not rely on them.
     accounting : str
-        As in `hushtable.privacy.Ledger`: rounds from before 0.2 say nothing, and mean zCDP.
+        As in `hushtable.privacy.Ledger`: rounds before version 0.2 have no entry, which means zCDP.
 
     Examples
     --------
@@ -82,12 +82,12 @@ class Terms(ReleaseTerms):
         if self.max_rows is not None:
             whole("max_rows", self.max_rows, 1)
         if (self.max_rows is None or not self.masked) and self.opened:
-            raise UsageError("parts of the noise pay for what is opened: needs max_rows, and masks")
+            raise UsageError("parts of the noise pay for opening totals: needs max_rows and masks")
         if self.masked:
             self.pool("")
         elif self.k_min != 1 or self.least < 1:
             raise UsageError(
-                "in a round without masks each site adds the whole noise: needs k_min=1, and at "
+                "in a round without masks, each site adds the whole noise: needs k_min=1, and at "
                 "least 1 site"
             )
 
@@ -103,9 +103,9 @@ class Terms(ReleaseTerms):
         cells: Sequence[int] = (),
         **others: Any,
     ) -> "Terms":
-        """Return the terms of so many sites; see `Round.open` for the parameters.
+        """Return the terms for that many sites; see `Round.open` for the parameters.
 
-        With ``max_rows``, ``cells`` are those of each table.
+        With ``max_rows``, ``cells`` are the numbers of cells of each table.
         """
         if least is None:
             least = n_sites if masked else min(2, n_sites)
@@ -122,11 +122,14 @@ class Terms(ReleaseTerms):
         )  # fmt: skip
 
     def check_opened(self, cells: Sequence[int]) -> None:
-        """Raise `PlanError` if too few parts of the noise pay for what is opened of such tables."""
+        """Raise `PlanError` if too few parts of the noise pay for opening totals of such tables."""
         if self.max_rows is None:
             return
         if not self.masked:
-            raise PlanError("max_rows is checked under masks: without them, counts are seen")
+            raise PlanError(
+                "max_rows is checked under masks, and without masks the coordinator sees the "
+                "counts: leave it out"
+            )
         parts = self.k_min + self.opened
         if self.k_min * price(parts, cells) > parts * (1.0 + 1e-9):
             raise PlanError(
@@ -135,7 +138,7 @@ class Terms(ReleaseTerms):
             )
 
     def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
-        """Return the scale of the noise, given what earlier releases cost."""
+        """Return the scale of the noise, given the costs of earlier releases."""
         return super().scale(
             sensitivity, before if self.accounting == GAUSSIAN else before.by_zcdp()
         )
@@ -146,19 +149,19 @@ class Terms(ReleaseTerms):
 
     @property
     def colluders(self) -> int:
-        """Sites besides the reader that may pass their noise on without breaking the bound."""
+        """Return how many sites besides the reader may leak their noise safely."""
         pool = self.pool("")
         return 0 if pool is None else pool.colluders
 
     def sentences(self, scale: float, n_sites: int, needed: int) -> list[str]:
-        """Say in sentences what the terms mean for so many sites with noise of this scale."""
+        """Return sentences about the terms, for that many sites and noise of this scale."""
         takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
         budget = (
             f"Epsilon {rounded_up(self.epsilon, 6):g} at delta {rounded_up(self.delta, 6):g} in "
-            f"all; this round takes {takes}"
+            f"total; this round takes {takes}"
         )
         who = "all" if needed == n_sites else f"at least {needed}"
-        also = f", also with {self.colluders} of the others" if self.colluders else ""
+        also = f", even together with {self.colluders} of the others" if self.colluders else ""
         noise = (
             f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "
             f"The bound holds against each of the sites{also}."
@@ -170,12 +173,13 @@ class Terms(ReleaseTerms):
             return [budget, noise]
         return [
             budget, noise,
-            f"A site counts at most {self.max_rows:,} rows. So that this can be checked, the "
-            "totals of each site's tables can be read, with its noise: about how many rows it has.",
+            f"A site counts at most {self.max_rows:,} rows. To check this, the round opens the "
+            "totals of each site's tables, with its noise, which reveals roughly how many rows "
+            "the site has.",
         ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the terms as JSON carries them."""
+        """Return the terms for JSON."""
         record = {name: getattr(self, name) for name in _NAMES}
         extra = {name: getattr(self, name) for name in _EXTRA if getattr(self, name)}
         record |= extra
@@ -183,14 +187,14 @@ class Terms(ReleaseTerms):
 
     @classmethod
     def from_dict(cls, content: Any) -> "Terms":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        """Read back what `to_dict` wrote; raise `PlanError` on anything else."""
         kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
         optional = {"accounting": object, "max_rows": int, "opened": int}
         with translate_errors(PlanError, "terms"):
             return cls(**entries(content, "a round's terms", kinds, optional))
 
 
-#: A round's file has no entries for these where they are not asked for.
+#: A round's file has entries for these only if they are requested.
 _EXTRA = ("max_rows", "opened")
 _NAMES = [one.name for one in fields(Terms) if one.init and one.name not in ("accounting", *_EXTRA)]
 
@@ -200,7 +204,7 @@ def price(parts: int, cells: Sequence[int]) -> float:
 
     A row changes one cell of each table by 1. Of that change, 1 / B lies along the sum of the B
     cells of a table, which is opened with one part of the noise, and 1 - 1 / B across it, where all
-    parts hide it (see ``docs/explanation/online.md``).
+    parts hide it (see ``docs/explanation/threats.md``).
 
     Parameters
     ----------
@@ -214,7 +218,7 @@ def price(parts: int, cells: Sequence[int]) -> float:
 
 Every = Literal["day", "week", "month", "quarter", "year"]
 
-#: Entries of a round that is about a period, besides those of every round.
+#: Additional entries of a round that is about a period.
 ENTRIES = {"period": int, "stream": str, "every": str, "starts": str}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _CALENDAR = (
@@ -226,18 +230,18 @@ _DAYS = {"day": 1, "week": 7}
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """The period that a round is about. The calendar is for words alone: nothing depends on it.
+    """The period that a round is about. The calendar is only used in texts.
 
     Attributes
     ----------
     period : int
-        From 1 to the last one of the plan's horizon.
+        Number of the period, from 1 to the last one of the plan's horizon.
     stream : str
         Id of the stream's first round; empty in that round itself.
     every : {"day", "week", "month", "quarter", "year"} or None
-        How long a period is.
+        Length of a period.
     starts : datetime.date or None
-        A day in the first period, from which the names of all are reckoned.
+        A day in the first period, from which the names of all periods follow.
     """
 
     period: int
@@ -251,10 +255,10 @@ class StreamPosition:
     ) -> "StreamPosition | None":
         """Return the first place of a stream; None without a horizon.
 
-        Raises `UsageError` if a calendar is given that cannot be, or where there is no stream.
+        Raise `UsageError` if the calendar is not valid, or is given without a stream.
         """
         if every is None and starts is not None:
-            raise UsageError("starts goes with every, which says how long a period is")
+            raise UsageError("starts needs every, the length of a period: give both")
         if horizon is None:
             if every is not None:
                 raise UsageError(
@@ -268,18 +272,18 @@ class StreamPosition:
             return cls._checked(1, "", every, starts, horizon)
 
     def following(self, horizon: Horizon, stream: str) -> "StreamPosition":
-        """Return the next place; raises `UsageError` beyond the horizon."""
+        """Return the next place; raise `UsageError` beyond the horizon."""
         if self.period == horizon.periods:
             raise UsageError(
-                f"all {horizon.periods} periods of the horizon were opened: draw a new plan, at a "
-                "budget of its own"
+                f"all {horizon.periods} periods of the horizon were opened: draw a new plan, with "
+                "its own budget"
             )
         return replace(self, period=self.period + 1, stream=stream)
 
     # --- words ------------------------------------------------------------------------------
 
     def called(self, period: int) -> str:
-        """Return what people call a period; raises `ValueError` if the calendar has no such day."""
+        """Return the name of a period; raise `ValueError` if the calendar has no such day."""
         if self.every is None or self.starts is None:
             return _("period %(n)s", n=period)
         gone = period - 1
@@ -295,40 +299,38 @@ class StreamPosition:
         return _(" to ").join(dict.fromkeys(names))
 
     def words(self, horizon: Horizon) -> str:
-        """Return which period it is, of how many: "period 3 of 60 (March 2027)"."""
+        """Return the period with the total number: "period 3 of 60 (March 2027)"."""
         words = _("period %(n)s of %(periods)s", n=self.period, periods=horizon.periods)
         return words if self.every is None else f"{words} ({self.called(self.period)})"
 
     def end(self, horizon: Horizon) -> str:
-        """Return what the last period is called."""
+        """Return the name of the last period."""
         return self.called(horizon.periods).rpartition(_(" to "))[2]
 
     # --- files ------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entries that a round has of it."""
+        """Return its entries in a round."""
         starts = None if self.starts is None else self.starts.isoformat()
         record = vars(self) | {"stream": self.stream or None, "starts": starts}
         return {name: value for name, value in record.items() if value is not None}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], horizon: Horizon | None) -> "StreamPosition | None":
-        """Return the place that a round's entries state; None in one without a horizon.
+        """Return the place that a round's entries state; None without a horizon.
 
-        Raises `PlanError` if there is one without the other, or it cannot be.
+        Raise `PlanError` if there is one without the other, or it is not valid.
         """
         given = {name: record[name] for name in ENTRIES if name in record}
         if (horizon is None) != (not given):
-            raise PlanError(
-                "a round states its period if the plan has a horizon, and none otherwise"
-            )
+            raise PlanError("a round states its period if, and only if, the plan has a horizon")
         if horizon is None:
             return None
         with translate_errors(PlanError, "a round's period"):
             starts = given.get("starts")
             day = None if starts is None else datetime.date.fromisoformat(starts)
             if day is not None and day.isoformat() != starts:
-                raise ValueError(f"starts {starts!r}: needs a day as 2027-03-01")
+                raise ValueError(f"starts {starts!r}: needs a day such as 2027-03-01")
             stream = given.get("stream", "")
             every = given.get("every")
             return cls._checked(given.get("period"), stream, every, day, horizon)

@@ -11,20 +11,20 @@ from hushtable_federation.language import _
 
 
 class Todo(NamedTuple):
-    """A thing to do, and who has to do it."""
+    """A task, and who has to do it."""
 
     #: Names.
     who: list[str]
     #: A sentence or two.
     words: str
-    #: To be typed; empty if nothing is.
+    #: The command to type; empty if there is none.
     command: str = ""
-    #: Whether a person has to do it: no call of ``round sync`` does it by itself.
+    #: Whether a person has to do it, because no run of ``round sync`` does it alone.
     needs_person: bool = False
 
 
 def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[Todo]:
-    """Return who has to do what now, the most urgent first."""
+    """Return who has to do what now, the most urgent task first."""
     sync = f"hushtable round sync {folder} --key {key}"
     amend = f"hushtable round amend {folder} --key {key}"
     by_phase = {
@@ -42,7 +42,7 @@ def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[
 def _stopped(progress: Progress, _sync: str, _amend: str) -> list[Todo]:
     lead, names = progress.round.coordinator.name, progress.round.names
     return [
-        Todo([lead], _("Open another round, and tell the sites which one."), needs_person=True),
+        Todo([lead], _("Open another round, and inform the sites."), needs_person=True),
         Todo(
             [name for name in names if name != lead],
             _("Nothing: %(lead)s opens another round.", lead=lead),
@@ -60,16 +60,16 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
     settles = [lead] if progress.lead_settles else []
     steps = [_("Remind %(names)s.", names=listed(awaited))] if awaited else []
     if refused:
-        log = _("Ask %(names)s: the log beside each book says why.", names=listed(refused))
+        log = _("Ask %(names)s for the reason, in the site's log.", names=listed(refused))
         steps.append(log)
     steps.append(_("For more time, or to go on without a site (--drop SITE):"))
     answers = _("Answer with the site's rows, until %(until)s.", until=until)
-    why = _("Settle why the site refused, and answer until %(until)s.", until=until)
-    left = _("Nothing: %(lead)s goes on without the site.", lead=lead)
+    why = _("Resolve why the site refused, and answer until %(until)s.", until=until)
+    left = _("Nothing: %(lead)s continues without the site.", lead=lead)
     return [
         Todo(awaited, answers, answer, True),
         Todo(refused, why, answer, True),
-        Todo(settles, _("Call: who is in is decided by that."), sync),
+        Todo(settles, _("Run this command: it decides which sites are in the round."), sync),
         Todo(ready, _again(progress), sync),
         Todo([lead], " ".join(steps), f"{amend} --days 3", bool(refused)),
         *_twice(progress, amend),
@@ -79,41 +79,44 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
 
 
 def _again(progress: Progress) -> str:
-    """Return when a site that has counted calls again."""
+    """Return when a site that has counted runs the command again."""
     if progress.settled:
-        return _("Call again, without rows: the site can send its counts.")
+        return _("Run this again, without rows: the site can now send its counts.")
     lead = progress.round.coordinator.name
-    return _("Nothing until the other sites, or %(lead)s, have called; then call again.", lead=lead)
+    return _(
+        "Nothing until the other sites or %(lead)s have run the command; then run it again.",
+        lead=lead,
+    )
 
 
 def _after(progress: Progress) -> str:
-    """Return what a site that is in waits for."""
+    """Return what a site that has answered waits for."""
     after = shown_time(goes_on(progress.round.deadline))
     if not progress.round.terms.masked:
         return _("Nothing. The result comes after %(after)s.", after=after)
     return _(
-        "Nothing. Call again once the others are in or after %(after)s, without rows: the site is "
-        "needed once more to take the masks off.",
+        "Nothing. Run this again after the others have answered, or after %(after)s, without rows: "
+        "the site is needed once more to remove the masks.",
         after=after,
     )
 
 
 def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]:
-    """Return what to do between the deadline and the time when the round goes on."""
+    """Return what to do between the deadline and the time when the round continues."""
     round_, missing = progress.round, progress.those(*MISSING)
     lead, after = round_.coordinator.name, shown_time(goes_on(round_.deadline))
     there = progress.those("in")
     drop = "".join(f" --drop {quote(name)}" for name in missing)
     if len(there) >= round_.needed:
         words = _(
-            "Nothing until %(after)s; then call. To go on without %(names)s at once:",
+            "Nothing until %(after)s; then run this. To continue without %(names)s now:",
             after=after,
             names=listed(missing),
         )
         todo = Todo([lead], words, amend + drop)
     else:
         words = _(
-            "Extend the round: %(n)s sites are in, and %(needed)s are needed.",
+            "Extend the round: %(n)s sites answered, and %(needed)s are needed.",
             n=len(there),
             needed=round_.needed,
         )
@@ -122,13 +125,13 @@ def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]
         todo,
         Todo(
             missing,
-            _("The time to answer is over: ask %(lead)s for more.", lead=lead),
+            _("The time to answer is over: ask %(lead)s for more time.", lead=lead),
             needs_person=True,
         ),
         Todo(
             there,
             _(
-                "Nothing until %(after)s; then call again, once %(lead)s has called.",
+                "Nothing until %(after)s; run this again after %(lead)s has run it.",
                 after=after,
                 lead=lead,
             ),
@@ -136,23 +139,23 @@ def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]
         ),
         Todo(
             progress.those("dropped", "out"),
-            _("Nothing: %(lead)s goes on without the site.", lead=lead),
+            _("Nothing: %(lead)s continues without the site.", lead=lead),
         ),
     ]
 
 
 def _twice(progress: Progress, amend: str) -> list[Todo]:
-    """Return what to do about sites that signed two answers, as with two copies of a book."""
+    """Return what to do about sites that signed two answers, for example with two books."""
     lead, names = progress.round.coordinator.name, progress.those("twice")
     drop = "".join(f" --drop {quote(name)}" for name in names)
-    words = _("Go on without %(names)s, of whom neither answer counts:", names=listed(names))
+    words = _("Continue without %(names)s, because neither answer is valid:", names=listed(names))
     return [
         Todo([lead] if names else [], words, amend + drop, True),
         Todo(
             names,
             _(
-                "Find out which book is the newest, and call with that one alone: two different "
-                "answers are there. %(lead)s goes on without the site.",
+                "Find out which book is the newest, and use only that one, because there are two "
+                "different answers. %(lead)s continues without the site.",
                 lead=lead,
             ),
             "",
@@ -192,18 +195,19 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
 def _closing(progress: Progress, sync: str, _amend: str) -> list[Todo]:
     lead = progress.round.coordinator.name
     follows = (
-        _("Ask the sites to take the masks off.")
-        if progress.round.terms.masked
-        else _("Add it up.")
+        _("Ask the sites to remove the masks.") if progress.round.terms.masked else _("Add it up.")
     )
     late = progress.those(*MISSING)
     return [
         Todo([lead], follows, sync),
         Todo(progress.those("in"), _("Nothing until %(lead)s has called.", lead=lead), sync),
-        Todo(late, _("Nothing, unless %(lead)s extends the round: the time is over.", lead=lead)),
+        Todo(
+            late,
+            _("Nothing, unless %(lead)s extends the round: the time to answer is over.", lead=lead),
+        ),
         Todo(
             progress.those("dropped", "out"),
-            _("Nothing: %(lead)s goes on without the site.", lead=lead),
+            _("Nothing: %(lead)s continues without the site.", lead=lead),
         ),
     ]
 
@@ -214,14 +218,14 @@ def _unmasking(progress: Progress, sync: str, _amend: str) -> list[Todo]:
     return [
         Todo(
             asked,
-            _("Call once more, without rows: the sum needs this site. It costs nothing."),
+            _("Run this once more, without rows: the sum needs this site. It costs nothing."),
             sync,
         ),
         Todo(
             [lead],
-            _("Call: the sites have answered.")
+            _("Run this: the sites have answered.")
             if goes_on
-            else _("Remind %(names)s, and call again.", names=listed(asked)),
+            else _("Remind %(names)s, and run this again.", names=listed(asked)),
             sync,
         ),
         Todo(
@@ -229,17 +233,17 @@ def _unmasking(progress: Progress, sync: str, _amend: str) -> list[Todo]:
         ),
         Todo(
             progress.those("out", "dropped"),
-            _("Nothing: the site is not in the sum. The result will be there for it as well."),
+            _("Nothing: the site is not in the sum. It can fetch the result like the others."),
         ),
     ]
 
 
 def _fetch(progress: Progress, sync: str) -> Todo:
     lead, names = progress.round.coordinator.name, progress.round.names
-    return Todo(list(dict.fromkeys([lead, *names])), _("Fetch the result, checked."), sync)
+    return Todo(list(dict.fromkeys([lead, *names])), _("Fetch the result and verify it."), sync)
 
 
 def who_words(progress: Progress, who: Sequence[str]) -> str:
-    """Return for whom a thing to do is."""
-    everybody = {progress.round.coordinator.name, *progress.round.names}
-    return _("Everybody") if everybody <= set(who) else listed(who)
+    """Return who has to do a task."""
+    everyone = {progress.round.coordinator.name, *progress.round.names}
+    return _("Everyone") if everyone <= set(who) else listed(who)

@@ -1,4 +1,4 @@
-"""Files of TOML that people write, checked entry by entry: each error names the line."""
+"""TOML files that people write, checked entry by entry; each error names the line."""
 
 import os
 import re
@@ -10,12 +10,12 @@ from typing import Any
 
 from hushtable.errors import FileError
 
-#: How to tell whether a value is of a kind, and the kind in words.
+#: A check whether a value has a type, and the type in words.
 Kind = tuple[Callable[[Any], bool], str]
 
 
 def is_texts(value: Any) -> bool:
-    """Whether this is a list of texts."""
+    """Return whether this is a list of texts."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
@@ -29,7 +29,7 @@ TEXT: Kind = (lambda value: isinstance(value, str) and bool(value), "a text")
 
 @dataclass(frozen=True)
 class TomlFile:
-    """Entries of a file, and its text, by which errors find the line of an entry."""
+    """Entries of a file, and its text, to find the line of an entry for errors."""
 
     path: Path
     text: str
@@ -37,7 +37,7 @@ class TomlFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], remedy: str) -> "TomlFile":
-        """Read a file; ``remedy`` is what to do if that fails. Raises `FileError`."""
+        """Read a file; ``remedy`` states what to do if that fails. Raise `FileError`."""
         try:
             return cls.parsed(path, Path(path).read_bytes())
         except OSError as error:
@@ -45,12 +45,12 @@ class TomlFile:
 
     @classmethod
     def parsed(cls, path: str | os.PathLike[str], content: bytes) -> "TomlFile":
-        """Return what the bytes of a file say; raises `FileError`."""
+        """Return the entries in a file's bytes; raise `FileError` if they cannot be read."""
         try:
             text = content.decode()
             return cls(Path(path), text, tomllib.loads(text))
         except (ValueError, RecursionError) as error:  # it names the line
-            raise FileError(f"{path}: not a TOML file: {error}") from None
+            raise FileError(f"{path}: this is not a TOML file: {error}") from None
 
     def error(self, name: str, words: str, table: str = "") -> FileError:
         """Return an error that names the line of an entry, of a table or of the file itself."""
@@ -65,9 +65,9 @@ class TomlFile:
     def check(
         self, kinds: Mapping[str, Kind], needed: Collection[str] = (), table: str = ""
     ) -> dict[str, Any]:
-        """Return the entries of a table, or of the file itself, each known and of its kind.
+        """Return the entries of a table, or of the file itself, after checking names and types.
 
-        Raises `FileError` otherwise, or if one is missing that is ``needed``.
+        Raise `FileError` if one is not valid, or if a ``needed`` one is missing.
         """
         entries = self.entries.get(table, {}) if table else self.entries
         where = f"[{table}] " if table else ""
@@ -75,13 +75,16 @@ class TomlFile:
             raise self.error(table, f"{where}is {entries!r:.80}: needs a table")
         for name, value in entries.items():
             if name not in kinds:
-                words = f"{where}unknown entry {name!r}, misspelt or of a newer version: known are "
+                words = (
+                    f"{where}unknown entry {name!r}, misspelt or from a newer version: known "
+                    "entries are "
+                )
                 raise self.error(name, words + ", ".join(sorted(kinds)), table)
             fits, kind = kinds[name]
             if not fits(value):
                 words = f"{where}{name} is {value!r:.80}: needs {kind}"
                 raise self.error(name, words, table)
         for name in sorted(set(needed) - set(entries)):
-            words = f"{where or 'it '}does not say {name}: needs {', '.join(sorted(needed))}"
+            words = f"{where or 'it '}lacks {name}: needs {', '.join(sorted(needed))}"
             raise self.error(table or name, words)
         return dict(entries)

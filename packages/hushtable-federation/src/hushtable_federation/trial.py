@@ -1,13 +1,13 @@
-"""Trials with rows that a site plants at home: by its own rows alone, a result, and both.
+"""Trials with rows that a site plants among its own: detection by own rows, a result, and both.
 
-Two kinds of outliers are planted into copies of a site's rows, at home:
+Two kinds of outliers are planted into copies of a site's rows, at the site:
 
 mixed    one row in fifty has the values of other rows in half of its columns, each of another row
 fault    in a third of the rows, one column of numbers is three spreads higher, as by a device
 
-The site's own model and its home model are fitted to the copy, since a fault is not known before;
-the result is what it is. Rows are found as far as they rank below the others, by ROC-AUC. A column
-is taken at random, and all is drawn anew in each of several trials.
+The site's own model and its home model are fitted to the copy, because a fault is not known in
+advance; the result stays the same. ROC-AUC measures how well planted rows rank below the others.
+Columns are chosen at random, and everything is drawn again in each of several trials.
 """
 
 from collections.abc import Sequence
@@ -24,27 +24,27 @@ from hushtable.data.columns import as_numbers
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError
 
-#: Own rows that are used at most, and without which there is no trial; trials of each kind.
+#: The most own rows that are used, the least that a trial needs, and the trials of each kind.
 MOST_ROWS, LEAST_ROWS, TRIALS = 4_000, 100, 4
-#: Share of rows that are mixed, and part of their columns; share with a fault, and its size.
+#: Share of mixed rows, and part of their columns; share of rows with a fault, and its size.
 _MIXED, _COLUMNS, _FAULT, _SPREADS = 0.02, 0.5, 1.0 / 3.0, 3.0
-#: Distance of the quartiles of a normal distribution, in standard deviations.
+#: Distance between the quartiles of a normal distribution, in standard deviations.
 _QUARTILES = 1.349
-#: Mean ROC-AUC by which another way must be better than a home model to be recommended.
+#: Mean ROC-AUC by which another method must be better than a home model to be recommended.
 _BETTER = 0.02
 WAYS = ("own rows", "result", "both")
 
 
 @dataclass(frozen=True)
 class PlantedTrial:
-    """How well planted rows are found by each way; exact about a site's rows, to stay there.
+    """How well each method finds planted rows; exact about a site's rows, so keep it there.
 
     Attributes
     ----------
     mixed, fault : tuple of float
-        ROC-AUC by the site's own rows alone, by the result alone, and by a home model of both,
-        where one row in fifty is mixed, and where a third of the rows have a fault; NaN if no
-        column has numbers.
+        ROC-AUC by the site's own rows alone, by the result alone, and by a home model of both, if
+        one row in fifty is mixed, and if a third of the rows have a fault; NaN if no column is
+        numeric.
     """
 
     mixed: tuple[float, ...]
@@ -52,21 +52,21 @@ class PlantedTrial:
 
     @property
     def recommended(self) -> str:
-        """Way that is best on average: both, unless another is better by two points."""
+        """Return the best method on average: both, unless another is better by two points."""
         means = np.nanmean([self.mixed, self.fault], axis=0)
         best = int(means.argmax())
         return WAYS[best] if means[best] > means[2] + _BETTER else WAYS[2]
 
 
 def planted_trial(rows: Reader, result: Noised, others: LocalModel) -> PlantedTrial:
-    """Plant rows into copies of a site's rows, and measure how well each way finds them.
+    """Plant rows into copies of a site's rows, and measure how well each method finds them.
 
     Parameters
     ----------
     rows : Reader
         The site's rows, under the plan of the result.
     result : Release
-        Of a round about the tables of a model.
+        The result of a round about a model's tables.
     others : LocalModel
         The counts of all others in it.
 
@@ -77,7 +77,9 @@ def planted_trial(rows: Reader, result: Noised, others: LocalModel) -> PlantedTr
     """
     table = _sampled(rows, result.plan.schema.names)
     if len(table) < LEAST_ROWS:
-        raise DataError(f"{len(table)} rows: a trial with planted rows needs {LEAST_ROWS}")
+        raise DataError(
+            f"there are {len(table)} rows: a trial with planted rows needs {LEAST_ROWS}"
+        )
     features = result.plan.schema.features
     numbers = [j for j, feature in enumerate(features) if feature.kind == "numeric"]
     numbers = [j for j in numbers if _spread(table, j) > 0.0]

@@ -1,14 +1,14 @@
-"""The online form over vantage6: its server carries the messages between nodes, and nothing else.
+"""Online rounds over vantage6: its server carries the messages between nodes, and nothing else.
 
-A node starts a fresh container for each call. What lasts is the folder ``hushtable`` of the node's
-configuration: a database of type ``folder``, which is mounted at ``/mnt/hushtable``. It holds the
-keys, and the file that says the rest: ``site.toml``, or ``coordinator.toml``. The package in the
-folder ``vantage6`` of the project names the two functions below, and is all that a caller reaches.
-Needs no library of vantage6's. See ``docs/vantage6.md``.
+A node starts a new container for each call. The only lasting state is the folder ``hushtable`` of
+the node's configuration: a database of type ``folder``, which is mounted at ``/mnt/hushtable``. It
+contains the keys, and the settings: ``site.toml``, or ``coordinator.toml``. The package in the
+folder ``vantage6`` of the project names the two functions below, which are all that a caller can
+reach. Needs no vantage6 library. See ``docs/how-to/carriers.md``.
 
-What a caller may choose at a vantage6 node is a function, its arguments, the label of a database,
-and for this a query and preprocessing. Here, only the signed request counts: label and query are
-the site's.
+A caller may choose at a vantage6 node a function, its arguments, the label of a database, and a
+query and preprocessing for it. Here, only the signed request matters: the site chooses label and
+query.
 """
 
 import base64
@@ -34,16 +34,16 @@ from hushtable_federation.round import Round
 from hushtable_federation.site import Site
 from hushtable_federation.toml_file import NUMBER, TEXT, TomlFile
 
-#: Name of the function at a site, as the package calls it.
+#: Name of the function at a site, in the package.
 PARTIAL = "partial"
-#: Statuses of vantage6 in which a run may still bring a result.
+#: Statuses of vantage6 in which a run may still give a result.
 _UNDER_WAY = frozenset({"pending", "initializing", "active", "completed"})
 #: Entries of ``coordinator.toml``; the first two are needed.
 _ENTRIES = {"key": TEXT, "round": TEXT, "timeout": NUMBER, "days": NUMBER, "ranks": NUMBER}
 
 
 def _folder() -> Path:
-    # Of the image or the node: a caller can set no variable of this name.
+    # Set by the image or the node: a caller cannot set a variable of this name.
     return Path(os.environ.get("HUSHTABLE_FOLDER", "/mnt/hushtable"))
 
 
@@ -51,29 +51,32 @@ def _folder() -> Path:
 
 
 def answer(request: str) -> str:
-    """Answer one step of a round: what a node runs, in a container of its own.
+    """Answer one step of a round; a node runs this in a new container.
 
     Parameters
     ----------
     request : str
-        What the coordinator signed, in base64.
+        The request that the coordinator signed, in base64.
 
     Returns
     -------
     str
-        What the site signed, in base64: the answer, or one word. Empty without keys or a book.
+        The content that the site signed, in base64: the answer, or one word. Empty without keys or
+        a book.
 
     Notes
     -----
     A node may pass on to the server whatever a container prints, and prints the text of an
-    exception itself. So nothing is printed, and none leaves this function.
+    exception itself. So this function prints nothing, and no exception leaves it.
     """
     with _silence():
         folder = _folder()
         try:
             site = Site.open(folder / "site.toml", databases=_rows)
             return _text(site.answer(_content(request)))
-        except BaseException as error:  # compiled libraries raise what is no Exception, too
+        except (
+            BaseException
+        ) as error:  # compiled libraries also raise errors that are not an Exception
             log = SiteLog(folder / "vantage6.log")
             record = f"{type(error).__name__}: {error}"
             log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, record)
@@ -81,7 +84,7 @@ def answer(request: str) -> str:
 
 
 def _rows(label: str) -> str:
-    """Return one of the node's databases as our readers name it."""
+    """Return the name of a node's database in the form that our readers use."""
     name = label.upper()
     uri = os.environ.get(f"{name}_DATABASE_URI")
     kind = os.environ.get(f"{name}_DATABASE_TYPE", "").lower()
@@ -92,7 +95,7 @@ def _rows(label: str) -> str:
         )
     if kind in ("csv", "parquet"):
         return os.path.abspath(uri)  # the site's file may be in another folder
-    if kind == "sql":  # a path is that of a file of SQLite's
+    if kind == "sql":  # a path names an SQLite file
         return f"sqlite:///{uri}" if Path(uri).is_absolute() else uri
     if kind == "omop" and uri.startswith("jdbc:postgresql://"):
         users = [os.environ.get(f"{name}_DB_PARAM_{one}", "") for one in ("USER", "PASSWORD")]
@@ -100,13 +103,13 @@ def _rows(label: str) -> str:
         return uri.removeprefix("jdbc:").replace("://", f"://{user}@" if user else "://", 1)
     raise UsageError(
         f"database = {label!r} is of type {kind!r}: needs csv, parquet, sql (a URL, or the path of "
-        "a file of SQLite's), or omop with a URI that begins with jdbc:postgresql://"
+        "an SQLite file), or omop with a URI that begins with jdbc:postgresql://"
     )
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Let nothing be printed: neither from Python, nor from compiled libraries."""
+    """Suppress all output from Python and from compiled libraries."""
     kept = [os.dup(number) for number in (1, 2)]
     try:
         with (
@@ -128,7 +131,7 @@ def _text(content: bytes) -> str:
 
 
 def _content(text: Any) -> bytes:
-    """Return what `_text` was given; nothing of what it did not make."""
+    """Return what `_text` was given; empty for anything else."""
     try:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except ValueError:
@@ -141,8 +144,8 @@ def _content(text: Any) -> bytes:
 class _Organisations:
     """The nodes of a collaboration, by the ids of their organisations, as a `Carrier`.
 
-    Each request is a task of its own. `client.wait_for_results` would wait for a node that is away
-    for ever: so tasks are looked at, and never waited for.
+    Each request is a separate task. `client.wait_for_results` would wait forever for a node that is
+    away, so tasks are polled instead.
     """
 
     def __init__(self, client: Any) -> None:
@@ -150,7 +153,7 @@ class _Organisations:
         self._ids = [int(one["id"]) for one in client.organization.list()]
 
     def nodes(self) -> Collection[Node]:
-        """Return all: a task for a node that is offline waits until it is back."""
+        """Return all nodes: a task for an offline node waits until it is back."""
         return self._ids
 
     def push(self, node: Node, request: bytes) -> str | None:
@@ -162,7 +165,7 @@ class _Organisations:
         return str(task["id"]) if "id" in task else None
 
     def pull(self, sent: Collection[str]) -> Iterable[tuple[str, bytes]]:
-        """Return the results that are there; of a container that failed, nothing."""
+        """Return the results that have arrived; empty for a failed container."""
         for task in sent:
             results = self._client.result.from_task(int(task))
             if results:
@@ -174,11 +177,11 @@ class _Organisations:
 
 
 def coordinate(client: Any) -> dict[str, Any]:
-    """Run a campaign, or what is left of it: marginals, tables and, if wanted, ranks.
+    """Run a campaign, or the rest of it: marginals, tables and, if requested, ranks.
 
     Everything about it is in the folder of the coordinator's node; the author of a task chooses
-    nothing. Rounds, decisions and results are kept beside the keys, so that the same task goes on
-    from there, whatever ended the last one.
+    nothing. Rounds, decisions and results are kept beside the keys, so the same task continues from
+    there, regardless of how the last one ended.
 
     Parameters
     ----------
@@ -188,14 +191,14 @@ def coordinate(client: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``done``; ``rounds``, one entry for each that was run: its ``round_id``, what it is
-        ``about``, who was ``reached``, ``lost`` and ``refused``, each in one word, and the signed
-        ``result`` in base64; and the ``error``, if there is no sum.
+        ``done``; ``rounds``, one entry for each round that was run: its ``round_id``, what it is
+        ``about``, which sites were ``reached``, ``lost`` and ``refused``, each with one word, and
+        the signed ``result`` in base64; and the ``error``, if there is no sum.
 
     Raises
     ------
     HushTableError, OSError
-        If the folder lacks what the coordinator needs, or another task is at work in it.
+        If the folder lacks files that the coordinator needs, or another task is using it.
     """
     folder = _folder()
     path = folder / "coordinator.toml"
@@ -204,7 +207,7 @@ def coordinate(client: Any) -> dict[str, Any]:
         f"{path.name} there"
     )
     record = TomlFile.read(path, remedy).check(_ENTRIES, ("key", "round"))
-    with files.locked(path):  # or two tasks would draw two plans
+    with files.locked(path):  # otherwise, two tasks would draw two plans
         return _campaign(client, folder, record)
 
 
@@ -222,17 +225,17 @@ def _campaign(client: Any, folder: Path, record: dict[str, Any]) -> dict[str, An
         try:
             result = _result(client, asked, lead, beside, record.get("timeout", 600.0), about)
             asked = _after(asked, result, lead.keys, beside, record)
-        except RoundError as error:  # in this side's words: of a site's, one at most is in it
+        except RoundError as error:  # in our own words; it contains at most one word from a site
             return run | {"error": str(error)}
     return run | {"done": True}
 
 
 def _check_left(asked: Round, ranks: float | None) -> None:
-    """Raise `UsageError` before anybody spends, if nothing would be left for the ranks."""
+    """Raise `UsageError` before any site spends, if no budget would be left for the ranks."""
     if ranks is not None and ranks <= asked.terms.epsilon:
         raise UsageError(
-            f"ranks = {ranks:g} is the total epsilon with the ranks, and the rounds before them "
-            f"may cost {asked.terms.epsilon:g}: open the first round with less, such as "
+            f"ranks = {ranks:g} is the total epsilon including the ranks, but the rounds before "
+            f"them may cost {asked.terms.epsilon:g}: open the first round with less, such as "
             f"--epsilon {0.9 * ranks:g}"
         )
 
@@ -245,7 +248,7 @@ def _result(
     seconds: float,
     about: dict[str, Any],
 ) -> Noised:
-    """Return the signed result of a round, of now or of before, and say ``about`` it."""
+    """Return the signed result of a round, new or earlier, and record it in ``about``."""
     path = beside.with_suffix(".result.hush")
     if not path.exists():
         nodes = Nodes(_Organisations(client), asked, lead.keys, seconds)
@@ -264,7 +267,7 @@ def _result(
 def _after(
     asked: Round, result: Noised, keys: Keys, beside: Path, record: dict[str, Any]
 ) -> Round | None:
-    """Return the round that follows, as it was written down before anybody was asked."""
+    """Return the next round, as it was recorded before any request."""
     path = beside.with_suffix(".next.hush")
     if not path.exists():
         deadline = now() + timedelta(days=record.get("days", 14.0))

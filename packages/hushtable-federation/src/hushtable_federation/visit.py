@@ -1,11 +1,11 @@
-"""How a visit to a round went: a state of one word, its exit code, and words for people."""
+"""The outcome of a visit to a round: a state of one word, its exit code, and messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 State = Literal["waiting", "done", "act", "left-out", "over", "refused", "failed"]
-#: States in which a round cannot go on for a party, whatever it calls.
+#: States in which a party cannot continue a round, whatever command it runs.
 STUCK: tuple[State, ...] = "over", "refused", "failed"
 
 
@@ -16,22 +16,23 @@ class Visit:
     Attributes
     ----------
     posted : list of str
-        Steps that were put into the folder now.
+        Steps that this visit put into the folder.
     state : {"waiting", "done", "act", "left-out", "over", "refused", "failed"}
-        Others have to call; the result is here; a person has to act; the result is, or will be,
-        without this site; the deadline has passed, and it is too late or too few have answered;
-        this site refused; the round cannot go on.
+        Others have to act; the result is here; a person has to act; the result is, or will be,
+        without this site; the deadline has passed, and it is too late or too few sites have
+        answered; this site refused; the round cannot continue.
     waits_for : list of str
-        Names of those whose files are awaited.
+        Names of the parties whose files are awaited.
     words : list of str
-        For people, in sentences.
+        Messages for people, in sentences.
     found_out : dict of str to str
-        By site that lied, what it did.
+        By site that cheated, what it did.
     needs_person : bool
-        Whether a person has to do something that no further call does by itself. Always so if the
-        state is ``"act"``; of ``"left-out"``, until the site has seen the result.
+        Whether a person has to do something that no further call does by itself. Always true in the
+        state ``"act"``; in ``"left-out"``, until the site has seen the result.
     is_private : bool
-        Whether the words are for people of this site alone: they may hold a value of a row.
+        Whether the words are only for people of this site, because they may contain a value of a
+        row.
     """
 
     posted: list[str] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Visit:
         return self
 
     def end(self, state: State, *words: str, waits_for: Sequence[str] = ()) -> "Visit":
-        """Note how it stands at the end."""
+        """Record the state at the end of the visit."""
         self.state = "act" if state == "waiting" and self.needs_person else state
         self.needs_person = self.state in ("act", "left-out")
         self.waits_for = list(waits_for)
@@ -65,5 +66,5 @@ class Visit:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a command that made this visit: 1 if stuck, 3 for a person, else 0."""
+        """Return the exit code of the command: 1 if stuck, 3 if a person has to act, else 0."""
         return 1 if self.state in STUCK else 3 if self.needs_person else 0

@@ -89,4 +89,4 @@ def test_a_login_that_is_not_there(here, run, monkeypatch):
     monkeypatch.delenv("LOGIN")
     done = run(*sync(here, "north", "--unattended"))
     assert done.code == 1
-    assert "no variable LOGIN" in done.err
+    assert "no environment variable LOGIN" in done.err

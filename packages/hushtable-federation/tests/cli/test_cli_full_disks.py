@@ -147,8 +147,8 @@ def without_privilege(here, name):
 @pytest.mark.parametrize(
     ("path", "mode", "says"),
     [
-        ("box", 0o500, "ask the person who looks after the folder"),
-        ("box", 0o300, "ask the person who looks after the folder"),
+        ("box", 0o500, "ask the administrator of the folder"),
+        ("box", 0o300, "ask the administrator of the folder"),
         ("north/north.key", 0o000, "north.key"),
         ("north.csv", 0o000, "north.csv"),
     ],

@@ -131,7 +131,7 @@ def test_the_sealed_secret_draws_plans(here, run, refused):
 
 
 def test_a_secret_before_any_round_needs_trust(here, run, refused):
-    """The book knows nobody yet: a person vouches for the sender's card."""
+    """The book knows no one yet: a person vouches for the sender's card."""
     do("round", "keygen", "east", "--cap", 1, "--folder", here)
     do(*secret(here, "east"), "-o", here / "new.hush")
     draw = ("plan", "draw", here / "schema.toml", "--tables", 5, "--secret", here / "new.hush",
@@ -144,7 +144,7 @@ def test_a_secret_before_any_round_needs_trust(here, run, refused):
     strange = run(*draw)
     assert strange.code == 0
     west = next(line for line in strange.out.splitlines() if line.startswith("  west"))
-    assert "not known here: who is it?" in west
+    assert "not known here: check who this is" in west
 
 
 def test_the_coordinator_gets_no_secret(here, refused):
@@ -155,9 +155,9 @@ def test_the_coordinator_gets_no_secret(here, refused):
     (here / "lead.hush").write_bytes(made)
     draw = ("plan", "draw", here / "schema.toml", "--secret", here / "lead.hush", "--key",
             here / "north.key", "-o", here / "x.hush")  # fmt: skip
-    refused(*draw, says=["was sealed by 'lead'", "hidden from nobody"])
+    refused(*draw, says=["was sealed by 'lead'", "would not be hidden"])
     refused(*draw, "--trust", here / "lead.card", code=2, says="known here as a coordinator")
-    refused(*drawn(here, "x", key="lead"), says="is no site of this round")
+    refused(*drawn(here, "x", key="lead"), says="is not a site of this round")
 
 
 def test_secrets_that_are_not_made(here, refused):
@@ -173,7 +173,7 @@ def test_secrets_that_are_not_made(here, refused):
             "-o", here / "x.hush", code=2,
             says=["this site knows it as", other.fingerprint])  # fmt: skip
     refused("round", "secret", "--key", here / "lead.key", "--site", here / "south.card",
-            "-o", here / "x.hush", code=2, says="are they a coordinator's?")  # fmt: skip
+            "-o", here / "x.hush", code=2, says="give the keys of a site")  # fmt: skip
     assert not (here / "x.hush").exists()
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_follow_marginals_that_are_hidden(here, refused):
     shared = ("--secret", here / "shared.hush")
     refused(*first, here / "m.hush", *shared, *north, *x, code=2, says="(--plan)")
     given = (*shared, "--plan", here / "m.plan.hush", *north, *x)
-    refused(*first, *given, code=2, says="give their result")
+    refused(*first, *given, code=2, says="give its result")
     refused(*first, sent[0], *given, says="holds a submission")
     refused(*first, here / "m.hush", *given, "--seed", 1, code=2, says="leave out")
     refused(*first, here / "m.hush", *given, "--layout", here / "x.hush", code=2, says="same file")

@@ -167,7 +167,7 @@ def test_no_secret_is_in_it(trial):
 
 def test_a_second_kit_in_the_same_folder_is_refused(trial, refused):
     words = refused("round", "kit", trial, "--sites", "a,b")
-    assert "a kit is there already, and nothing was changed" in words
+    assert "a kit is there already, so nothing was changed" in words
 
 
 def test_a_folder_with_files_is_refused(tmp_path, run):
@@ -176,7 +176,7 @@ def test_a_folder_with_files_is_refused(tmp_path, run):
     before = contents(tmp_path)
     done = run("round", "kit", tmp_path / "mine", "--sites", "a,b")
     assert done.code == 1
-    assert "'notes.txt' and other files are there already, and nothing was changed" in done.err
+    assert "'notes.txt' and other files are there already, so nothing was changed" in done.err
     done = run("round", "kit", tmp_path / "mine" / "notes.txt", "--sites", "a,b")
     assert done.code == 1
     assert "is a file: name a new folder" in done.err
@@ -198,16 +198,16 @@ def test_of_a_kit_that_cannot_be_written_nothing_stays(tmp_path, run, monkeypatc
     done = run("round", "kit", tmp_path / "trial", "--sites", "a,b")
     assert done.code == 1
     assert "No space left on device" in done.err
-    assert "nothing is left of what was begun" in " ".join(done.err.split())
+    assert "the files written so far were removed" in " ".join(done.err.split())
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--sites", "north"), "needs two names or more"),
-        (("--sites", "north,north"), "north is there twice"),
-        (("--sites", "lead,north"), "lead is there twice"),
+        (("--sites", "north"), "needs two or more names"),
+        (("--sites", "north,north"), "north appears twice"),
+        (("--sites", "lead,north"), "lead appears twice"),
         (("--sites", "north,"), "name ''"),
         (("--sites", "north,../etc"), "name '../etc'"),
         (("--sites", "north,South"), "name 'South'"),
@@ -219,7 +219,7 @@ def test_of_a_kit_that_cannot_be_written_nothing_stays(tmp_path, run, monkeypatc
         (("--sites", "a,b", "--server", "host;id"), "--server 'host;id'"),
         (("--sites", "a,b", "--server", "host:0"), "--server 'host:0'"),
         (("--sites", "a,b", "--server", "host:65536"), "--server 'host:65536'"),
-        (("--sites", "a,b", "--server", "sftp://host"), "needs a host, or host:port"),
+        (("--sites", "a,b", "--server", "sftp://host"), "needs a host or host:port"),
         (("--sites", "a,b", "--server", ""), "--server ''"),
     ],
 )

@@ -72,10 +72,10 @@ def test_what_is_to_be_sent_is_named_where_nobody_else_sees_the_folder(here, run
     said = run(*answer(here, "north", "round.hush", *trust(here, *PARTIES)))
     names = [path.name for path in (here / "round.box").glob("*.north.*")]
     assert len(names) == 4
-    assert "to be sent to all others if they do not see it" in said.out
+    assert "send these files to all others if they do not share it" in said.out
     assert all(f"  {name}\n" in said.out for name in names)
     again = run(*answer(here, "north", "round.hush"))
-    assert "to be sent to" not in again.out
+    assert "send these files to" not in again.out
     (here / "round.box").chmod(0o1777)  # shared
     shared = run(*answer(here, "south", "round.hush", *trust(here, *PARTIES)))
-    assert "to be sent to" not in shared.out
+    assert "send these files to" not in shared.out

@@ -1,4 +1,4 @@
-"""``hushtable round meet``: from keys to a round in which nobody is asked about fingerprints."""
+"""``hushtable round meet``: from keys to a round in which no one is asked about fingerprints."""
 
 import shutil
 
@@ -68,7 +68,7 @@ def test_what_people_read(run, here, code):
     call = ("round", "meet", here / "shared", "--key", here / "north.key")
     said = run(*call).out
     assert f"The code: {code[:3]} {code[3:6]} {code[6:]}" in said
-    assert "Nobody is trusted yet." in said
+    assert "No card is trusted yet." in said
     assert "--code CODE" in said
     said = run(*call, "--code", code, "--absent", "south").out
     assert "Not verified yet: south." in said
@@ -80,7 +80,7 @@ def test_what_people_read(run, here, code):
     (here / "new").mkdir()
     said = run("round", "meet", here / "new", "--key", here / "north.key", "--again",
                "--expect", here / "names.txt", "--coordinator", "lead").out  # fmt: skip
-    assert "Waiting for lead and south. Call again." in said
+    assert "Waiting for lead and south. Run this command again later." in said
     assert "1 of 3" in said
 
 
@@ -136,7 +136,7 @@ def test_waiting_until_all_are_there(run, here, meet, monkeypatch):
 
 def test_what_is_refused(here, refused, code):
     north = ("round", "meet", here / "shared", "--key", here / "north.key")
-    refused(*north, "--code", "1" * 9, says="Trust nobody")
+    refused(*north, "--code", "1" * 9, says="Trust none of them")
     refused(*north, "--code", code, "--absent", "east", code=2, says="'east'")
     refused(*north, "--absent", "south", code=2, says="--absent goes with --code")
     refused(*north, "--expect", "north,south", "--coordinator", "south", code=2, says="are fixed")
@@ -149,4 +149,4 @@ def test_a_site_without_its_book_posts_nothing(here, refused):
     call = ("round", "meet", here / "shared", "--key", here / "north.key")
     refused(*call, "--expect", here / "names.txt", "--coordinator", "lead", says="a book")
     assert list((here / "shared").iterdir()) == []
-    refused(*call, code=2, says="Give --expect")
+    refused(*call, code=2, says="give --expect")

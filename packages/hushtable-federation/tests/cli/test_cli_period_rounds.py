@@ -64,7 +64,7 @@ def test_a_stream_from_a_schema_to_a_model(here, run):
     assert facts["spent"]["all rows"] <= 1.0
     assert [one["period"] for one in facts["rounds"]] == [1, 2]
     shown = run("round", "show", here / "2.hush", "--key", here / "north.key")
-    assert "Nothing more: all periods were paid for with the answer to period 1" in " ".join(
+    assert "No further cost: the answer to period 1 paid for all periods" in " ".join(
         shown.out.split()
     )
 
@@ -75,7 +75,7 @@ def test_a_period_again_and_a_site_that_joins(here, run, refused):
     run("round", "next", first, "--key", here / "lead.key", "--again", "-o", here / "1b.hush")
     said = run(*answer(here, "north", "1b.hush", rows="north.2.csv"))
     assert said.code == 0, said.err
-    assert "Nothing more: all periods were paid for" in said.out
+    assert "No further cost: the answer to period 1 paid for all" in said.out
     with Book.open(here / "north.book") as book:
         (one, two) = book.answers()
     assert (one.sent == two.sent).all()
@@ -86,7 +86,7 @@ def test_a_period_again_and_a_site_that_joins(here, run, refused):
     assert joined["period"] == 2
     refused("round", "next", first, "--key", here / "lead.key", "--again", "--site",
             here / "east.card", "-o", here / "x.hush",
-            says="of the same sites", code=2)  # fmt: skip
+            says="for the same sites", code=2)  # fmt: skip
 
 
 def test_a_file_without_rows(here, run):
@@ -104,23 +104,23 @@ def test_wrong_options(here, refused):
     key = ("--key", here / "lead.key")
     cards = (here / "north.card", here / "south.card")
     refused("round", "next", first, result, *key, "-o", here / "x.hush",
-            says="the next one needs no result", code=2)  # fmt: skip
+            says="leave out the result and --seed", code=2)  # fmt: skip
     do("plan", "draw", here / "schema.toml", "--tables", 5, "-o", here / "plain.hush")
     plain = ("round", "open", here / "plain.hush", *cards, *key, "--epsilon", 1)
     refused(*plain, "--times", 3, "-o", here / "x.hush", says="has no horizon", code=2)
     refused(*plain, "--every", "month", "-o", here / "x.hush", says="no horizon", code=2)
     schema = ("round", "open", here / "schema.toml", *cards, *key)
     refused(*schema, *TERMS, "--times", 3, "--every", "month", "--starts", "May",
-            "-o", here / "x.hush", says="needs a day as 2027-03-01", code=2)  # fmt: skip
+            "-o", here / "x.hush", says="needs a day such as 2027-03-01", code=2)  # fmt: skip
     refused(
         *schema, "--epsilon", 1, "--times", 3, "-o", here / "x.hush", says="in all periods", code=2
     )
     refused(*schema, *TERMS, "--times", 3, "--starts", "2027-03-01", "-o", here / "x.hush",
-            says="goes with every", code=2)  # fmt: skip
+            says="needs every", code=2)  # fmt: skip
     do("plan", "marginals", here / "schema.toml", "-o", here / "m.plan.hush")
     do("round", "open", here / "m.plan.hush", *cards, *key, "--epsilon", 1, "-o", here / "m.hush")
     refused("round", "next", here / "m.hush", *key, "--again", "-o", here / "x.hush",
-            says="--again and --site are for periods", code=2)  # fmt: skip
+            says="--again and --site, which are for periods", code=2)  # fmt: skip
     refused("round", "model", result, "--book", here / "north.book", "-o", here / "x.hush",
             says="hushtable decode", code=2)  # fmt: skip
     assert not (here / "x.hush").exists()

@@ -94,7 +94,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     policy = here / "south.policy.toml"
     assert run("round", "policy", policy, "--json").json["persons"] == "column"
     policy.write_text(policy.read_text().replace('"column"', "3"))
-    assert "Persons       3 rows at most of each, as affirmed" in run("round", "policy", policy).out
+    assert "Persons       3 rows at most per person" in run("round", "policy", policy).out
     south = visit(here, open_another(here, "later"), "south", rows="south.csv")
     refused(*south, says=["up to 3", "--rows-per-person 3", "person = ..."])
     policy.write_text(policy.read_text().replace("persons = 3", "persons = 2"))
@@ -105,7 +105,7 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     ("column", "ids", "says"),
     [
         ("who", None, "no column"),
-        ("age", None, "an id is no feature"),
+        ("age", None, "but the plan counts it as a feature"),
         ("patient", [""] + ["P1", "P2"] * 99 + ["P1"], "empty in 1 of 200 rows"),
     ],
 )
@@ -150,7 +150,7 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     persons = first["counted"]["persons"]
     assert persons["persons_known"] == persons["answers_without_persons"] == 0
     later = another(here, "later")
-    refused(*later, "--new-people", code=2, says="a data_set of their own")
+    refused(*later, "--new-people", code=2, says="their own data_set")
     say(here, "north", data_set="2027")
     renamed = run(*later)
     assert (renamed.code, sent(here, "later")) == (1, [])
@@ -163,7 +163,7 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     assert "Left out: all 160 rows of 40 whom this book has counted" in printed.out
     with Book.open(here / "north.book") as book:
         assert [len(book.barred(name)) for name in ("all rows", "2027", "2028")] == [10, 40, 50]
-    # All of them are known by now: nobody is counted, and nothing shows it.
+    # All of them are known by now: no one is counted, and nothing shows it.
     third = run(*another(here, "third", data_set="2028"), "--new-people", "--json").json
     assert third["rounds"][0]["counted"]["persons"] == {
         "persons": 50, "rows_per_person": 2, "rows_left_out": 200, "persons_cut": 0,
@@ -184,7 +184,7 @@ def test_an_answer_without_persons_is_said_where_it_matters(here, run):
     visits(write_rows(here / "north.csv", 200, 7), [f"Q{i}" for i in range(200)])
     printed = run(*another(here, "later", data_set="2027"), "--new-people")
     assert "1 earlier answer about other rows named no persons" in printed.out
-    assert "Each row is a person of its own" in printed.out
+    assert "each row belongs to a different person" in printed.out
 
 
 def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
@@ -216,4 +216,4 @@ def test_a_model_of_some_rows_of_each(run, tmp_path, rng):
     option = doubtful.err.rpartition("Add: ")[2].split()
     assert run("fit", data, "--person", "patient", *option, "-o", model).code == 0, option
     refused = run("fit", data, "--rows-per-person", 2, "-o", model)
-    assert (refused.code, "goes with --person" in refused.err) == (2, True)
+    assert (refused.code, "needs --person" in refused.err) == (2, True)

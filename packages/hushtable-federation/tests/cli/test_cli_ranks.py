@@ -96,7 +96,7 @@ def test_files_in_a_folder_get_ranks_and_reasons(run, site, ranked, tmp_path, re
     names = pq.read_schema(out / "a.scores.parquet").names
     assert names[4:8] == ["rank", "rank_low", "rank_high", "reason_1"]
     text = run("score", lake, *model, *ranks, "--explain", "--contamination", 0.1).out
-    assert "Scored before" in text
+    assert "Already scored" in text
     refused("score", lake, *model, *ranks, code=2, says="other columns")
 
 

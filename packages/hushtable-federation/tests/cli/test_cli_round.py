@@ -62,11 +62,11 @@ def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     open_round(here, "--no-masks", "--least", 1)
     line = answer(here, "north", "round.hush", *trust(here, *ALL))
     refused = run(*line)
-    assert "without masks, and the policy wants masks" in refused.err
+    assert "without masks, and the policy requires masks" in refused.err
     allow_no_masks(here, "north")
     do(*line)
     do("round", "amend", here / "round.box", "--key", here / "lead.key", "--drop", "south")
-    assert "The result of 1 sites" in run(*visit(here, here / "round.box", "lead")).out
+    assert "the result of 1 sites" in run(*visit(here, here / "round.box", "lead")).out
     (result,) = (here / "round.box").glob("*.result.*")
     assert load(result).ledger.pool is None
     (sent,) = (here / "round.box").glob("*.submission.*")
@@ -118,7 +118,7 @@ def test_the_round_after_marginals_follows_from_their_signed_result(here, run, r
     marginals = load(result)
     assert marginals.plan.detector == "marginals"
     assert marginals.seal.coordinator["name"] == "lead"
-    refused(*follow, *key, *out, code=2, says="give their result, too")
+    refused(*follow, *key, *out, code=2, says="give its result, too")
     refused(*follow, here / "plan.hush", *key, *out, says="holds a plan")
     other = ("--expected-rows", 20_000, "--title", "another")
     open_round(here, *other, plan="schema.toml", name="other.hush")
@@ -131,7 +131,7 @@ def test_the_history_and_the_head_of_a_book(here, run, refused):
     open_round(here)
     do(*answer(here, "north", "round.hush", *trust(here, *ALL)))
     shown = run("round", "book", book, "--history", "--expect", head.upper())
-    assert "that of entry 1; " in shown.out
+    assert "the link of entry 1; " in shown.out
     for words in ("cap: epsilon 3", "lead as coordinator", "south as site", "about all rows"):
         assert words in shown.out
     found = run("round", "book", book, "--expect", head, "--json").json
@@ -153,7 +153,7 @@ def test_the_same_rows_under_another_name(here, run):
     assert "seem to be those of 'all rows'" in again.err
     assert not list((here / "again.box").glob("*.masked.*"))
     assert run(*line, "--new-people").code == 0
-    assert "2027: said to be of new people, though like those of all rows" in run(
+    assert "2027: about new people, similar to those of all rows" in run(
         "round", "book", here / "north.book", "--history"
     ).out  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_a_question_that_is_answered_no(here, run, monkeypatch):
     said = run(*line, *trust(here, *ALL))
     assert said.code == 130
     assert "nothing was written" in said.err
-    assert "What will leave north" in said.out
+    assert "north will send these counts, and nothing else" in said.out
     assert not list((here / "round.box").glob("*.masked.*"))
     with Book.open(here / "north.book") as book:
         assert book.answers() == []
@@ -191,7 +191,7 @@ def _no(*_, abort, **__):
 
 
 def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
-    """--yes sends without a question, and trusts nobody; a person is asked for both."""
+    """--yes sends without a question, and trusts no one; a person is asked for both."""
     open_round(here)
     line = visit(here, post(here, "round.hush"), "north", rows="north.csv")
     for words in ([], trust(here, "south")):
@@ -220,7 +220,7 @@ def test_wrong_files_and_options(here, refused):
     cards = (here / "north.card", here / "south.card")
     key, out = ("--key", here / "lead.key"), ("-o", here / "x.hush")
     refused("round", "open", here / "plan.hush", here / "north.key", here / "south.card", *key,
-            *TERMS, *out, code=2, says="north.key is secret and must not travel")  # fmt: skip
+            *TERMS, *out, code=2, says="north.key is secret and must not be sent")  # fmt: skip
     refused("round", "open", here / "schema.toml", *cards, *key, *TERMS, *out, code=2,
             says="is a schema: give --expected-rows")  # fmt: skip
     refused("round", "open", here / "plan.hush", *cards, *key, *TERMS, "--expected-rows", 9, *out,
@@ -233,18 +233,18 @@ def test_wrong_files_and_options(here, refused):
     line = answer(here, "north")
     refused(*(word for word in line if word != "--yes"), code=2, says="give --yes")
     say(here, "north", book="south.book")
-    refused(*line, says="keys and book belong together")
+    refused(*line, says="use the keys and the book that belong together")
     refused("round", "keygen", "north", "--folder", here, code=2, says="never overwritten")
     refused("round", "keygen", "a/b", "--folder", here, says="needs 1 to 64 letters")
-    refused("round", "model", opened, *out, code=2, says="can be scored with as it is")
+    refused("round", "model", opened, *out, code=2, says="is already a model to score with")
     refused("round", "model", opened, "--plan", here / "plan.hush", *out, says="holds a round")
     refused("round", "next", opened, here / "north.csv", *key, *out,
-            says="round next goes on from marginals")  # fmt: skip
+            says="round next continues marginals")  # fmt: skip
     refused("round", "secret", "-o", here / "north.key", code=2, says="never overwritten")
-    refused("round", "book", here / "north.key", says="no book of this version")
-    refused("round", "book", here / "north.book", "--delta", 1e-5, code=2, says="goes with --cap")
+    refused("round", "book", here / "north.key", says="not a book of this version")
+    refused("round", "book", here / "north.book", "--delta", 1e-5, code=2, says="give --cap, too")
     refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", *out,
-            says="holds no secret")  # fmt: skip
+            says="this is not a secret")  # fmt: skip
     refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", "--seed", 1, *out,
             code=2, says="exclude each other")  # fmt: skip
     refused("plan", "hide", opened, *out, says="holds a round")
@@ -317,9 +317,9 @@ def test_a_forecast_in_words_for_machines_and_as_a_picture(here, run, refused):
     assert facts["spent"]["all rows"] == ahead["rounds"][0]["epsilon"]
     assert "forecast" not in facts
     shown = run("round", "book", book, "--forecast", "--plot", here / "budget.png", "--history")
-    assert "Forecast for all rows: epsilon 1 of 3 is spent." in shown.out
+    assert "Forecast for all rows: epsilon 1 of 3 is spent so far." in shown.out
     assert "the round again, or next month    yes" in shown.out
-    assert "no: the rounds before had other terms" in shown.out
+    assert "no: earlier rounds had other terms" in shown.out
     assert f"Wrote {here / 'budget.png'}" in shown.out
     assert (here / "budget.png").read_bytes().startswith(b"\x89PNG")
     after = run("round", "book", book, round_, "--forecast", "--json").json
@@ -336,12 +336,20 @@ def test_forecasts_that_are_refused(here, run, refused):
     book = here / "north.book"
     refused("round", "book", book, "--forecast", "--data-set", "x", says="answered about 'x'")
     refused("round", "book", book, here / "gone.hush", "--forecast", says="No such file")
-    refused("round", "book", book, here / "plan.hush", "--forecast", code=2, says="for no budget")
+    refused(
+        "round",
+        "book",
+        book,
+        here / "plan.hush",
+        "--forecast",
+        code=2,
+        says="designed for a budget",
+    )
     refused("round", "book", book, here / "north.csv", "--forecast", says="not a .hush file")
     do("plan", "hide", here / "plan.hush", "-o", here / "hidden.hush")
     refused("round", "book", book, here / "hidden.hush", "--forecast", says="hidden.hush")
     for options in ((here / "plan.hush",), ("--data-set", "x"), ("--plot", here / "x.png")):
-        refused("round", "book", book, *options, code=2, says="go with --forecast")
+        refused("round", "book", book, *options, code=2, says="give --forecast, too")
     for name in ("x.txt", "x"):
         plot = ("--forecast", "--plot", here / name)
         refused("round", "book", book, *plot, code=2, says="ends in .pdf, .png, .svg")

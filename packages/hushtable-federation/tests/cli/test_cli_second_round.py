@@ -37,7 +37,7 @@ def test_an_exact_second_round(run, refused, here):
     assert "hushtable plan gate, then hushtable plan second" in " ".join(drawn.out.split())
     first = counted(here, plan, "first.hush")
     made = run("plan", "gate", first, "-o", gate_plan)
-    assert "It holds exact counts of all rows" in made.out
+    assert "It contains exact counts of all rows" in made.out
     gate = counted(here, gate_plan, "gate.hush")
     facts = run("plan", "second", first, "--gate", gate, "-o", second, "--json").json
     assert (facts["command"], facts["passes"], facts["novelty"]) == ("plan second", 2, False)
@@ -87,8 +87,8 @@ def test_a_private_second_round_costs_the_total(run, here):
 
 def test_few_rows_have_no_private_second_round(run, refused, here):
     few = ("plan", "draw", here / "schema.toml", "--epsilon", 1, "--expected-rows", 800)
-    assert "would not pay" in run(*few, "-o", here / "few.hush").out
-    refused(*few, "--passes", 2, "-o", here / "f.hush", says="a second pass does not pay")
+    assert "would not be worthwhile" in run(*few, "-o", here / "few.hush").out
+    refused(*few, "--passes", 2, "-o", here / "f.hush", says="a second pass is not worthwhile")
 
 
 def test_a_plan_for_novelty(run, refused, here):

@@ -19,7 +19,7 @@ STEPS = re.compile(r"\b(masked:|unmask|survivors|without:|ask-\w+|shares)\b")
 
 @pytest.fixture
 def here(tmp_path, capsys, monkeypatch):
-    """Three sites and a coordinator, a round in the folder ``box``; nobody has answered."""
+    """Three sites and a coordinator, a round in the folder ``box``; no one has answered."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "schema.toml").write_text(SCHEMA)
     do("plan", "draw", "schema.toml", "--tables", 5, "--seed", 1, "-o", "plan.hush")
@@ -43,7 +43,7 @@ def sync(run, here, name, *options):
     (here / name).mkdir(exist_ok=True)
     done = run("round", "sync", "box", "--key", f"{name}.key", "-o", name, *options)
     assert done.code in (0, 3), done.err
-    words = re.sub(r"\S+\.hush", "", done.out.partition("Left aside")[0])  # names of files aside
+    words = re.sub(r"\S+\.hush", "", done.out.partition("Ignored")[0])  # names of files aside
     assert not STEPS.search(words), done.out
     return flat(done.out)
 
@@ -62,11 +62,11 @@ def test_a_round_from_its_opening_to_its_result(run, here):
     assert "hushtable round sync box DATA --key north.key" in mine
     assert "Remind" not in mine  # what others have to do
 
-    assert "answer, with this site's rows" in sync(run, here, "north")
+    assert "answer with this site's rows" in sync(run, here, "north")
     said = answer(run, here, "north")
     assert "Counted the rows" in said
-    assert "No count has left" in said
-    assert "Awaited: east and south" in said
+    assert "No counts were sent" in said
+    assert "Waiting for east and south" in said
     assert "hushtable round sync box --key north.key -o north" in said
     assert state(run)["states"] == {"east": "awaited", "north": "ready", "south": "awaited"}
     lead = flat(run("round", "status", "box", "--key", "lead.key").out)
@@ -77,17 +77,17 @@ def test_a_round_from_its_opening_to_its_result(run, here):
         answer(run, here, name)
     assert state(run)["states"] == {"east": "ready", "north": "ready", "south": "in"}
     assert "east and north are awaited until" in flat(run("round", "status", "box").out)
-    assert "the site can send its counts" in flat(
+    assert "the site can now send its counts" in flat(
         run("round", "status", "box", "--key", "north.key").out
     )
     for name in ("east", "north"):
         said = sync(run, here, name)
-        assert "Sent this site's counts, with noise and masked. No row has left." in said
+        assert "Sent this site's counts, with noise and masked. No rows were sent." in said
     assert state(run)["phase"] == "closing"
     assert "Asked 3 sites to help take the masks off" in sync(run, here, "lead")
     assert state(run, "--key", "east.key")["todo"][0]["who"] == ["east"]
     for name in ("east", "south"):
-        assert "Helped to take the masks off" in sync(run, here, name)
+        assert "Helped to remove the masks" in sync(run, here, name)
     assert state(run)["waits_for"] == ["north", "lead"]
     said = sync(run, here, "lead")
     assert re.search(r"score DATA --model lead/\w{12}\.result\.hush", said)
@@ -113,7 +113,7 @@ def test_who_refused_and_what_does_not_count_is_told_alike_in_all_three(run, her
     assert facts["refusals"] == {"east": "budget"}
     assert (facts["amendments"], facts["amended_because"]) == (1, "<i>holidays</i>")
     assert any(name.startswith(f"{head}.masked.south.") for name in facts["set_aside"])
-    for words in ("refused: its budget does not suffice", "east, north and south are awaited"):
+    for words in ("refused: its budget is not sufficient", "Waiting for east, north and south"):
         assert words in flat(text.out)
         assert words in flat(page)
     assert "<i>holidays</i>" in text.out
@@ -129,7 +129,7 @@ def test_the_page_is_whole_and_small(run, here):
     page = (here / "s.html").read_text()
     assert len(page) < 40_000
     assert "prefers-color-scheme: dark" in page
-    assert "--key KEY" in page  # everybody's part, with the keys of nobody
+    assert "--key KEY" in page  # everyone's part, with the keys of no one
     assert "lead.key" not in page
 
 
@@ -167,7 +167,7 @@ def test_a_rehearsal_tells_who_did_what_and_what_it_took(run, tmp_path):
     played = run("round", "rehearse", *options, "--folder", folder)
     assert played.code == 0, played.err
     assert not STEPS.search(played.out.replace("wrong shares", "")), played.out
-    for words in ("Sent this site's counts", "equals the sum", "gave wrong shares", "A site:"):
+    for words in ("Sent this site's counts", "equals the sum", "gave wrong shares", "Each site:"):
         assert words in flat(played.out)
     assert len(list((folder / "round").glob("*.masked.*"))) >= 4
     facts = run("round", "rehearse", *options, "--json").json
@@ -187,7 +187,7 @@ def test_a_rehearsal_that_cannot_be_is_refused(refused, tmp_path):
 
 
 def of_stranger(here, **changes):
-    """Put a round of somebody else, with odd entries, beside ours."""
+    """Put a round of someone else, with odd entries, beside ours."""
     evil = Keys.generate("evil")
     content = files.read(here / "r.hush")
     apart = ("protocol", "kind", "arrays", "digest", "signature", "writer")

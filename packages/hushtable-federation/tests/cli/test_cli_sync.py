@@ -142,9 +142,9 @@ def test_a_full_folder(visit, here, monkeypatch):
 @pytest.mark.parametrize(
     ("number", "says"),
     [
-        (errno.ENOSPC, "free some space there, then call again"),
-        (errno.EROFS, "ask the person who looks after the folder"),
-        (errno.EACCES, "ask the person who looks after the folder"),
+        (errno.ENOSPC, "free some space there, then run the command again"),
+        (errno.EROFS, "ask the administrator of the folder"),
+        (errno.EACCES, "ask the administrator of the folder"),
     ],
 )
 def test_a_folder_that_cannot_be_written_to(visit, here, run, monkeypatch, number, says):
@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_written_to(visit, here, run, monkeypatch, numbe
 def test_a_folder_that_is_not_there(here, run):
     done = run("round", "sync", here / "nowhere", "--key", here / "lead.key")
     assert done.code == 1
-    assert "create the folder, or mount it" in done.err
+    assert "create or mount the folder" in done.err
 
 
 def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
@@ -191,7 +191,7 @@ def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
 
 
 def test_a_round_of_somebody_else_hinders_no_other(here, run):
-    """A stranger's round with our cards: refused, because nobody knows its coordinator."""
+    """A stranger's round with our cards: refused, because no one knows its coordinator."""
     do("round", "keygen", "other", "--folder", here)
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "other.key", "--epsilon", 1, "--title", "other", "-o", here / "o.hush")  # fmt: skip
@@ -239,7 +239,7 @@ def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
     assert len(waits["set_aside"]) == 4
     shown = run(*sync(here, "lead"))
     assert shown.code == 0
-    assert shown.out.count("Left aside: ") == 4
+    assert shown.out.count("Ignored: ") == 4
     assert finish(visit)["state"] == "done"
 
 
@@ -281,7 +281,7 @@ def code_of_status(run, here, name=None):
 def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, run, monkeypatch):
     until = asked(here).deadline
     goes_on = until + clock.CLOCKS
-    at = f"goes on at {clock.shown_time(goes_on)}: 15 minutes are allowed for clocks"
+    at = f"without missing sites at {clock.shown_time(goes_on)}: it allows 15 minutes"
     without_rows = [one for one in sync(here, "west") if one != here / "west.csv"]
     (here / "west").mkdir()
     assert run(*without_rows).code == 3  # rows are asked for
@@ -301,7 +301,7 @@ def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, 
         assert facts["goes_on"] == clock.stamp(goes_on)
         assert run("round", "status", here / "box", "--json").json["rounds"][0]["goes_on"]
     assert "Remind west" not in said  # too late for that
-    assert f"Nothing until {clock.shown_time(goes_on)}; then call" in said
+    assert f"Nothing until {clock.shown_time(goes_on)}; then run" in said
     assert "ask lead for more" in code_of_status(run, here, "west")[1]
     monkeypatch.setattr(clock, "read", lambda: goes_on + timedelta(seconds=1))
     for _ in range(2):
@@ -324,9 +324,9 @@ def test_from_half_of_the_time_on_the_coordinator_goes_on_without_a_site(here, r
     for name in ("lead", "north"):
         code, said = code_of(run, here, name)
         assert (code, f"From {clock.shown_time(half)} on" in said) == (0, True)
-    assert "Call: who is in is decided by that" not in code_of_status(run, here, "lead")[1]
+    assert "it decides which sites are in" not in code_of_status(run, here, "lead")[1]
     monkeypatch.setattr(clock, "read", lambda: half + timedelta(seconds=1))
-    assert "Call: who is in is decided by that" in code_of_status(run, here, "lead")[1]
+    assert "it decides which sites are in" in code_of_status(run, here, "lead")[1]
     assert "Asked 2 sites to send their counts" in code_of(run, here, "lead")[1]
     assert run(*sync(here, "west")).code == 3
     for name in ("north", "south", "lead", "north", "south", "lead"):
@@ -371,14 +371,14 @@ def test_a_flood_does_not_fill_the_screen(here, run):
     for i in range(60):
         put(here, "masked", "west", b"%d" % i)
     done = run(*sync(here, "lead"))
-    assert done.out.count("Left aside: ") == 6
-    assert "Left aside: 55 more (--json names them)." in done.out
+    assert done.out.count("Ignored: ") == 6
+    assert "Ignored: 55 more (--json lists them)." in done.out
     status = run("round", "status", here / "box")
-    assert status.out.count("Left aside: ") == 6
+    assert status.out.count("Ignored: ") == 6
 
 
 def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, visit):
-    """Anybody can write a file with such a name: it neither ends a round nor shows as its state."""
+    """Anyone can write a file with such a name: it neither ends a round nor shows as its state."""
     put(here, "result", "lead", b"nothing")
     put(here, "ask-unmask", "north", b"nothing")
     amended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
@@ -416,7 +416,7 @@ def test_of_two_amendments_at_a_time_one_is_refused(here, run):
     with files.locked(journal):
         done = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
     assert done.code == 1
-    assert "another process is at work" in done.err
+    assert "another process is working" in done.err
     assert not list((here / "box").glob("*.amend.*"))
 
 
@@ -429,7 +429,7 @@ def test_nothing_is_amended_once_it_is_decided(visit, here, run, lost):
         path.unlink()
     done = run("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west")
     assert done.code == 1
-    assert "decided already who is in the sum" in done.err
+    assert "already decided which sites are in the sum" in done.err
 
 
 def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):
@@ -471,7 +471,7 @@ def test_two_coordinators(visit, here, run, tmp_path):
     journal.write_text(said.replace('"masked": "', '"masked": "0', 1))
     done = run(*sync(here, "lead"))
     assert done.code == 1
-    assert "two coordinators are at work with one key" in done.err
+    assert "two coordinators are using one key" in done.err
     journal.unlink()
     assert finish(visit)["state"] == "done"
 

@@ -1,4 +1,4 @@
-"""``hushtable round sync`` where nobody looks: states, exit codes, logs and figures, by command."""
+"""``hushtable round sync`` where no one looks: states, exit codes, logs and figures, by command."""
 
 import json
 import re
@@ -251,7 +251,7 @@ def test_a_folder_that_was_renamed(visit, here):
     (here / "box").rename(here / "moved")
     for name in ("north", "lead"):
         assert visit(name) == ("failed", 1)
-        assert "rounds_open" not in figures(here, name)  # nobody knows
+        assert "rounds_open" not in figures(here, name)  # no one knows
         assert not (here / "box").exists()
     (here / "moved").rename(here / "box")
     finish(visit, *SITES)
@@ -304,7 +304,7 @@ def test_the_log_of_the_system(here, run, tmp_path, monkeypatch):
     assert "hushtable: {" in line
     assert json.loads(line.partition("hushtable: ")[2])["state"] == "waiting"
     done = run("round", "sync", "--site", here / "north.toml", "--unattended")
-    assert done.code == 1  # nobody listens any more
+    assert done.code == 1  # no one listens any more
     assert "log: syslog cannot be written" in done.err
 
 
@@ -325,7 +325,7 @@ def test_no_folder_anywhere(here, run):
     for command in ("sync", "status"):
         done = run("round", command, "--site", here / "north.toml")
         assert done.code == 2
-        assert "no folder of rounds is named" in done.err
+        assert "no folder of rounds was given" in done.err
         assert "north.toml" in done.err
     assert run("round", "status").code == 2
 

@@ -326,7 +326,7 @@ def test_a_wire_that_is_cut(federation):
     federation.wait_for(lambda: len(steps(book)) > before)
     federation.wire.cut()
     state = federation.outcome("cut")
-    wait_for(lambda: federation.ended("south"), federation.patience)  # or nobody starts it again
+    wait_for(lambda: federation.ended("south"), federation.patience)  # or no one starts it again
     federation.wire.mend()
     assert state["lost"]["south"].endswith(": silent")
     inside = [name for name in NAMES if state["reached"].get(name) in LATER]

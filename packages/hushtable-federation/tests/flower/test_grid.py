@@ -24,7 +24,7 @@ NAMES = ("east", "north", "south")
 
 
 class Died(BaseException):
-    """Nobody catches it, as nobody catches a SIGKILL."""
+    """No one catches it, as no one catches a SIGKILL."""
 
 
 class LocalGrid:

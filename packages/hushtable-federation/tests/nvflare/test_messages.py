@@ -76,7 +76,7 @@ def test_the_executor_takes_nothing_but_the_message(site):
 
 
 def test_what_the_policy_refuses(site):
-    """Another column, and a coordinator whom nobody knows."""
+    """Another column, and a coordinator whom no one knows."""
     lead = site.places.keys["lead"]
     policy = site.places.folder / "south.policy.toml"
     allowed = policy.read_text()

@@ -36,7 +36,8 @@ pytestmark = pytest.mark.slow
 
 SITES, STEPS = ("east", "north", "south"), ("marginals", "tables", "ranks")
 ADMIN = "lead@hospital.example"
-[PROJECT] = [one.text for one in blocks(ROOT / "docs/how-to/nvflare.md") if one.language == "yaml"]
+PAGE = ROOT / "docs/how-to/carriers.md"
+[PROJECT] = [one.text for one in blocks(PAGE, "NVFlare") if one.language == "yaml"]
 #: What an administrator does, in a process of its own: NVFlare's threads end with it.
 SUBMIT = """
 import os, sys, time

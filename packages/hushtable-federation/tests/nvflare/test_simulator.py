@@ -39,7 +39,7 @@ DAY = timedelta(days=1)
 
 
 class Died(BaseException):
-    """Nobody catches it, as nobody catches a SIGKILL."""
+    """No one catches it, as no one catches a SIGKILL."""
 
 
 class Flare(Places):
@@ -162,4 +162,4 @@ def test_nothing_of_rows_or_refusals_is_in_the_logs_of_nvflare(campaign):
     ]
     assert len(logs) >= 2 * 5  # of the server and each site, in each job
     for text in logs:
-        assert not re.search(r"unattended|nobody is here|Traceback|\.csv", text)
+        assert not re.search(r"unattended|no one is here|Traceback|\.csv", text)

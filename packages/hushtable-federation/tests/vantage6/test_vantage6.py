@@ -48,7 +48,7 @@ def beginning(consortium, round_):
 
 
 def asked(consortium, request, environment=None):
-    """Ask one node, as anybody in the collaboration can; return what it says."""
+    """Ask one node, as anyone in the collaboration can; return what it says."""
     environment = environment or consortium.environment("east")
     server = Server([environment])
     task = server.task.create(
@@ -69,7 +69,7 @@ def word(consortium, round_, answer):
 
 
 def test_a_campaign(consortium):
-    """Marginals, tables, ranks: exact sums, a total of 1 in every book, nobody asked twice."""
+    """Marginals, tables, ranks: exact sums, a total of 1 in every book, no one asked twice."""
     marginals = Plan.marginals(SCHEMA, epsilon=0.9, delta=1e-6, expected_rows=300)
     consortium.open(marginals, epsilon=0.9)
     consortium.configure(ranks=1.0)
@@ -163,7 +163,7 @@ def test_a_refused_site_is_refused_in_one_word(consortium):
 
 
 def test_a_node_is_asked_for_more_than_its_policy_allows(consortium):
-    """Another column, a wider range, a larger epsilon; then what nobody signed."""
+    """Another column, a wider range, a larger epsilon; then what no one signed."""
     wide = {"a": 5, "b": 50}
     others = {
         "column": Schema([Feature.numeric("c", low=0, high=1)]),

@@ -1,6 +1,6 @@
 """Private, mergeable outlier detection with small tables of counts.
 
-Names load on first use, so that ``import hushtable`` costs nothing by itself.
+Names load on first use, so that ``import hushtable`` itself is fast.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -81,7 +81,7 @@ _from_home, _ = exports(
 
 
 def _view(thing: object) -> View:
-    from hushtable.describe.views import view  # when the first thing is shown
+    from hushtable.describe.views import view  # only when the first object is displayed
 
     return view(thing)
 
@@ -91,7 +91,7 @@ Displayed._view = _view
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # takes longer to import than all of --help
+        from importlib.metadata import version  # importing it takes longer than all of --help
 
         return version("hushtable")
     return _from_home(name)

@@ -1,4 +1,4 @@
-"""Checks of arguments that many calls take, and of what a JSON file says, in the same words."""
+"""Checks of arguments that many calls take, and of the content of JSON files, with one wording."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ import numpy as np
 from hushtable.errors import PlanError, UsageError
 
 #: Name of an entry, and its kind: a type of JSON, ``float`` for any number, ``list[str]``,
-#: ``str | None``, or ``object`` for whatever the caller checks itself.
+#: ``str | None``, or ``object`` for anything that the caller checks itself.
 Kinds = Mapping[str, Any]
 
 
@@ -24,9 +24,9 @@ def entries(
     *,
     error: type[Exception] = PlanError,
 ) -> dict[str, Any]:
-    """Return content, as JSON gave it, if it is an object of these entries, each of its kind.
+    """Return content, parsed from JSON, if it is an object with these entries of these kinds.
 
-    Otherwise ``error`` is raised, which names ``what`` it should be.
+    Otherwise raise ``error``, which names ``what`` it should be.
     """
     kinds = {**(optional or {}), **needed}
     if isinstance(content, dict):
@@ -42,7 +42,7 @@ def entries(
 
 @contextmanager
 def translate_errors(error: type[Exception], what: str = "") -> Iterator[None]:
-    """Raise what is wrong with a value in the body as this error; ``what`` names it."""
+    """Raise errors about a value in the body as this error; ``what`` names the value."""
     try:
         yield
     except error:
@@ -62,17 +62,17 @@ def _fits(value: Any, kind: Any) -> bool:
     if get_origin(kind) is list:
         (inner,) = get_args(kind)
         return isinstance(value, list) and all(_fits(one, inner) for one in value)
-    if kind is float:  # JSON's numbers; True is none
+    if kind is float:  # a number in JSON; True is not a number
         return type(value) in (int, float)
     return kind is object or type(value) is kind or (kind is type(None) and value is None)
 
 
-#: Rows, and whatever is counted like them: beyond, sums might not be exact, nor costs finite.
+#: Largest number of rows, or of anything counted like them: above it, sums might not be exact.
 MOST = 2**40
 
 
 def whole(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
-    """Return a whole number from low to high; raises `UsageError` otherwise."""
+    """Return a whole number from low to high; raise `UsageError` otherwise."""
     number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not number or not low <= value <= high:
         range_ = f", {low} or more" if high == MOST else f" from {low:,} to {high:,}"
@@ -81,9 +81,9 @@ def whole(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
 
 
 def generator(random_state: Any) -> "np.random.Generator":
-    """Return the generator that a seed means: all that ``numpy.random.default_rng`` takes.
+    """Return the generator for a seed: anything that ``numpy.random.default_rng`` takes.
 
-    Raises `UsageError` if it is no seed.
+    Raises `UsageError` if it is not a seed.
     """
     seed = random_state
     if isinstance(seed, np.random.RandomState):
@@ -93,14 +93,14 @@ def generator(random_state: Any) -> "np.random.Generator":
     except (TypeError, ValueError):
         raise UsageError(
             f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; "
-            "None draws anew each time"
+            "None draws again each time"
         ) from None
 
 
 def fill_docs(cls: type, shared: Mapping[str, str]) -> None:
-    """Put shared sections into the docstrings of a class and of its methods, at their names."""
+    """Insert shared sections into the docstrings of a class and its methods, at their names."""
     for thing in (cls, *vars(cls).values()):
-        function = getattr(thing, "__func__", thing)  # of a class method
+        function = getattr(thing, "__func__", thing)  # for a class method
         text = getattr(function, "__doc__", None) or ""
         if callable(function) and any(name in text for name in shared):
             text = cleandoc(text)
@@ -117,6 +117,6 @@ def is_text(value: Any) -> bool:
         return True
     try:
         value.encode()
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False
     return True

@@ -1,6 +1,7 @@
-"""Things shown in a notebook: a sentence to go by, then figures, as HTML that needs nothing else.
+"""Views of objects in a notebook: a sentence first, then figures, as self-contained HTML.
 
-May import nothing; views of the package's own things are in `hushtable.describe.views`. Tested in
+Must not import anything; views of the package's own objects are in
+`hushtable.describe.views`. Tested in
 ``tests/test_notebook.py``.
 """
 
@@ -8,15 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-#: Rows of a table that are shown, and letters of a sentence and of a cell.
+#: Number of rows to display, and of letters in a sentence and in a cell.
 MOST_ROWS, MOST_LETTERS, MOST_IN_A_CELL = 20, 2_000, 120
 
-# No colour of its own, and no background: readable on dark pages and on light ones.
+# No colours of its own and no background: readable on dark pages and on light ones.
 _CELL = "text-align:left;padding:.1em 1em .1em 0;overflow-wrap:anywhere"
 
 
 class View(NamedTuple):
-    """A thing as it is shown: kind, sentences, figures by name, a table, and pictures as SVG."""
+    """The parts of a view: kind, sentences, figures by name, a table, and pictures as SVG."""
 
     kind: str
     sentences: Sequence[str]
@@ -27,9 +28,9 @@ class View(NamedTuple):
 
 
 class Displayed:
-    """A thing that a notebook shows as a `View`.
+    """An object that a notebook displays as a `View`.
 
-    The package itself sets how views are made: they speak of things of all rooms.
+    The top package sets how views are made, because they refer to objects of all packages.
     """
 
     __slots__ = ()
@@ -40,9 +41,9 @@ class Displayed:
 
 
 def html(view: View) -> str:
-    """Return a view as HTML: no script, no style sheet, nothing fetched, every text escaped.
+    """Return a view as HTML: no script, no style sheet, no requests, every text escaped.
 
-    Pictures are taken as they are: their texts have to be escaped already.
+    Pictures are inserted unchanged: their texts must be escaped already.
     """
     first, *others = view.sentences
     parts = [f"<p><b>{_text(view.kind)}.</b> <b>{_text(first)}</b></p>"]
@@ -71,9 +72,9 @@ def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: str, most: int = MOST_LETTERS) -> str:
-    """Escape a text, which may come from anybody's file, and cut it if it is long."""
-    from html import escape  # a thousand names of characters, which nothing else here needs
+    """Escape a text, which may come from anyone's file, and truncate it if it is long."""
+    from html import escape  # it loads a large table of names, which nothing else here needs
 
     cut = text if len(text) <= most else f"{text[:most]} ..."
-    # Other characters steer terminals, or turn the direction of writing.
+    # Other characters control terminals, or change the direction of writing.
     return escape("".join(one if one.isprintable() else "\ufffd" for one in cut))

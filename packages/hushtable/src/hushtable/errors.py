@@ -1,6 +1,6 @@
 """The exceptions that reach a user.
 
-Every message says what was found, what was needed, and what to do next.
+Every message states what was found, what was needed, and what to do next.
 """
 
 import errno
@@ -13,7 +13,7 @@ class HushTableError(Exception):
     Attributes
     ----------
     word : str
-        In a round, all that others get to know of it; empty elsewhere.
+        In a round, the only information that others receive about it; empty elsewhere.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class FileError(HushTableError, ValueError):
 
 
 class UsageError(HushTableError, ValueError):
-    """A call that asks for something that does not exist or does not go together."""
+    """A call with arguments that do not exist or cannot be combined."""
 
 
 class PrivacyError(HushTableError, ValueError):
@@ -57,11 +57,11 @@ class RoundError(HushTableError, ValueError):
 
 
 class PluginError(HushTableError, ImportError):
-    """A package that adds something to hushtable, and is missing or does not load."""
+    """A package that extends hushtable, and is missing or does not load."""
 
 
 class MissingExtraError(HushTableError, ImportError):
-    """A library that an optional part needs, and that is not installed."""
+    """A library that an optional part needs, but that is not installed."""
 
     def __init__(self, what: str, library: str, extra: str) -> None:
         super().__init__(
@@ -71,17 +71,17 @@ class MissingExtraError(HushTableError, ImportError):
 
 _ADVICE = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "check the path"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for the permission, or use another folder"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for permission, or use a different folder"),
     errno.EISDIR: "name a file, not a folder",
-    errno.EROFS: "use another folder",
+    errno.EROFS: "use a different folder",
     **dict.fromkeys(
-        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use another disk"
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use a different disk"
     ),
 }
 
 
 def explain(error: OSError) -> str:
-    """Say in words what the system refused, and what to do about it."""
+    """Describe what the system refused, and what to do about it."""
     what = (os.strerror(error.errno) if error.errno else "") or str(error)
     advice = _ADVICE.get(error.errno or 0)
     return what + (f": {advice}" if advice else "")

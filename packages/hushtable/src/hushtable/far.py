@@ -1,7 +1,7 @@
-"""Files and folders far away, by fsspec: ``s3://``, ``sftp://``, ``webdavs://`` and the like.
+"""Remote files and folders, by fsspec: ``s3://``, ``sftp://``, ``webdavs://`` and the like.
 
-URLs without their secrets, connections, and words for what fails, for all rooms that reach out.
-May import errors alone. Tested by ``tests/test_sources.py`` and hushtable-federation.
+URLs without their secrets, connections, and explanations of failures, for all packages that use the
+network. May import errors alone. Tested by ``tests/test_sources.py`` and hushtable-federation.
 """
 
 import base64
@@ -20,39 +20,39 @@ from hushtable.errors import HushTableError, MissingExtraError
 _CHAINED = re.compile(r"::(?=[A-Za-z0-9+.-]+://)")
 #: Checked by `_sftp`, since fsspec takes any key that a server shows.
 _SFTP = {"sftp", "ssh"}
-#: Where OpenSSH has the keys of servers for all users; each user's own are asked first.
+#: Where OpenSSH keeps the keys of servers for all users; each user's own are checked first.
 _OF_ALL_USERS = "/etc/ssh/ssh_known_hosts"
 #: fsspec itself does not read host and user off a URL of WebDAV; those with an s are encrypted.
 _WEBDAV = {"webdavs": "https", "davs": "https", "webdav": "http", "dav": "http"}
 
 
 class HostKeyError(Exception):
-    """The key of a server is not known, or not the known one."""
+    """The key of a server is unknown, or differs from the known one."""
 
 
 def is_chain(url: str) -> bool:
-    """Whether a URL asks for one file system by way of another."""
+    """Return whether a URL requests one file system through another."""
     return len(_CHAINED.split(url)) > 1
 
 
 def is_url(text: str) -> bool:
-    """Whether this begins as a URL does; a drive of Windows has one letter."""
+    """Return whether this begins like a URL; a Windows drive has one letter."""
     return re.match(r"[A-Za-z][\w.+:-]+://", text) is not None
 
 
 def without_user(url: str) -> str:
-    """Return a URL without what may be secret, where a password may have any signs in it."""
+    """Return a URL without possible secrets, if a password may contain any characters."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{re.split('[?#]', rest.rpartition('@')[2])[0]}"
 
 
 def public(url: str) -> str:
-    """Return a URL without what may be secret: user, password, and what follows the path."""
+    """Return a URL without possible secrets: user, password, and anything after the path."""
     return "::".join(map(_public, _CHAINED.split(url)))
 
 
 def _public(url: str) -> str:
-    if "://" not in url:  # what stands before a chain
+    if "://" not in url:  # the part before a chain
         return url
     try:
         parts = urlsplit(url)
@@ -62,7 +62,7 @@ def _public(url: str) -> str:
 
 
 def is_known(url: str) -> bool:
-    """Whether fsspec knows the kind of a URL."""
+    """Return whether fsspec knows the kind of a URL."""
     try:
         known = importlib.import_module("fsspec.registry").known_implementations
     except ImportError:
@@ -73,14 +73,16 @@ def is_known(url: str) -> bool:
 def connect(url: str, **options: Any) -> tuple[Any, str]:
     """Return fsspec's file system of a URL, and the URL's path on it; raises whatever it raises.
 
-    ``options`` go to the file system; `reaching` gives what fails its words.
+    ``options`` go to the file system; `reaching` explains failures.
     """
     try:
         core = importlib.import_module("fsspec.core")
     except ImportError:
         raise MissingExtraError(public(url), "fsspec", "remote") from None
     if is_chain(url) and _SFTP & {urlsplit(part).scheme for part in _CHAINED.split(url)}:
-        raise HostKeyError("several URLs in one: give that of the server itself, to check its key")
+        raise HostKeyError(
+            "several URLs in one: give the URL of the server itself, so that its key can be checked"
+        )
     parts = urlsplit(url)
     if parts.scheme in _SFTP:
         checked = _sftp()
@@ -98,7 +100,7 @@ def connect(url: str, **options: Any) -> tuple[Any, str]:
 
 @cache
 def _sftp() -> Any:
-    """Return fsspec's file system for SFTP, of servers whose keys are known alone.
+    """Return fsspec's file system for SFTP, only for servers whose keys are known.
 
     Its option ``host_key`` is a fingerprint, or a file in place of the user's ``known_hosts``.
     """
@@ -140,7 +142,7 @@ def _sftp() -> Any:
 
 
 def _load_known(client: Any, host_key: str) -> None:
-    """Load the keys of servers that are known: none beside a fingerprint."""
+    """Load the keys of known servers: none if there is a fingerprint."""
     if host_key.startswith("SHA256:"):
         return
     if host_key:
@@ -162,21 +164,21 @@ def _check_named(hostname: str, key: Any, host_key: str) -> None:
     shown = _fingerprint(key)
     if not host_key:
         raise HostKeyError(
-            f"the server's key is not known here, and was not accepted: {shown}. "
-            f"Compare it with the one that its administrator names, then run "
-            f"{_accepting(hostname)} once and answer yes"
+            f"the server's key is not known here, and was not accepted: {shown}. Compare it with "
+            f"the key that its administrator states, then run {_accepting(hostname)} once and "
+            "answer yes"
         )
     if shown.split()[1] == host_key.rstrip("="):
         return
     if host_key.startswith("SHA256:"):
         raise HostKeyError(
-            f"the server's key is {shown}, and host_key names {host_key}. Somebody else may answer "
-            "in its place, or the server has several keys: compare with its administrator, and "
-            "name the key that it uses"
+            f"the server's key is {shown}, but host_key names {host_key}. Someone else may be "
+            "impersonating it, or the server has several keys: check with its administrator, and "
+            "give the key that it uses"
         )
     raise HostKeyError(
-        f"the server's key is {shown}, and {host_key} has none for this server: compare it with "
-        "its administrator, and add it there, or name its fingerprint (host_key)"
+        f"the server's key is {shown}, but {host_key} has none for this server: check it with the "
+        "administrator, and add it there, or give its fingerprint (host_key)"
     )
 
 
@@ -187,8 +189,8 @@ def _changed(hostname: str, key: Any, known: Any, host_key: str) -> HostKeyError
         else f"replace its line in {host_key}"
     )
     return HostKeyError(
-        f"the server's key is another one than the known one: it is {_fingerprint(key)}, known is "
-        f"{_fingerprint(known)}. Somebody else may answer in its place. Ask its "
+        f"the server's key differs from the known one: it is {_fingerprint(key)}, but "
+        f"{_fingerprint(known)} is known. Someone else may be impersonating it. Ask its "
         f"administrator; if the key did change, {remedy}"
     )
 
@@ -200,7 +202,7 @@ def _fingerprint(key: Any) -> str:
 
 
 def _accepting(hostname: str) -> str:
-    """Return the command that shows a server's key, asks, and notes it; of ``[host]:port``, too."""
+    """Return the command that shows, confirms and stores a server's key (or ``[host]:port``)."""
     host, _, port = hostname.strip("[").partition("]:")
     return f"sftp -P {port} {host}" if port else f"sftp {host}"
 
@@ -212,7 +214,7 @@ def reaching(
     advice: str = "check the URL, your rights and the network",
     secret: str = "",
 ) -> Iterator[None]:
-    """Make an error of this type, with advice, of whatever a backend raises in the body.
+    """Turn anything that a backend raises in the body into an error of this type, with advice.
 
     Our own errors pass as they are. No message repeats a secret of the URL, or ``secret``.
     """
@@ -223,18 +225,20 @@ def reaching(
     except HostKeyError as error:
         raise error_type(f"{public(url)}: {error}") from None
     except ImportError as error:
-        raise error_type(f"{public(url)}: {error}: install what it needs beside fsspec") from None
-    except Exception as error:  # each backend has errors of its own
+        raise error_type(
+            f"{public(url)}: {error}: install its requirements in addition to fsspec"
+        ) from None
+    except Exception as error:  # each backend has its own errors
         raise error_type(f"{public(url)}: {_said(error, url, secret)}: {advice}") from None
 
 
 def _said(error: Exception, url: str, also: str) -> str:
-    """Return what a backend says, unless it repeats a secret of the URL; its kind always."""
+    """Return a backend's message, unless it repeats a secret of the URL; always its type."""
     text = str(error)
     kind = type(error).__name__
     try:
         secrets = {also}.union(*(_secrets(urlsplit(part)) for part in _CHAINED.split(url)))
-    except ValueError:  # no URL: nobody can tell what in it is secret
+    except ValueError:  # not a URL: its secret parts are unknown
         return kind
     if not text or any(secret and secret in text for secret in secrets):
         return kind

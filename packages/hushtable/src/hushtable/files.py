@@ -30,21 +30,21 @@ from hushtable import plugins
 from hushtable.arguments import Kinds, entries
 from hushtable.errors import FileError, PlanError
 
-#: Where safetensors has the manifest.
+#: Key of the manifest in safetensors metadata.
 KEY = "hushtable"
 #: Entries of a manifest that its digest does not cover.
 _APART = ("digest", "signature", "writer")
-#: Bytes of a manifest for each of its values, where there are more values than a kind may have in
-#: any case: a value takes up to some 160 bytes of memory, an empty object of 3 bytes 72.
+#: Smallest number of bytes per value in a manifest with more values than its kind may always have:
+#: a value takes up to about 160 bytes of memory, and an empty object of 3 bytes takes 72.
 _PER_VALUE = 100
-#: An escape that no canonical JSON has: a backslash, itself not escaped, before a u, but for the
-#: control characters. Without them each byte of a text is in memory what it is in the file.
+#: An escape that canonical JSON never has: an unescaped backslash before a u, except for control
+#: characters. Without such escapes, each byte of a text takes one byte in memory.
 _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[01])")
 
 
-#: Canonical JSON of what holds texts alone.
+#: Canonical JSON of objects that hold only texts.
 _encoded = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-#: In UTF-8, the first byte of a letter that is not of Latin-1.
+#: In UTF-8, the first byte of a character beyond Latin-1.
 _WIDE = re.compile(rb"[\xc4-\xff]")
 
 
@@ -55,29 +55,30 @@ class Bound:
     Attributes
     ----------
     size : int
-        Bytes at most; an eighth of it if there are letters beyond Latin-1.
+        Largest number of bytes; an eighth of that if there are letters beyond Latin-1.
     values : int
-        Values that it may have in any case, however small it is: of each, a bracket or a comma.
+        Number of values that it may always have, however small it is; each has a bracket or a
+        comma.
     """
 
     size: int
     values: int
 
     def allows(self, text: bytes) -> bool:
-        """Whether a text may be parsed."""
-        # Each text with such a letter takes up to four bytes of memory for each of its letters.
+        """Return whether a text may be parsed."""
+        # Each text with such a character takes up to four bytes of memory per character.
         most = self.size // 8 if _WIDE.search(text) else self.size
         found = sum(text.count(mark) for mark in (b",", b"[", b"{"))
         return len(text) <= most and found <= max(self.values, len(text) // _PER_VALUE)
 
 
-#: Of a plan and of what carries one: 65,535 features, or half a million categories.
+#: For a plan and files with a plan: 65,535 features, or half a million categories.
 LARGE = Bound(64 << 20, 500_000)
-#: Of a round and its result: 300 sites and 2,000 features with 20,000 categories take .6 MB.
+#: For a round and its result: 300 sites and 2,000 features with 20,000 categories take .6 MB.
 ROUND = Bound(16 << 20, 100_000)
-#: Of what a party sends in a round, and of what carries no schema.
+#: For messages of a party in a round, and files without a schema.
 SMALL = Bound(1 << 20, 10_000)
-#: The manifest is escaped once more in the header, which lists the arrays, too.
+#: The header contains the manifest, escaped once more, and also lists the arrays.
 _HEADER = Bound(2 * LARGE.size, LARGE.values)
 
 
@@ -100,27 +101,27 @@ def manifest_text(content: bytes, path: str | os.PathLike[str]) -> bytes:
 
 
 def not_ours(path: str | os.PathLike[str]) -> FileError:
-    """Return the error of what is no file, or the beginning of one."""
+    """Return the error for content that is not a .hush file, or a truncated one."""
     return FileError(f"{path}: not a .hush file, or a truncated one: get it again from its source")
 
 
 def too_large(path: str | os.PathLike[str], what: str) -> FileError:
-    """Return the error of what is not parsed because of its size."""
+    """Return the error for content that is not parsed because of its size."""
     return FileError(
-        f"{path}: {what} is larger than that of any real file, or has far more values, and was not "
-        "read: ask its sender for the file again, or leave it aside"
+        f"{path}: {what} is larger, or has far more values, than in any genuine file, and was not "
+        "read: ask the sender for the file again, or discard it"
     )
 
 
 def _parse(
     text: bytes, bounds: Mapping[str, Bound], path: str | os.PathLike[str]
 ) -> dict[str, Any] | None:
-    """Return what a manifest says; None if it is no JSON object.
+    """Return the content of a manifest; None if it is not a JSON object.
 
-    ``bounds`` are those of the kinds of files. Raises `FileError`, before anything is parsed, if
-    the text is beyond the bound of a kind that it may be of.
+    ``bounds`` are the bounds of the kinds of files. Raises `FileError`, before anything is parsed,
+    if the text exceeds the bound of a kind that it may have.
     """
-    # Its kind stands in the text as it is, maybe beside words that look like it.
+    # Its kind is literally in the text, possibly together with words that look like it.
     found = {kind for kind in bounds if names_kind(text, kind)}
     for kind in sorted(found) or [""]:
         if not bounds.get(kind, LARGE).allows(text):
@@ -134,14 +135,14 @@ def _parse(
         return None
     if not isinstance(manifest, dict):
         return None
-    # That of a package which is not loaded yet has to stand in the text, too.
+    # The kind of a package that is not loaded yet must also be in the text.
     named = manifest.get("kind")
     hidden = isinstance(named, str) and f'"kind":"{named}"'.encode() not in text
     return None if hidden else manifest
 
 
 def names_kind(text: bytes, kind: str) -> bool:
-    """Whether a manifest may be of a kind: it stands in the text as it is."""
+    """Return whether a manifest may have a kind: the kind is literally in the text."""
     return _mark(kind) in text
 
 
@@ -155,13 +156,13 @@ def _has_escapes(text: bytes) -> bool:
 
 
 def _number(text: str) -> int | float:
-    # RFC 8785 writes 1e18 as 1000000000000000000, which is none of its whole numbers.
+    # RFC 8785 writes 1e18 as 1000000000000000000, which exceeds its exact whole numbers.
     number = int(text)
     return number if abs(number) < 1 << 53 else float(text)
 
 
 def _decoded(value: Any) -> Any:
-    """Return what was parsed byte by byte with its texts in UTF-8; lists change in place."""
+    """Return content that was parsed byte by byte with texts in UTF-8; lists change in place."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("latin-1").decode()
     if isinstance(value, dict):
@@ -173,16 +174,16 @@ def _decoded(value: Any) -> Any:
 
 
 def is_intact(manifest: dict[str, Any], text: bytes) -> bool:
-    """Whether the digest of a manifest is that of its text, or of its canonical form."""
+    """Return whether the digest of a manifest matches its text or its canonical form."""
     said = manifest.get("digest")
     try:
         return said == _digest_as_it_stands(manifest, text) or said == digest(manifest)
-    except (ValueError, RecursionError):  # what has no canonical form, such as half a character
+    except (ValueError, RecursionError):  # no canonical form: half a character
         return False
 
 
 def _digest_as_it_stands(manifest: dict[str, Any], text: bytes) -> str | None:
-    """Return the digest of a canonical text without serialising it; None if it is none."""
+    """Return the digest of a canonical text without serialising it; None if not canonical."""
     gaps = []
     for name in _APART:
         if name in manifest:
@@ -200,7 +201,7 @@ def _digest_as_it_stands(manifest: dict[str, Any], text: bytes) -> str | None:
 
 
 def digest(manifest: dict[str, Any]) -> str:
-    """Return the SHA-256 of what the digest of a manifest covers."""
+    """Return the SHA-256 of the entries that the digest of a manifest covers."""
     covered = {key: value for key, value in manifest.items() if key not in _APART}
     return hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
 
@@ -208,7 +209,7 @@ def digest(manifest: dict[str, Any]) -> str:
 #: Version of the file format. To bump it: raise the number; keep a reader for every older one
 #: (a function from an old `Content` to a new one, applied in `read`); save the files of the old
 #: version that the tests read as ``tests/golden/protocol-N/``; describe the change in
-#: ``docs/reference/file-format.md``; publish the new JSON Schema beside the old.
+#: ``docs/reference/file-format.md``; publish the new JSON Schema next to the old.
 PROTOCOL = 1
 
 Arrays = dict[str, NDArray[Any]]
@@ -219,16 +220,16 @@ T = TypeVar("T")
 class Kind:
     """A kind of file."""
 
-    words: str  # what it holds and which command writes it, for messages
-    travels: bool = False  # is meant to leave its owner; any other file only its owner may read
+    words: str  # content and command that writes it, for messages
+    travels: bool = False  # may leave its owner; only the owner may read other files
     bound: Bound = LARGE  # of its manifest
-    #: Builds its object; None for what is only looked at, by ``inspect``.
+    #: Builds its object; None for files that only ``inspect`` reads.
     reader: Callable[["Content"], Any] | None = None
-    #: Takes path and content, and returns a `CommandResult`; None for what the core itself shows.
+    #: Takes path and content, and returns a `CommandResult`; None if the core itself shows it.
     inspect: Callable[[Path, "Content"], Any] | None = None
 
 
-#: The kinds of this package, and those of others that were asked for (`kind_of`).
+#: The kinds of this package, and requested kinds of others (`kind_of`).
 KINDS = {
     "plan": Kind("a plan of hushtable plan draw", travels=True),
     "sketch": Kind("a sketch of hushtable sketch"),
@@ -241,19 +242,19 @@ KINDS = {
     "home": Kind("a home model of hushtable round model --site"),
 }
 
-#: What people write of themselves as JSON, and others need.
+#: JSON files that people write about themselves, and others need.
 _CARDS = frozenset({"card", "approval"})
 
-#: Of a file that is made, and is nothing that lay there before. The last is of one system.
+#: Flags to create a new file, and never open an existing one. The last exists on one system only.
 _CREATED = (
     os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 )
-#: Seconds after which nobody writes on to what has not changed since.
+#: Number of seconds without change after which a file counts as abandoned by its writer.
 _A_DAY = 86_400.0
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return a kind of this package or of a plug-in; None if nobody knows it."""
+    """Return a kind of this package or of a plug-in; None if it is unknown."""
     if name not in KINDS and (found := plugins.find(plugins.KINDS, name)) is not None:
         KINDS[name] = found
     return KINDS.get(name)
@@ -261,7 +262,7 @@ def kind_of(name: str) -> Kind | None:
 
 @dataclass(frozen=True)
 class Content:
-    """A file that was read: where it lies, its kind, its manifest's entries, its arrays."""
+    """A file that was read: its path, kind, manifest entries, and arrays."""
 
     path: str | os.PathLike[str]
     kind: str
@@ -270,12 +271,12 @@ class Content:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that the file says: what a signature covers."""
+        """SHA-256 of the whole content of the file, which a signature covers."""
         return str(self.manifest["digest"])
 
     @property
     def signature(self) -> str | None:
-        """Signature of the digest, in a file of a kind that is signed."""
+        """Signature of the digest, for kinds of files that are signed."""
         return self.manifest.get("signature")
 
     @property
@@ -291,14 +292,14 @@ class Content:
             needed = f"{', '.join(most)} or {last}" if most else last
             more = ""
             if self.kind == "increment" and "release" in kinds:
-                more = " (hushtable decode makes one of the increments of all periods)"
+                more = " (hushtable decode makes one from the increments of all periods)"
             raise FileError(f"{self.path}: holds {self.held}: give {needed}{more}")
         return self
 
     def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:
-        """Return entries of the manifest, each of its kind, as `hushtable.arguments` checks them.
+        """Return entries of the manifest, each of its type, as `hushtable.arguments` checks them.
 
-        Raises `PlanError` if the file holds no such thing.
+        Raises `PlanError` if the file has no such entries.
         """
         wanted = {**needed, **(optional or {})}
         found = {name: self.manifest[name] for name in wanted if name in self.manifest}
@@ -311,7 +312,7 @@ class Content:
         return self.arrays[name]
 
     def part(self, name: str, kind: str) -> "Content":
-        """Return what the file carries of another object, as the content of a file of its own."""
+        """Return another object in the file, as the content of its own file."""
         start = f"{name}."
         own = {key: array for key, array in self.arrays.items() if key.startswith(start)}
         arrays = {key.removeprefix(start): array for key, array in own.items()}
@@ -321,7 +322,7 @@ class Content:
         return replace(self, kind=kind, manifest=found, arrays=arrays)
 
     def build(self, make: Callable[["Content"], T]) -> T:
-        """Return ``make(self)``; what it refuses becomes a `FileError` that names the file."""
+        """Return ``make(self)``; turn refusals into a `FileError` that names the file."""
         try:
             return make(self)
         except PlanError as error:
@@ -329,9 +330,9 @@ class Content:
 
 
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
-    """Write a file atomically: the path holds the whole new file, or what it held before.
+    """Write a file atomically: the path holds the whole new file, or the old one.
 
-    Unless it `travels`, its owner alone may read it.
+    Unless it `travels`, only its owner may read it.
     """
     write_bytes(path, pack(kind, entries, arrays), private=not travels(kind, entries))
 
@@ -343,10 +344,10 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool =
 
 
 def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> bool:
-    """Whether a file, of a kind or a card, is meant to travel: then the umask says who may read it.
+    """Return whether a file (a kind or a card) may travel; the umask then decides who may read it.
 
-    One with a plan that was read off rows stays, and so does one with hash functions that are
-    hidden from the coordinator, as the entries of its manifest say.
+    A file with a plan that was derived from rows stays, and so does one with hash functions that
+    are hidden from the coordinator, according to the entries of its manifest.
     """
     of_rows = bool(entries.get("plan", {}).get("data_dependent"))
     meant = kind in _CARDS or ((known := kind_of(kind)) is not None and known.travels)
@@ -361,8 +362,8 @@ def pack(
 ) -> bytes:
     """Return the bytes of a file of a kind that `kind_of` knows.
 
-    The entries of its manifest are as JSON has them, arrays have the names that the kind gives
-    them. ``sign`` takes kind and digest, and returns the signature.
+    The entries of its manifest are JSON values; arrays have the names that the kind defines.
+    ``sign`` takes kind and digest, and returns the signature.
     """
     manifest = {"protocol": PROTOCOL, "kind": kind, **entries, "arrays": array_digests(arrays)}
     manifest["digest"] = digest(manifest)
@@ -382,20 +383,20 @@ def pack(
 def replacing(
     path: str | os.PathLike[str], *, private: bool = True, new: bool = False
 ) -> Iterator[BinaryIO]:
-    """Give a temporary file beside ``path``, open for writing, which then becomes ``path``.
+    """Yield a temporary file next to ``path``, open for writing, which then becomes ``path``.
 
-    It does if the body succeeds. Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it
-    held and the temporary file is removed; after SIGKILL or a power cut it stays,
+    It does if the body succeeds. Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps its
+    content and the temporary file is removed; after SIGKILL or a power cut it stays as
     ``.NAME.????????.part``, to be removed by `remove_leftovers`. Only the owner can
     read a ``private`` file, from its first byte on; the umask decides who can read another. A
-    ``new`` file takes the place of no other.
+    ``new`` file replaces no other.
 
     Raises
     ------
     FileExistsError
         If the file is to be a ``new`` one and ``path`` exists.
     FileError
-        If somebody else removed or replaced the temporary file in the meantime.
+        If someone else removed or replaced the temporary file in the meantime.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -405,7 +406,7 @@ def replacing(
         error.filename = str(path)  # what people named
         raise
     try:
-        # Never opened again by its name, which others may have given to a link by then.
+        # Never reopened by its name, which others may have given to a link by then.
         with open(descriptor, "w+b") as file:
             yield file
             file.flush()
@@ -416,27 +417,27 @@ def replacing(
         if new:
             _check_is(path, made, path)
     except BaseException:
-        with contextlib.suppress(OSError):  # it has its name by now, or is somebody else's folder
+        with contextlib.suppress(OSError):  # it was renamed already, or is in someone else's folder
             temporary.unlink()
         raise
 
 
 def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
-    """Raise `FileError` if a name no longer stands for the file that was made under it."""
+    """Raise `FileError` if a name no longer refers to the file that was made under it."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.lstat(name), made):
             return
     raise FileError(
-        f"{path}: not written: somebody else removed or replaced its temporary file. Look who else "
-        "may write to that folder, run chmod +t on it (then only the owner of a file may do that), "
-        "and call again"
+        f"{path}: not written: someone else removed or replaced its temporary file. Check who else "
+        "may write to that folder, run chmod +t on it (so that only the owner of a file may "
+        "remove it), and try again"
     )
 
 
 def _take(temporary: Path, path: Path) -> None:
     """Give a whole file its name, unless another file has it."""
     try:
-        os.link(temporary, path)  # unlike a rename, takes no other file's place
+        os.link(temporary, path)  # unlike a rename, replaces no other file
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links: the name is taken first
@@ -448,10 +449,10 @@ def _take(temporary: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let one process at a time go on with a file; raise `FileError` if another is at it.
+    """Let one process at a time work on a file; raise `FileError` if another does.
 
-    The lock is one of the system's, on ``.NAME.lock`` beside the file, and ends with the process,
-    however that ends.
+    The lock is a system lock on ``.NAME.lock`` next to the file. It ends with the process, however
+    that ends.
     """
     lock = Path(path).with_name(f".{Path(path).name}.lock")
     while True:
@@ -461,9 +462,9 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         except OSError:
             os.close(descriptor)
             raise FileError(
-                f"{path}: another process is at work on it: call again once that is done"
+                f"{path}: another process is working on it: try again when that is finished"
             ) from None
-        # Anyone who had it before may have removed it just now: then it locks nobody out.
+        # Its previous holder may have removed it just now: then the lock has no effect.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), lock.stat()):
                 break
@@ -471,7 +472,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # not while it is open, says one system
+        with contextlib.suppress(OSError):  # one system refuses this while it is open
             lock.unlink()
         os.close(descriptor)
 
@@ -488,14 +489,13 @@ def _lock(descriptor: int) -> None:
 
 
 def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
-    """Remove what writers that were killed left, once nobody has written to it for a day.
+    """Remove leftovers of killed writers, once no one has written to them for a day.
 
-    ``name`` is that of the file, or a glob pattern of names; ``below`` looks in the folders
-    within, too.
+    ``name`` is the name of the file, or a glob pattern; ``below`` also searches the folders within.
     """
     pattern = f".{name}.????????.part"
     for left in folder.rglob(pattern) if below else folder.glob(pattern):
-        with contextlib.suppress(OSError):  # another's, or removed by another just now
+        with contextlib.suppress(OSError):  # owned by another, or just removed by another
             if time.time() - left.stat().st_mtime > _A_DAY:
                 left.unlink()
 
@@ -517,14 +517,16 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 
 def unpack(content: bytes, path: str | os.PathLike[str]) -> Content:
-    """Check the bytes of a file and return what they say; ``path`` names them in errors."""
+    """Check the bytes of a file and return their content; ``path`` names them in errors."""
     manifest = _manifest(manifest_text(content, path), path)
     try:
         arrays = safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, KeyError):
         raise not_ours(path) from None
     if array_digests(arrays) != manifest["arrays"]:
-        raise FileError(f"{path}: the arrays are not those the file was written with: get it again")
+        raise FileError(
+            f"{path}: the arrays are not the ones that the file was written with: get it again"
+        )
     return Content(path, manifest["kind"], manifest, arrays)
 
 
@@ -537,10 +539,10 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(f"{path}: the manifest is damaged: get the file again from its source")
     protocol = manifest.get("protocol")
     if not isinstance(protocol, int) or isinstance(protocol, bool) or protocol < 1:
-        raise FileError(f"{path}: the manifest names no protocol: get the file again")
+        raise FileError(f"{path}: the manifest does not name a protocol: get the file again")
     if protocol > PROTOCOL:
         raise FileError(
-            f"{path}: written with protocol {protocol}, this version reads up to {PROTOCOL}: "
+            f"{path}: written with protocol {protocol}, but this version reads up to {PROTOCOL}: "
             "upgrade with pip install -U hushtable"
         )
     if not is_intact(manifest, text):
@@ -549,7 +551,7 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     known = isinstance(kind, str) and kind_of(kind) is not None
     if not known or type(manifest.get("arrays")) is not dict:
         kinds = ", ".join(sorted({*KINDS, *plugins.points(plugins.KINDS)}))
-        raise FileError(f"{path}: kind {kind!r} is none of {kinds}")
+        raise FileError(f"{path}: kind {kind!r} is not among {kinds}")
     return manifest
 
 

@@ -1,4 +1,4 @@
-"""Readings of entities over time, each beside the earlier readings of its entity.
+"""Readings of entities over time, each with the earlier readings of its entity.
 
 See `hushtable.data.history`, and ``HushTable(entity=...)``, which derives these columns itself.
 """

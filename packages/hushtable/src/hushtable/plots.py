@@ -1,7 +1,7 @@
-"""Plots of scores, reasons, counts, accuracy, budgets; scikit-learn's convention for displays.
+"""Plots of scores, reasons, counts, accuracy, budgets; by scikit-learn's convention for displays.
 
 A display holds the numbers of a picture. ``plot`` draws them with matplotlib (extra ``report``),
-which loads only then.
+which is imported only then.
 """
 
 from abc import ABC, abstractmethod
@@ -26,29 +26,29 @@ __all__ = [
 ]  # fmt: skip
 
 
-#: What the docstrings of displays share, by the placeholder that stands where it belongs.
+#: Text that the docstrings of displays share, by the placeholder that it replaces.
 _SHARED = {
     "[axes]": """
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw in; a new figure by default.
         """,
     "[threshold]": """
         threshold : float, default=nan
             Rows with a lower score are outliers; NaN if there is none.
         unit : str, default=""
-            Of the scores.
+            Unit of the scores.
         """,
     "[attributes]": """
         Attributes
         ----------
         ax_, figure_ : matplotlib Axes and Figure
-            Where it is drawn.
+            Where the display is drawn.
         """,
 }
 
 
 class Display(ABC):
-    """Holds the numbers of a picture, and the axes that it is drawn in."""
+    """Holds the numbers of a picture, and the axes in which it is drawn."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -79,7 +79,7 @@ class Display(ABC):
 
     @abstractmethod
     def _draw(self, ax: Any) -> None:
-        """Draw into axes that are there."""
+        """Draw into existing axes."""
 
 
 fill_docs(Display, _SHARED)
@@ -91,7 +91,7 @@ class OfScores(Display):
     threshold: float
     unit: str
 
-    #: Makes the display of scores, as `from_predictions` does, and draws nothing.
+    #: Makes the display of scores, like `from_predictions`, without drawing it.
     of: Callable[..., Self]
 
     @classmethod
@@ -101,12 +101,12 @@ class OfScores(Display):
         Parameters
         ----------
         estimator : fitted outlier detector
-            Of hushtable, or any with ``score_samples`` and ``offset_``.
+            A detector of hushtable, or any with ``score_samples`` and ``offset_``.
         X : array, data frame, Arrow object or path
             Rows.
         [axes]
         options : int
-            ``bins`` or ``n_rows``, as the class says.
+            ``bins`` or ``n_rows``, as documented by the class.
         """
         plan = getattr(estimator, "plan_", None)
         return cls.from_predictions(
@@ -136,7 +136,7 @@ class OfScores(Display):
         [threshold]
         [axes]
         options : int
-            ``bins`` or ``n_rows``, as the class says.
+            ``bins`` or ``n_rows``, as documented by the class.
         """
         return cls.of(scores, threshold=threshold, unit=unit, **options).plot(ax)
 
@@ -149,23 +149,23 @@ class OfScores(Display):
 
 
 def legend(ax: Any, columns: int = 3) -> None:
-    """Put the legend above the axes, where it hides nothing."""
+    """Put the legend above the axes, where it covers nothing."""
     place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
     ax.legend(frameon=False, ncols=columns, borderaxespad=0.0, **place)
 
 
 def as_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return scores as an array; raises `UsageError` if they are none."""
+    """Return scores as an array; raise `UsageError` if they are not scores."""
     array = np.asarray(scores, np.float64)
     if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
         raise UsageError(
-            f"scores of shape {array.shape}: needs one finite number a row, and one row or more"
+            f"scores of shape {array.shape}: needs a finite number for each row, and a row or more"
         )
     return array
 
 
 class BudgetDisplay(Display):
-    """The epsilon that rounds have spent, in steps below the cap, and what further ones would.
+    """The epsilon spent in rounds, in steps below the cap, and what further rounds would spend.
 
     Make one with `from_values`.
 
@@ -174,9 +174,9 @@ class BudgetDisplay(Display):
     spent : ndarray of shape (n_rounds,), float64
         Total epsilon of the same people after each round.
     cap : float
-        What all rounds together may cost.
+        Limit on the total of all rounds.
     course : ndarray of shape (n_more,), float64
-        Totals after further rounds, which may be none.
+        Totals after further rounds; may be empty.
 
     [attributes]
 
@@ -201,14 +201,14 @@ class BudgetDisplay(Display):
     def from_values(
         cls, spent: ArrayLike, *, cap: float, course: Sequence[float] = (), ax: Any = None
     ) -> Self:
-        """Draw what was spent, and what further rounds would.
+        """Draw the epsilon spent, and what further rounds would spend.
 
         Parameters
         ----------
         spent : array-like of shape (n_rounds,)
             Total epsilon of the same people after each round.
         cap : float
-            What all rounds together may cost.
+            Limit on the total of all rounds.
         course : array-like of shape (n_more,), optional
             Totals after further rounds.
         [axes]
@@ -216,12 +216,12 @@ class BudgetDisplay(Display):
         return cls(spent, cap, course).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        from matplotlib.ticker import MaxNLocator  # of an extra, which is there by now
+        from matplotlib.ticker import MaxNLocator  # part of an extra, installed by now
 
         n, more = len(self.spent), len(self.course)
         now = float(self.spent[-1]) if n else 0.0
         steps = {"where": "post", "lw": 1.8}
-        # Told apart by lines and points alone, for prints without colours.
+        # Distinguished by lines and points alone, for prints without colours.
         ax.step(range(n + 1), [0.0, *self.spent], color="C0", label="spent", **steps)
         ax.plot(range(1, n + 1), self.spent, "o", color="C0", ms=5)
         if more:
@@ -241,20 +241,20 @@ _MARKERS = "os^Dv"
 
 @dataclass(eq=False, repr=False)
 class EpsilonDisplay(Display):
-    """Accuracy against epsilon, for each of several systems beside its level without noise.
+    """Accuracy against epsilon for each of several systems, with its level without noise.
 
     Make one with `from_values`.
 
     Parameters
     ----------
     epsilons : ndarray of shape (n_epsilons,), float64
-        From the least; the total for one person.
+        In rising order; the total for one person.
     values : mapping of str to ndarray of shape (n_epsilons, n_runs), float64
-        Of each system, such as its ROC-AUC with each of several seeds.
+        Values of each system, such as its ROC-AUC with each of several seeds.
     levels : mapping of str to float
-        Of the systems that have one: without noise.
+        Levels without noise of the systems that have one.
     metric : str, default="ROC-AUC"
-        What the values are.
+        Name of the values.
 
     [attributes]
 
@@ -290,11 +290,11 @@ class EpsilonDisplay(Display):
         epsilons : array-like of shape (n_epsilons,)
             Above 0; the total for one person.
         values : mapping of str to array-like of shape (n_epsilons,) or (n_epsilons, n_runs)
-            Of each system; of several runs, the mean is drawn and their standard deviation.
+            Values of each system; for several runs, their mean and standard deviation are drawn.
         levels : mapping of str to float, optional
-            Of a system without noise.
+            Levels without noise, by system.
         metric : str, default="ROC-AUC"
-            What the values are.
+            Name of the values.
         [axes]
         """
         epsilons = np.asarray(epsilons, np.float64)
@@ -306,7 +306,7 @@ class EpsilonDisplay(Display):
             table = np.asarray(found, np.float64)
             if table.ndim not in (1, 2) or len(table) != len(epsilons):
                 raise UsageError(
-                    f"{system}: {table.shape} values for {len(epsilons)} epsilons: needs one of "
+                    f"{system}: {table.shape} values for {len(epsilons)} epsilons: needs one for "
                     "each, or a row of runs"
                 )
             tables[system] = table.reshape(len(epsilons), -1)[order]
@@ -334,7 +334,7 @@ class EpsilonDisplay(Display):
         ax.legend(frameon=False)
 
 
-#: Letters of a feature's name.
+#: Largest number of letters of a feature's name.
 _LETTERS = 28
 
 
@@ -347,15 +347,15 @@ class ExplanationDisplay(Display):
     Parameters
     ----------
     features : sequence of str
-        Names, of the largest share first.
+        Names, starting with that of the largest share.
     shares : ndarray of shape (n_features,), float64
         In bits.
     rest : float, default=0.0
-        Sum of the shares that are not shown.
+        Sum of the remaining shares.
     n_rest : int, default=0
-        How many are not shown.
+        Number of the remaining shares.
     label : str, default="share of the shortfall, bits"
-        Of the axis.
+        Label of the axis.
 
     [attributes]
 
@@ -384,18 +384,18 @@ class ExplanationDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, *, row: int | None = None, n_features: int = 10, ax: Any = None
     ) -> Self:
-        """Explain one row, or what matters in all of them, and draw it.
+        """Explain one row, or the importances over all rows, and draw the result.
 
         Parameters
         ----------
         estimator : fitted outlier detector
-            With ``explain`` and ``importances``: `HushTable` or `LSHiTables`.
+            It needs ``explain`` and ``importances``: `HushTable` or `LSHiTables`.
         X : array, data frame, Arrow object or path
             Rows.
         row : int, optional
             Number of the row to explain, from 0; by default the importances over all rows.
         n_features : int, default=10
-            How many to show by themselves.
+            Number of features to show individually.
         [axes]
         """
         if row is None:
@@ -423,21 +423,21 @@ class ExplanationDisplay(Display):
         Parameters
         ----------
         shares : array-like of shape (d,)
-            Of each feature; a row of ``explain``, or ``importances``.
+            Share of each feature: a row of ``explain``, or ``importances``.
         features : sequence of str, optional
             Their names; x0, x1, ... by default.
         n_features : int, default=10
-            How many to show by themselves.
+            Number of features to show individually.
         label : str, default="share of the shortfall, bits"
-            Of the axis.
+            Label of the axis.
         [axes]
         """
         shares = np.asarray(shares, np.float64)
         if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
-            raise UsageError(f"shares of shape {shares.shape}: needs one finite number a feature")
+            raise UsageError(f"shares of shape {shares.shape}: needs a finite number per feature")
         names = [f"x{j}" for j in range(len(shares))] if features is None else list(features)
         if len(names) != len(shares):
-            raise UsageError(f"{len(names)} features for {len(shares)} shares: needs one name each")
+            raise UsageError(f"{len(names)} features for {len(shares)} shares: needs a name each")
         order = np.argsort(-shares, kind="stable")
         top, others = order[:n_features], order[n_features:]
         rest = float(shares[others].sum())
@@ -446,7 +446,7 @@ class ExplanationDisplay(Display):
 
     @property
     def n_bars(self) -> int:
-        """Bars of the picture."""
+        """Number of bars in the picture."""
         return len(self.features) + bool(self.n_rest)
 
     def _draw(self, ax: Any) -> None:
@@ -468,16 +468,16 @@ class ExplanationDisplay(Display):
 
 
 def _short(name: str) -> str:
-    """Return a name on one line, without the end of a long one: bars need the room."""
+    """Return a name on one line, truncated if it is long, because bars need the room."""
     line = " ".join(name.split())
     return line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
 
 
-#: Points that a curve of all cells is drawn with.
+#: Number of points in a curve of all cells.
 _POINTS = 400
 
 
-#: Rows of a kind that a map shows at most; how each kind is drawn, usual rows first.
+#: Largest number of rows of a kind on a map; how each kind is drawn, usual rows first.
 _OF_A_KIND = 600
 _MARKS = {"ordinary": "C0.", "visitor": "C0o", "systematic": "C1s", "outlier": "C1x"}
 
@@ -486,7 +486,7 @@ _MARKS = {"ordinary": "C0.", "visitor": "C0o", "systematic": "C1s", "outlier": "
 class HomeDisplay(Display):
     """How rare each row is among a site's own rows, and among those of all others.
 
-    Make one with `from_scores`. It shows single rows: keep it where the rows are.
+    Make one with `from_scores`. It shows single rows: keep it where the rows are kept.
 
     Parameters
     ----------
@@ -520,7 +520,7 @@ class HomeDisplay(Display):
         Parameters
         ----------
         scores : HomeScores
-            Of `HomeModel.scores`.
+            Result of `HomeModel.scores`.
         [axes]
         """
         return cls(scores.share_here, scores.beyond, np.array(scores.kinds)).plot(ax)
@@ -542,14 +542,14 @@ class HomeDisplay(Display):
 
 
 class NoiseDisplay(Display):
-    """Counts of a release beside the noise that is in each of them.
+    """Counts of a release, compared with the noise in each of them.
 
     Make one with `from_release`.
 
     Parameters
     ----------
     counts : ndarray of shape (n_cells,), int64
-        With noise; in any order.
+        Counts with noise, in any order.
     noise_sd : float
         Standard deviation of the noise on a cell, in counts.
 
@@ -573,7 +573,7 @@ class NoiseDisplay(Display):
         Parameters
         ----------
         release : Release or LocalModel
-            One site's, or a sum.
+            The release of one site, or a sum.
         [axes]
         """
         return cls(release.counts, release.noise_sd).plot(ax)
@@ -582,13 +582,13 @@ class NoiseDisplay(Display):
     def standing_out(self) -> float:
         """Share of the cells whose count is above twice the noise's standard deviation.
 
-        By noise alone it would be 2.3% of them.
+        With noise alone, it would be 2.3% of them.
         """
         return float(np.mean(self.counts > 2.0 * self.noise_sd))
 
     def _draw(self, ax: Any) -> None:
         last = len(self.counts) - 1
-        # Closer together at both ends, where the curve is steep.
+        # More points at both ends, where the curve is steep.
         places = np.sin(np.linspace(0.0, np.pi / 2, min(_POINTS, last + 1))) ** 2
         points = np.unique(np.rint(places * last).astype(np.int64))
         ax.plot(100.0 * points / max(1, last), self.counts[points], color="C0", label=_("counts"))
@@ -605,18 +605,18 @@ class NoiseDisplay(Display):
 class RankedOutliersDisplay(OfScores):
     """The rows with the lowest scores, lowest first.
 
-    Make one with `from_estimator` or `from_predictions`; either takes ``n_rows``, how many rows to
-    show, by default 10. It shows single rows: keep it where the rows are.
+    Make one with `from_estimator` or `from_predictions`; both take ``n_rows``, the number of rows
+    to show, by default 10. It shows single rows: keep it where the rows are kept.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows,), int64
-        Their numbers, from 0.
+        Numbers of the rows, from 0.
     scores : ndarray of shape (n_rows,), float64
-        Their scores, from the lowest.
+        Scores of the rows, from the lowest.
     [threshold]
     errors : ndarray of shape (n_rows,), float64, optional
-        Standard errors of the scores. Lines reach 1.96 of them to each side: 19 times of 20.
+        Standard errors of the scores. Lines extend 1.96 of them to each side: 19 times out of 20.
 
     [attributes]
 
@@ -644,14 +644,14 @@ class RankedOutliersDisplay(OfScores):
         unit: str = "",
         n_rows: int = 10,
     ) -> Self:
-        """Rank scores, and draw nothing.
+        """Rank scores without drawing them.
 
         Parameters
         ----------
         scores : array-like of shape (n,)
         [threshold]
         n_rows : int, default=10
-            How many to show. Equal scores stand in the order of the rows.
+            Number of rows to show. Equal scores are in the order of the rows.
         """
         scores = as_scores(scores)
         rows = lowest_rows(scores, n_rows)
@@ -675,15 +675,15 @@ class RankedOutliersDisplay(OfScores):
 class ScoreDisplay(OfScores):
     """Distribution of outlier scores, with the threshold below which rows are outliers.
 
-    Make one with `from_estimator` or `from_predictions`; either takes ``bins``, about how many bins
-    there should be: by default the square root of the number of rows, within 10 and 40.
+    Make one with `from_estimator` or `from_predictions`; both take ``bins``, the approximate number
+    of bins: by default the square root of the number of rows, from 10 to 40.
 
     Parameters
     ----------
     counts : ndarray of shape (n_bins,), int64
         Rows in each bin.
     edges : ndarray of shape (n_bins + 1,), float64
-        Where the bins end. The threshold is one of the edges, so that a bin holds outliers only
+        Edges of the bins. The threshold is one of them, so that a bin contains either only outliers
         or none.
     [threshold]
 
@@ -712,25 +712,26 @@ class ScoreDisplay(OfScores):
         unit: str = "",
         bins: int | None = None,
     ) -> Self:
-        """Count scores, and draw nothing.
+        """Count scores without drawing them.
 
         Parameters
         ----------
         scores : array-like of shape (n,)
         [threshold]
         bins : int, optional
-            How many bins, or one more; by default the square root of the number of rows, within
-            10 and 40.
+            Number of bins, possibly one more; by default the square root of the number of rows,
+            from 10 to 40.
         """
         scores = as_scores(scores)
         low, high = float(scores.min()), float(scores.max())
         if bins is None:
             bins = min(max(10, round(len(scores) ** 0.5)), 40)
-        # Wide enough for edges to differ.
+        # Wide enough for the edges to differ.
         least = 4.0 * np.spacing(max(abs(low), abs(high)))
         width = max((high - low) / bins, least) if low < high else 1.0
         inside = low < threshold <= high
-        # Bins are numbered from the threshold, outliers below zero: rounding moves none across.
+        # Bins are numbered from the threshold, with outliers below zero, so that rounding moves no
+        # score across the threshold.
         start = threshold if inside else low
         first = -min(max(int(np.ceil((start - low) / width)), 1), bins) if inside else 0
         last = min(max(int(np.ceil((high - start) / width)) - 1, 0), bins + first)
@@ -757,7 +758,7 @@ class ScoreDisplay(OfScores):
 
 @dataclass(eq=False, repr=False)
 class VerdictsDisplay(Display):
-    """Outliers found among the rows that were looked at, in their order.
+    """Outliers found among the judged rows, in the order of judgement.
 
     Make one with `from_verdicts`.
 
@@ -766,7 +767,7 @@ class VerdictsDisplay(Display):
     found : ndarray of shape (n + 1,), int64
         Outliers among the first 0, 1, ... rows.
     before : ndarray of shape (n + 1,), int64, optional
-        The same if these rows had been looked at in the order of other scores.
+        The same if these rows had been judged in the order of other scores.
 
     [attributes]
 
@@ -790,10 +791,9 @@ class VerdictsDisplay(Display):
         Parameters
         ----------
         y : array-like of shape (n,)
-            Verdicts in the order in which they were given: 1 for an outlier, 0 for a row that is
-            fine.
+            Verdicts in the order in which they were given: 1 for an outlier, 0 for a fine row.
         scores : array-like of shape (n,), optional
-            What the rows score without verdicts: the curve beside is of their order.
+            Scores of the rows without verdicts, whose order gives the second curve.
         [axes]
 
         Raises
@@ -807,7 +807,7 @@ class VerdictsDisplay(Display):
 
     @classmethod
     def of(cls, y: ArrayLike, *, scores: ArrayLike | None = None) -> Self:
-        """Count, and draw nothing; as `from_verdicts` says.
+        """Count outliers without drawing them; see `from_verdicts`.
 
         Parameters
         ----------

@@ -50,16 +50,16 @@ def points(group: str) -> "dict[str, EntryPoint]":
 
 
 def find(group: str, name: str) -> Any | None:
-    """Return what a package adds to a group under a name; None if none does.
+    """Return the object that a package adds to a group under a name; None if none does.
 
-    Raises `PluginError` if it does not load, or is of another version than this package.
+    Raises `PluginError` if it does not load, or has a different version than this package.
     """
     point = points(group).get(name)
     return None if point is None else _loaded(point)
 
 
 def each(group: str) -> "Iterator[tuple[EntryPoint, Any | PluginError]]":
-    """Give what packages add to a group: each with its entry point, or with why it fails."""
+    """Yield the entry points of a group, each with its object, or with the reason why it fails."""
     for point in points(group).values():
         try:
             yield point, _loaded(point)
@@ -81,7 +81,7 @@ def extension(name: str, what: str, package: str) -> Any:
 
 
 def missing(what: str, package: str) -> PluginError:
-    """Return the error of what needs a package of this repository that is not installed."""
+    """Return the error for a missing package of this repository."""
     return PluginError(
         f"{what} needs the package {_OURS}{package}, which is not installed: "
         f"pip install 'hushtable[{package}]'"
@@ -94,14 +94,14 @@ def _loaded(point: "EntryPoint") -> Any:
     dist = point.dist
     if dist is not None and dist.name.startswith(_OURS) and dist.version != version("hushtable"):
         raise PluginError(
-            f"{dist.name} {dist.version} does not go with hushtable {version('hushtable')}: "
-            f"install both in one version (pip install -U hushtable {dist.name})"
+            f"{dist.name} {dist.version} does not match hushtable {version('hushtable')}: install "
+            f"the same version of both (pip install -U hushtable {dist.name})"
         )
     try:
         return point.load()
     except HushTableError:
         raise
-    except Exception as error:  # it is another's, and may fail in any way
+    except Exception as error:  # it is another package's, and may fail in any way
         raise PluginError(
             f"the plug-in {point.name!r} of {_package(point)} ({point.value}) does not load: "
             f"{type(error).__name__}: {error}: repair that package, or remove it"

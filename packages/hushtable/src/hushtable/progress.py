@@ -1,8 +1,9 @@
-"""Progress of long calls from Python: a line on stderr, and a word when kernels are compiled.
+"""Progress of long calls from Python: a line on stderr, and a notice when kernels are compiled.
 
-Shown where somebody waits at a prompt or a notebook; the environment's ``HUSHTABLE_PROGRESS=0``
-shows none, and ``=1``, set before Python starts, shows it in scripts too. Commands have bars of
-their own. May import `kernels` and what lies below; tested in ``tests/test_notebook.py``.
+Appears if someone waits at a prompt or in a notebook; the environment variable
+``HUSHTABLE_PROGRESS=0`` turns it off, and ``=1``, set before Python starts, also turns it on in
+scripts. Commands have bars of their own. May import `kernels` and the packages below it; tested in
+``tests/test_notebook.py``.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from hushtable.kernels import notice
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Seconds of work before the line is shown, and between two of its states.
+#: Seconds of work before the line appears, and between two updates.
 SILENT, EVERY = 2.0, 0.2
 
 _FORCED = os.environ.get("HUSHTABLE_PROGRESS") == "1"
@@ -27,7 +28,7 @@ _OF_SYS, _FLAGS = vars(sys), sys.flags
 
 
 class ProgressLine:
-    """One line on stderr that says how far a call is; threads add the rows that they read."""
+    """One line on stderr with the progress of a call; threads add the rows that they read."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -38,13 +39,13 @@ class ProgressLine:
         self._lock = threading.Lock()
 
     def begin_pass(self, n_rows: int | None) -> None:
-        """Begin another pass over so many rows; None if that is not known."""
+        """Begin another pass over this many rows; None if unknown."""
         # After the first pass over a CSV file, its length is known.
         self._total, self._rows = n_rows or self._rows or None, 0
         self._passes += 1
 
     def add(self, rows: int) -> None:
-        """Add rows that were read, and show it if it is time to."""
+        """Add rows that were read, and update the line if it is time."""
         with self._lock:
             self._rows += rows
             now = time.monotonic()
@@ -63,21 +64,21 @@ class ProgressLine:
             print(text, file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         with self._lock:
             self._write("")
 
     def _write(self, text: str) -> None:
         if text or self._width:
             back = "" if text else "\r"
-            with contextlib.suppress(OSError, ValueError):  # closed: nobody is watching
+            with contextlib.suppress(OSError, ValueError):  # closed: no one is watching
                 sys.stderr.write(f"\r{text:<{self._width}}{back}")
                 sys.stderr.flush()
             self._width = len(text)
 
 
 class _Here(threading.local):
-    """The line of the call that this thread is in, and whether another may be shown."""
+    """The line of the call that this thread is in, and whether another may appear."""
 
     line: ProgressLine | None = None
     busy: bool = False
@@ -87,7 +88,7 @@ _here = _Here()
 
 
 def shown(label: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Show the progress of a function's calls; not of those that they make in turn."""
+    """Show the progress of a function's calls, but not of nested calls."""
 
     def shows(function: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(function)
@@ -107,7 +108,7 @@ def shown(label: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def begin_pass(n_rows: int | None) -> ProgressLine | None:
-    """Begin a pass over rows; return the line to add them to, or None if none is shown."""
+    """Begin a pass over rows; return the line to add them to, or None without a line."""
     if _here.line is not None:
         _here.line.begin_pass(n_rows)
     return _here.line
@@ -115,7 +116,7 @@ def begin_pass(n_rows: int | None) -> ProgressLine | None:
 
 @contextlib.contextmanager
 def silenced(line: ProgressLine | None = None) -> Iterator[None]:
-    """Show no line in the body of this thread but the given one."""
+    """Show only the given line in the body of this thread."""
     before = _here.busy, _here.line
     _here.busy, _here.line = True, line
     try:
@@ -125,8 +126,8 @@ def silenced(line: ProgressLine | None = None) -> Iterator[None]:
 
 
 def _wanted() -> bool:
-    # In this order a script that scores row after row pays a tenth of a microsecond each time.
-    # Python has a text for the prompt where there is one, IPython's and a notebook's included.
+    # In this order, a script that scores row by row pays a tenth of a microsecond each time.
+    # Python defines sys.ps1 if there is a prompt, also in IPython and notebooks.
     if not (_FORCED or "ps1" in _OF_SYS or _FLAGS.interactive):
         return False
     return sys.stderr is not None and os.environ.get("HUSHTABLE_PROGRESS") != "0"
@@ -134,7 +135,7 @@ def _wanted() -> bool:
 
 @contextlib.contextmanager
 def compile_notice(say: Callable[[str], None]) -> Iterator[None]:
-    """In the body, let ``say`` write the notice that kernels are compiled: above a bar, say."""
+    """In the body, let ``say`` write the notice that kernels are compiled, as above a bar."""
     before, notice.say = notice.say, say
     try:
         yield

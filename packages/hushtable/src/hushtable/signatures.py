@@ -1,4 +1,4 @@
-"""Signatures: Ed25519 (RFC 8032) over what a file says, checked with a public key alone."""
+"""Signatures: Ed25519 (RFC 8032) over a file's content, checked with only a public key."""
 
 import hashlib
 
@@ -8,17 +8,17 @@ from hushtable.errors import MissingExtraError
 
 
 def of_file(kind: str, digest: str) -> bytes:
-    """Return what is signed of a file: its kind, and the digest of all that it says."""
+    """Return the bytes to sign for a file: its kind, and the digest of its content."""
     return f"hushtable {kind}:{digest}".encode()
 
 
 def of_card(name: str, signing: str, masking: str) -> bytes:
-    """Return what is signed of a card: a name, and the public keys to sign and to mask with."""
+    """Return the bytes to sign for a card: a name, and the public keys to sign and to mask with."""
     return b"hushtable card:" + rfc8785.dumps([name, signing, masking])
 
 
 def fingerprint(signing: str, masking: str) -> str:
-    """Return 32 digits of a SHA-256 of somebody's public keys, which two people compare."""
+    """Return 32 digits of a SHA-256 of someone's public keys, for two people to compare."""
     return grouped(hashlib.sha256(bytes.fromhex(signing + masking)).hexdigest()[:32])
 
 
@@ -28,7 +28,7 @@ def grouped(digits: str) -> str:
 
 
 def verifies(key: str, signature: str, message: bytes) -> bool:
-    """Whether a signature, 128 hexadecimal digits, is that of a message by an Ed25519 public key.
+    """Whether a signature, 128 hexadecimal digits, of a message matches an Ed25519 public key.
 
     The key has 64 hexadecimal digits. Raises `MissingExtraError` without pyca/cryptography.
     """

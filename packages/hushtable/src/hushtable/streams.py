@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Side:
-    """Counts of one of the two, rows behind them, and what is known of the noise on each."""
+    """Counts of one side, number of rows behind them, and known facts about the noise on each."""
 
     counts: Floats  # of cells
     rows: float
@@ -58,7 +58,7 @@ class Side:
         if rows < 2.0:
             raise UsageError(f"about {rows:.0f} rows were counted: drift needs two or more")
         variance, ledger = counted.noise_sd**2, counted.ledger
-        # Of a sum of noises it is less.
+        # For a sum of noises it is less.
         kurtosis = 0.0 if ledger is None else named(ledger.mechanism).excess_kurtosis
         fourth = kurtosis * variance**2
         return cls(counted.counts.astype(np.float64), rows, variance, fourth)
@@ -75,7 +75,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same histograms of both."""
+    """The same histograms of both sides."""
 
     before: Side
     after: Side
@@ -123,7 +123,7 @@ def shared_noise(before: Counts, after: Counts) -> float:
         raise UsageError(
             f"sums of periods {a.period - a.window + 1} to {a.period}, and of "
             f"{b.period - b.window + 1} to {b.period}: a period is in both; compare sums without a "
-            "period in common (those before a window, and the window)"
+            "common period (those before a window, and the window)"
         )
     noise_sd = named(a.mechanism).noise_sd
     n = min(a.period, b.period)
@@ -169,7 +169,7 @@ def squared_kernel(plan: Plan, sample: Any) -> float:
             cells.append(sparse.csr_array(counts[np.newaxis].astype(np.float64)))
     n = len(cells)
     if n < 4:
-        raise UsageError(f"{n} rows as a sample: needs four or more, better some hundred")
+        raise UsageError(f"{n} rows as a sample: needs four or more, preferably a few hundred")
     rows = sparse.vstack(cells)
     kernel = (rows @ rows.T).toarray()
     np.fill_diagonal(kernel, 0.0)
@@ -302,8 +302,8 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
         same increments, such as a window and what came before it, share noise, which is allowed
         for.
     rows : array, data frame, Arrow object or path, optional
-        Some hundred rows drawn at random from those of either, for an exact ``level``; not where
-        rows are compared within a context.
+        A few hundred rows drawn at random from those of either, for an exact ``level``; not if rows
+        are compared within a context.
 
     Returns
     -------
@@ -484,7 +484,7 @@ class SlidingWindow:
         return self
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Score rows against the window, which they need not be in.
+        """Score rows against the window, which does not have to contain them.
 
         Parameters
         ----------
@@ -499,7 +499,7 @@ class SlidingWindow:
         Raises
         ------
         UsageError
-            If the window holds no row.
+            If the window holds no rows.
         """
         if self._scorer is None:
             self._scorer = Scorer(self.sketch)

@@ -1,6 +1,6 @@
 """One way to spread work over threads: each takes the next item until none is left.
 
-The kernels release Python's lock, so that threads run side by side. A source's items are read
+The kernels release Python's lock, so that threads run in parallel. A source's items are read
 by whichever thread takes the next one, one thread at a time: reading goes on while others
 compute, and several sources, such as files, are read at once.
 """
@@ -20,16 +20,16 @@ from hushtable.errors import UsageError
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Rows that one thread has done, or nearly so, by the time that another has woken up: with so
-#: few, a second may make it slower. Measured with 100 tables of the paper's, the fastest.
+#: Number of rows that one thread finishes, or nearly so, before another has woken up: with so few
+#: rows, a second thread may be slower. Measured with 100 tables of the paper, the fastest.
 FEW_ROWS = 8_192
-#: The same for counting and for ranges: a call of `fit` wakes a thread up for each.
+#: The same for counting and for ranges: a call of `fit` wakes up a thread for each.
 FEW_TO_COUNT = 16_384
-#: Results that `map_in_order` holds for each thread.
+#: Number of results that `map_in_order` holds per thread.
 _HELD = 16
-#: Helpers that wait for work at most; as many are started as are asked for.
+#: Largest number of idle helpers; as many are started as requested.
 _MOST_IDLE = 64
-#: Threads at most on a machine with fewer cores: each holds counts of its own.
+#: Largest number of threads on a machine with fewer cores: each holds its own counts.
 _MOST_THREADS = 64
 #: Seconds that an interrupted call waits for its helpers.
 _GRACE = 1.0
@@ -38,9 +38,9 @@ _END: Any = object()
 
 
 def n_threads(n_jobs: int | None, n_rows: int | None = None, few: int = FEW_ROWS) -> int:
-    """Return how many threads ``n_jobs`` means, as scikit-learn counts: None is 1, -1 every core.
+    """Return the number of threads for ``n_jobs``, as in scikit-learn: None is 1, -1 all cores.
 
-    Where the number of rows is known, ``few`` of them at most are left to one thread.
+    If the number of rows is known and at most ``few``, one thread does the work.
     """
     if n_jobs is None:
         return 1
@@ -69,7 +69,7 @@ def for_each(
     others after their current item, and is raised. If that may take long, ``stop`` can end
     them: it is called once an exception has come.
     """
-    if threads == 1:  # nobody to share with: a call on a row or two should take no longer
+    if threads == 1:  # no sharing: a call on a row or two should not take longer
         _alone(function, sources, stop)
         return
     # Reading is less than half of the work, and an open file takes memory.
@@ -97,8 +97,8 @@ def for_each(
         turns.end()
         stop()
     if errors:
-        # Not without end after Ctrl-C: it may have come between taking a lock and noting it,
-        # and then anyone who waits for that lock never comes back.
+        # Not indefinitely after Ctrl-C, which may have come between taking a lock and noting it:
+        # then waiting for that lock never ends.
         _wait(helping, _GRACE)
         raise errors[0]
 
@@ -124,7 +124,7 @@ def _wait(helping: list[threading.Lock], seconds: float = -1) -> None:
 def map_in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
     """Yield ``function(item)`` in the order of ``items``, with ``threads`` calls at a time.
 
-    A few results a thread are held, so that a stream of any length needs little memory.
+    A few results per thread are held, so that a stream of any length needs little memory.
     """
     iterator = iter(items)
     while True:
@@ -160,7 +160,7 @@ class _Turns(Generic[T]):
             self._changed.notify_all()
 
     def take(self) -> T:
-        """Return the next item of a source that nobody else reads, or `_END`."""
+        """Return the next item of a source that no one else reads, or `_END`."""
         while True:
             with self._changed:
                 while self._must_wait() and not self._ended:
@@ -176,7 +176,7 @@ class _Turns(Generic[T]):
                 with self._changed:
                     self._reading -= 1
                     if item is not _END:
-                        # In front: a source that is open is read to its end before another.
+                        # At the front: an open source is read to its end before another.
                         self._idle.appendleft(source)
                     self._changed.notify_all()
             if item is not _END:
@@ -187,10 +187,10 @@ class _Turns(Generic[T]):
 
 
 class _Helper(threading.Thread):
-    """A thread that waits for work: to wake one costs half of what to start one does.
+    """A thread that waits for work: waking one costs half as much as starting one.
 
     (The executors of the standard library can hang at exit after Ctrl-C: their threads are
-    waited for. These are not, and hold nothing that would have to be put away.)
+    waited for. These are not, and hold nothing that needs cleanup.)
     """
 
     def __init__(self) -> None:
@@ -227,5 +227,5 @@ def _call_helper(work: Callable[[], None]) -> threading.Lock:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked process has none of its parent's threads.
+    # A forked process does not have its parent's threads.
     os.register_at_fork(after_in_child=_idle.clear)

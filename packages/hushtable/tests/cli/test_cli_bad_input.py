@@ -65,10 +65,12 @@ def test_no_file_an_empty_file_or_no_rows(refused, readers, csv, parquet, tmp_pa
 def test_files_that_are_no_table(refused, readers, csv, command):
     arguments = readers[command]
     refused(*arguments, csv("1\n", "bad.doc"), says=["ends in", ".csv"])
-    refused(*arguments, csv("1\n", "bad.xlsx"), says="bad.xlsx: is no workbook")
-    refused(*arguments, csv("no", "bad.parquet"), says="not a Parquet file that can be read")
-    refused(*arguments, csv("age,income,ward\n1,2,north\n3\n"), says="line 3 has 1 field, 3 are")
-    refused(*arguments, csv("no", "bad.json.gz"), says=["bad.json.gz", "not one object"])
+    refused(*arguments, csv("1\n", "bad.xlsx"), says="bad.xlsx: not a workbook")
+    refused(*arguments, csv("no", "bad.parquet"), says="not a readable Parquet file")
+    refused(
+        *arguments, csv("age,income,ward\n1,2,north\n3\n"), says="line 3 has 1 field, but needs 3"
+    )
+    refused(*arguments, csv("no", "bad.json.gz"), says=["bad.json.gz", "not one JSON object"])
     message = refused(*arguments, csv("age,income,ward\n1,2,north\n\x1b[2J\n"))
     assert "\x1b" not in message
 
@@ -109,7 +111,7 @@ def test_columns_match_by_name(run, readers, csv, command):
     assert (found.code, expected.err) == (0, "")
     facts, same = ({**one.json, "columns": None} for one in (found, expected))
     assert facts == same
-    assert found.err.endswith("bad.csv: left out, as it is no feature: x y\n")
+    assert found.err.endswith("bad.csv: left out, because it is not a feature: x y\n")
 
 
 @pytest.mark.parametrize("command", UNDER_A_PLAN)
@@ -137,7 +139,7 @@ def test_columns_that_are_not_there(refused, readers, csv, command):
 @pytest.mark.parametrize("command", UNDER_A_PLAN)
 def test_text_in_a_numeric_column(refused, readers, csv, command):
     rows = csv("age,income,ward\n50,1000,north\nold,1000,north\n")
-    says = ["column 'age': 'old' in line 3 of", "bad.csv is no number: correct the value, or say"]
+    says = ["column 'age': 'old' in line 3 of", "bad.csv is not a number: correct the value"]
     refused(*readers[command], rows, says=[*says, "--missing old\n"])
 
 
@@ -159,7 +161,7 @@ def test_infinities(run, refused, readers, csv, command, value):
 def test_a_column_without_any_value(run, refused, readers, csv):
     rows = csv("age,income,ward\n50,,north\n60,,south\n")
     for command in ("fit", "lsh"):
-        says = ["income: it is missing in every row", "Add: --drop income\n"]
+        says = ["income: all its values are missing", "Add: --drop income\n"]
         refused(*readers[command], rows, says=says)
         assert run(*readers[command], rows, "--drop", "income").code == 0
     for command in COUNTING:
@@ -263,7 +265,7 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["fit", "ROWS", "-o", "OLD", "--tables", "many"], "--tables"),
         (["fit", "ROWS", "-o", "OLD", "--passes", "3"], "needs auto, 1 or 2"),
         (["fit", "ROWS", "-o", "OLD", "--passes", "2", "--detector", "lsh-itables"], "--detector"),
-        (["fit", "ROWS", "-o", "OLD", "--novelty", "--detector", "ace"], "--novelty needs"),
+        (["fit", "ROWS", "-o", "OLD", "--novelty", "--detector", "ace"], "--novelty works only"),
         (["fit", "ROWS", "-o", "OLD", "--novelty", "--contamination", "0.2"], "3% of outliers"),
         (["fit", "ROWS", "-o", "OLD", "--novelty", "--passes", "2"], "clean rows"),
         (["plan", "draw", "SCHEMA", "-o", "OLD", "--passes", "2"], "give epsilon"),
@@ -271,8 +273,8 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["plan", "draw", "SCHEMA", "-o", "OLD", "--novelty", "--detector", "ace"], "novelty"),
         (["plan", "second", "A", "-o", "OLD"], "--gate"),
         (["fit", "ROWS", "-o", "OLD", "--contamination", "0.6"], "at most 0.5"),
-        (["fit", "ROWS", "-o", "OLD", "--contamination", "few"], "needs auto, or a share"),
-        (["fit", "ROWS", "-o", "OLD", "--threads", "0"], "-1 for every core"),
+        (["fit", "ROWS", "-o", "OLD", "--contamination", "few"], "needs auto, or a number"),
+        (["fit", "ROWS", "-o", "OLD", "--threads", "0"], "-1 for all cores"),
         (["fit", "ROWS", "-o", "OLD", "--detector", "forest"], "forest"),
         (["fit", "ROWS", "-o", "ROWS"], "both read and written"),
         (["score", "ROWS", "--model", "MODEL", "-o", "OLD"], ".parquet or .csv"),
@@ -280,7 +282,7 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["score", "ROWS", "-o", "OLD"], "--model"),
         (["sketch", "ROWS", "-o", "OLD"], "--plan"),
         (["plan", "check", "ROWS"], "DATA"),
-        (["plan", "check", "SCHEMA", "ROWS", "--threads", "0"], "-1 for every core"),
+        (["plan", "check", "SCHEMA", "ROWS", "--threads", "0"], "-1 for all cores"),
         (["merge", "-o", "OLD"], "FILE"),
         (["merge", "A", "A", "-o", "OLD"], "given twice"),
         (["merge", "A", "OLD", "-o", "OLD"], "both read and written"),

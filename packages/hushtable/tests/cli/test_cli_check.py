@@ -62,8 +62,8 @@ def test_check_says_what_lies_outside(run, hospital):
     result = run(*arguments, "--drop", "id,admitted")
     assert result.code == 0
     assert result.err == (
-        "hushtable: ward: 'ICU' (1 row) and 'icu' (1) differ only by case: are they one label? "
-        "If not, add --as ward=category (--as ward=label)\n"
+        "hushtable: ward: 'ICU' (1 row) and 'icu' (1) differ only by case: are they the same "
+        "label? If not, add --as ward=category (--as ward=label)\n"
     )
     lines = [line.split() for line in result.out.splitlines()]
     for line in (
@@ -76,10 +76,10 @@ def test_check_says_what_lies_outside(run, hospital):
         assert line in lines
     assert ["sex"] not in [line[:1] for line in lines]
     text = " ".join(result.out.split())
-    assert "In the other 1, every value is there and inside." in text
-    assert "temp: most values lie outside its range, 25 to 45 degrees Celsius." in text
+    assert "In the other 1, every value is present and inside." in text
+    assert "temp: most values are outside its range, 25 to 45 degrees Celsius." in text
     assert "glucose: 98% of the values use 0.3% of its range, 0 to 1500 mg/dL." in text
-    assert "This describes your rows: keep it here." in text
+    assert "This output describes your rows: keep it here." in text
     assert max(map(len, result.out.splitlines()[1:])) <= 88
     assert contents(hospital) == before, "check wrote a file"
 
@@ -96,8 +96,8 @@ def test_check_says_what_lies_outside(run, hospital):
 
 def test_check_of_rows_that_fit(run, site):
     result = run("plan", "check", site / "schema.toml", site / "rows.csv")
-    assert "In the other 2, every value is there and inside." in result.out
-    assert "To look at" not in result.out
+    assert "In the other 2, every value is present and inside." in result.out
+    assert "Check these" not in result.out
     full = run(
         "plan", "check", site / "schema.toml", site / "rows.csv", "--columns", "age,income,ward"
     )
@@ -111,7 +111,7 @@ def test_check_words_every_finding(run, hospital, tmp_path):
     )
     text = " ".join(run("plan", "check", hospital / "schema.toml", rows).out.split())
     assert "age: no row has a value. Is it the right column?" in text
-    assert "sex: most values are none of its 2 categories: F, M. Are they spelled" in text
+    assert "sex: most values are not among its 2 categories: F, M. Are they spelled" in text
     assert "HeartRate: all values are the same" in text
 
 

@@ -274,7 +274,7 @@ def test_draw_is_plan_draw(run, site, tmp_path):
     assert facts["plan_id"] == refined.plan_id
     assert facts["data_dependent"]
     text = run("plan", "draw", site / "schema.toml", "-o", out)
-    assert "depends on no data" in text.out
+    assert "does not depend on data" in text.out
     assert f"hushtable sketch DATA --plan {out}" in text.out
 
 

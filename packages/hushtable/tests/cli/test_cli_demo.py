@@ -69,7 +69,7 @@ def test_text(run, facts, monkeypatch):
             *(f"{auc:.3f}" for auc in aucs),
         ]
     assert "to the bit" in result.out
-    assert "Only 36 of the 212 malignant rows are kept" in result.out
+    assert "Only 36 of the 212 are kept" in result.out
     assert "not private" in result.out
     assert "from hushtable import HushTable" in result.out
     assert "hushtable fit mine.csv -o model.hush" in result.out

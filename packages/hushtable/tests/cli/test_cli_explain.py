@@ -125,4 +125,11 @@ def test_what_cannot_be_explained_is_refused(refused, site, tmp_path):
     data = tmp_path / "years.csv"
     data.write_text((site / "rows.csv").read_text().replace("age,", "years,", 1))
     do("sketch", data, "--plan", plan, "-o", counts)
-    refused(*base, site / "model.hush", "--explain", "--marginals", counts, says="not of the model")
+    refused(
+        *base,
+        site / "model.hush",
+        "--explain",
+        "--marginals",
+        counts,
+        says="do not belong to the model",
+    )

@@ -153,12 +153,14 @@ def test_a_sketch_that_calls_itself_a_release_is_refused(refused, site, tmp_path
 
 def test_other_hash_functions(refused, site, old):
     first, other = site / "a.sketch.hush", site / "other.sketch.hush"
-    says = [f"{other} was counted under another plan than {first}", "other hash functions"]
+    says = [
+        f"{other} was counted under a different plan than {first}", "different hash functions",
+    ]  # fmt: skip
     refused("merge", first, site / "b.sketch.hush", other, "-o", old, says=says)
 
 
 def test_another_kind_of_plan(refused, site, old):
-    says = ["marginals.sketch.hush was counted under another plan", "detector 'marginals'"]
+    says = ["marginals.sketch.hush was counted under a different plan", "detector 'marginals'"]
     refused("merge", site / "a.sketch.hush", site / "marginals.sketch.hush", "-o", old, says=says)
 
 

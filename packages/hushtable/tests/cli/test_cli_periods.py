@@ -70,8 +70,10 @@ def sent(kept, *but):
 def test_a_plan_says_how_noisy_the_last_sum_is(run, kept, tmp_path):
     command = ("plan", "draw", kept / "schema.toml", *TERMS, "-o", tmp_path / "plan.hush")
     out = " ".join(run(*command, "--horizon", 24, "--participations", 2, "--apart", 12).out.split())
-    assert "It is for 24 periods at one total, for a person in 2 of them at most." in out
-    assert "times that of one release of all rows at once" in out
+    assert (
+        "It is for 24 periods at one total budget, for a person who is in at most 2 of them." in out
+    )
+    assert "times the noise of one release of all rows at once" in out
     assert "--periods site.periods.hush --epsilon 1" in out
     horizon = load(tmp_path / "plan.hush").horizon
     assert (horizon.periods, horizon.participations, horizon.apart) == (24, 2, 12)
@@ -205,15 +207,17 @@ def test_increments_that_make_no_sum(refused, kept, tmp_path):
     for given, says in (
         ([*sent(kept), tmp_path / "copy.hush"], ["copy.hush", "counted twice"]),
         (sent(kept, "north-2", "south-2"), "needs each from 1 to 3 once"),
-        (sent(kept, "south-3"), ["is in period 2", "not in period 3", "begin a new plan"]),
-        ([kept / "north-1.hush", kept / "other.hush"], ["other.hush", "another plan"]),
+        (sent(kept, "south-3"), ["is in period 2", "not in period 3", "start a new plan"]),
+        ([kept / "north-1.hush", kept / "other.hush"], ["other.hush", "a different plan"]),
         ([kept / "north-1.sketch.hush"], "holds a sketch"),
         ([kept / "north.periods.hush"], "holds periods"),
     ):
         refused("decode", *given, *out, says=says)
     first = kept / "north-1.hush"
     refused("decode", first, first, *out, code=2, says="given twice")
-    refused("decode", first, "--period", 2, *out, code=2, says="no increment is of that period")
+    refused(
+        "decode", first, "--period", 2, *out, code=2, says="no increment belongs to that period"
+    )
     refused("decode", first, "--window", 2, *out, code=2, says="window=2")
     refused("merge", first, kept / "south-2.hush", *out, says="hushtable decode")
     refused("merge", first, kept / "north-1.sketch.hush", *out, says="hushtable decode")
@@ -250,7 +254,9 @@ def test_files_and_terms_that_do_not_go_together(refused, here, tmp_path):
     north = here / "north.periods.hush"
     refused("release", here / "other.sketch.hush", "--periods", north, *out, says="another plan")
     refused("release", sketch, "--periods", here / "south-2.hush", *out, says="holds an increment")
-    refused("release", sketch, "--periods", north, "--epsilon", 2, *out, code=2, says="begun with")
+    refused(
+        "release", sketch, "--periods", north, "--epsilon", 2, *out, code=2, says="created with"
+    )
     refused("release", sketch, "--periods", here / "new.hush", *out, code=2, says="give epsilon")
     refused("release", sketch, "--epsilon", 1, *out, says="--periods site.periods.hush")
     refused("release", sketch, "--periods", north, "--share", 0.5, *out, code=2, says="--share")
@@ -324,5 +330,5 @@ def test_a_lock_is_held_while_a_period_is_released(refused, here, tmp_path):
     periods = here / "north.periods.hush"
     command = ("release", here / "north-4.sketch.hush", "--periods", periods)
     with files.locked(periods):
-        refused(*command, "-o", tmp_path / "x.hush", says="another process is at work on it")
+        refused(*command, "-o", tmp_path / "x.hush", says="another process is working on it")
     do(*command, "-o", tmp_path / "x.hush")

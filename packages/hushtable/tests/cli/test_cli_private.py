@@ -78,7 +78,7 @@ def test_a_detector_made_from_a_release_may_not_leave(run, sites, tmp_path):
     HushTable.from_counts(load(sites / "all.hush")).save(tmp_path / "d.hush")
     out = " ".join(run("inspect", tmp_path / "d.hush").out.split())
     assert "May leave no: its threshold may come from local rows" in out
-    assert "What this costs a person" in out
+    assert "Privacy cost of this release for one person" in out
 
 
 def test_a_private_plan_says_what_it_is_for(run, sites):
@@ -109,7 +109,7 @@ def test_rows_score_against_the_merged_release(run, sites, tmp_path):
     out = run(
         "score", sites / "north.csv", "--model", sites / "all.hush", "-o", tmp_path / "s.csv"
     ).out
-    assert "the model's privacy does not cover them" in out
+    assert "the privacy of the model does not cover them" in out
 
 
 def test_a_share_of_the_rows_can_be_flagged(run, sites, tmp_path):
@@ -147,12 +147,12 @@ def test_a_drowned_threshold_is_not_told(run, sites, tmp_path):
 
 def test_one_round_points_to_the_second(run, sites, tmp_path):
     out = run("plan", "draw", sites / "schema.toml", *TERMS, "-o", tmp_path / "p.hush").out
-    assert "A first round for the marginals would pay" in out
-    assert "Expect to lose less than 0.1 points" in out
+    assert "A first round for the marginals would be worthwhile" in out
+    assert "Noise is expected to cost less than 0.1 points" in out
     few = ("--epsilon", 0.1, "--expected-rows", 100)
     out = run("plan", "draw", sites / "schema.toml", *few, "-o", tmp_path / "p.hush").out
     assert "no accuracy is promised" in out
-    assert "would pay" not in out
+    assert "would be worthwhile" not in out
     again = tmp_path / "again.hush"
     facts = run("plan", "draw", sites / "schema.toml", *few, "-o", again, "--json").json
     assert facts["expectation"]["mostly_noise"]
@@ -227,7 +227,7 @@ def test_an_exhausted_budget_is_refused(refused, sites, old):
 
 
 def test_a_release_is_not_released_again(refused, sites, old):
-    refused("release", sites / "north.hush", "--epsilon", 1, "-o", old, says="is a release already")
+    refused("release", sites / "north.hush", "--epsilon", 1, "-o", old, says="is already a release")
 
 
 @pytest.mark.parametrize("name", ["plan.hush", "schema.toml"])
@@ -238,7 +238,7 @@ def test_only_a_sketch_is_released(refused, sites, old, name):
 def test_a_raw_sketch_is_no_earlier_release(refused, sites, old):
     sketch = sites / "north.sketch.hush"
     after = ("--after", sites / "south.sketch.hush")
-    refused("release", sketch, "--epsilon", 1, *after, "-o", old, says="a release is needed")
+    refused("release", sketch, "--epsilon", 1, *after, "-o", old, says="give a release")
 
 
 def test_sketches_and_releases_do_not_merge(refused, sites, old):
@@ -250,7 +250,7 @@ def test_sketches_and_releases_do_not_merge(refused, sites, old):
 
 def test_releases_of_different_plans_do_not_merge(refused, sites, old):
     pair = sites / "north.hush", sites / "north.first.hush"
-    refused("merge", *pair, "-o", old, says="another plan")
+    refused("merge", *pair, "-o", old, says="a different plan")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_ranges_of_another_schema_are_refused(refused, sites, tmp_path, old):
     other = tmp_path / "other.toml"
     other.write_text(SCHEMA.replace("high = 120", "high = 130"))
     ranges = ("--ranges", sites / "north.hush")
-    refused("plan", "draw", other, *ranges, *TERMS, "-o", old, says="ranges of another schema")
+    refused("plan", "draw", other, *ranges, *TERMS, "-o", old, says="ranges of a different schema")
 
 
 def test_marginals_do_not_score(refused, sites, tmp_path):

@@ -140,7 +140,10 @@ def test_a_model_alone(report, site):
     assert facts["sections"] == ["features"]
     assert facts["drift"] is None
     assert "no rows were given" in html
-    assert f"{load(site / 'model.hush').offset_:.4g} bits: rows below are outliers" in html
+    assert (
+        f"{load(site / 'model.hush').offset_:.4g} bits: rows with a lower score are outliers"
+        in html
+    )
 
 
 def test_marginals(report, site):
@@ -216,7 +219,7 @@ def test_a_local_model(report, consortium):
     facts, html = report(consortium / "local.hush", consortium / "north.csv")
     assert facts["sections"] == ["scores", "features", "privacy"]
     assert any("must not leave" in reason for reason in facts["reasons_to_stay"])
-    assert "a local model mixes exact counts with noised ones" in html
+    assert "a local model mixes exact counts with noisy ones" in html
 
 
 def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
@@ -230,7 +233,7 @@ def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
 def test_refused(refused, site, consortium, tmp_path, old):
     page = tmp_path / "r.html"
     model, rows = site / "model.hush", site / "rows.csv"
-    refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="ends in .html")
+    refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="must end in .html")
     refused("report", model, "-o", tmp_path / "none" / "r.html", says="no folder")
     refused("report", model, "-o", page, "--rows", 3, code=2, says="give DATA after MODEL")
     refused("report", model, "-o", page, "--ranks", model, code=2, says="give DATA after MODEL")

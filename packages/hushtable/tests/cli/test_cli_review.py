@@ -59,7 +59,7 @@ def test_a_session_from_the_first_row_to_a_model(review, run, here, tmp_path):
     assert "Row 7, score" in result.out
     assert "income   199999" in result.out
     assert "high" in result.out
-    assert "Looked at 2 rows: 1 outlier, 1 fine." in result.out
+    assert "Reviewed 2 rows: 1 outlier, 1 fine." in result.out
     lines = logged()
     assert tuple(lines[0]) == COLUMNS
     assert [(one["verdict"], one["note"]) for one in lines] == [
@@ -89,7 +89,7 @@ def test_it_goes_on_from_the_log(review):
     whole = review(["o", "f", "f", "o", "f"], "--log", "whole.csv", "--json").json
     review(["o", "f"], "-o", "first.hush")
     result = review(["f", "o", "f"], "-o", "second.hush", "--json")
-    assert "Going on from rows.csv.verdicts.csv: 2 answers." in result.err
+    assert "Continuing from rows.csv.verdicts.csv: 2 answers." in result.err
     fields = ("rows", "looked_at", "outliers", "fine", "skipped", "by_score_alone", "verdicts")
     assert {name: result.json[name] for name in fields} == {name: whole[name] for name in fields}
     assert [one["row"] for one in logged()] == [one["row"] for one in logged("whole.csv")]
@@ -104,10 +104,10 @@ def test_it_goes_on_from_the_log(review):
 def test_undo_and_answers_by_number(review):
     typed = ["u", "o", "f", "u", "u", "l", "f 7", "o 399999", "o x", "s", "q"]
     result = review(typed, "-o", "m.hush")
-    assert "There is no answer to take back." in result.out
-    assert result.out.count("Taken back: row") == 2
+    assert "There is no answer to undo." in result.out
+    assert result.out.count("Undone: row") == 2
     assert "row 399999 is not among the 400 lowest" in result.out
-    assert "o x: needs o alone, or the number of a row" in result.out
+    assert "o x: type o alone, or with the number of a row" in result.out
     verdicts = [(one["row"], one["verdict"]) for one in logged()]
     assert verdicts[0] == ("7", "outlier")
     assert [verdict for _, verdict in verdicts[1:4]] == ["fine", "undo", "undo"]
@@ -131,7 +131,7 @@ def test_it_ends_after_n_rows(review):
 @pytest.mark.slow
 def test_it_ends_without_any_left(review):
     out = review(["f"] * 500, "--n", 1000).out
-    assert "No row is left to look at." in out
+    assert "No row is left to review." in out
     assert len(logged()) == 400
 
 
@@ -151,7 +151,7 @@ def test_an_interrupted_session_loses_nothing(review, monkeypatch):
     monkeypatch.setattr("builtins.input", interrupted)
     result = review([], "-o", "m.hush")
     assert result.code == 130
-    assert "Interrupted: rows.csv.verdicts.csv and m.hush had been written." in result.err
+    assert "Interrupted: rows.csv.verdicts.csv and m.hush had already been written." in result.err
     assert load("m.hush").verdicts_.n_rows == len(logged()) == 2
 
 
@@ -171,13 +171,16 @@ def test_a_log_that_was_cut_is_reported_and_goes_on(review):
     for length in range(len(whole) - 120, len(whole), 13):
         cut.write_bytes(whole[:length])
         result = review(["q"], "--log", "cut.csv", "--json")
-        assert "cut.csv: cut short in line 4: left out, and all others used" in result.err, length
+        assert (
+            "cut.csv: truncated in line 4: this was left out, and all other lines were used"
+            in result.err
+        ), length
         assert result.json["looked_at"] == 2
         assert cut.read_bytes() == whole[:length] + b"\n"
     review(["f"], "--log", "cut.csv")
     result = review(["q"], "--log", "cut.csv", "--json")
     assert result.json["looked_at"] == 3
-    assert "cut short in line 4" in result.err
+    assert "truncated in line 4" in result.err
 
 
 @pytest.mark.parametrize("length", [0, 1, 20, len(",".join(COLUMNS))])
@@ -210,10 +213,10 @@ def test_another_plan_other_rows_and_other_files_are_refused(review, here, tmp_p
     assert "is not the row that was answered" in turned.err
     (tmp_path / "few.csv").write_text("\n".join(lines[:4]) + "\n")
     few = review(["o"], *log, data=tmp_path / "few.csv")
-    assert "has 3 rows, and answers are on row" in few.err
+    assert "has 3 rows, but there is an answer to row" in few.err
     (tmp_path / "no.csv").write_text("a,b\n1,2\n")
     no = review(["o"], "--log", "no.csv")
-    assert "no.csv is no log of hushtable review" in no.err
+    assert "no.csv is not a log of hushtable review" in no.err
     assert (tmp_path / "no.csv").read_text() == "a,b\n1,2\n"
     assert [one.code for one in (turned, few, no)] == [1, 1, 1]
 
@@ -225,7 +228,7 @@ def test_two_reviewers_at_once(review, tmp_path):
         before = (tmp_path / "rows.csv.verdicts.csv").read_bytes()
         second = review(["o"])
         assert second.code == 1
-        assert "another hushtable review or desk has this log" in second.err
+        assert "another hushtable review or desk uses this log" in second.err
         assert (tmp_path / "rows.csv.verdicts.csv").read_bytes() == before
     assert review(["o"], "--json").json["looked_at"] == 2
     with pytest.raises(FileError, match="cannot write"), VerdictLog(tmp_path, "", "").held():
@@ -235,7 +238,7 @@ def test_two_reviewers_at_once(review, tmp_path):
 def test_what_a_review_refuses(review, run, here, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     base = ["review", "--model", here / "model.hush"]
-    assert "rows on standard input" in run(*base, "-").err
+    assert "rows cannot come from standard input" in run(*base, "-").err
     assert "give --log FILE" in run(*base, "https://user:pw@host/rows.csv").err
     assert (
         "is both the rows and the log"
@@ -287,7 +290,7 @@ def test_verdicts_by_number_id_and_own_columns_are_the_same(learn, here, tmp_pat
     own += [f"{lines[k + 1]},{y},x" for k, y in ((7, 1), (3, "fine"), (9, 0), (12, "outlier"))]
     result = learn("\n".join(own) + "\n")
     assert "Learned 2 outliers and 2 fine." in result.out
-    assert "left out, as it is no feature: note" in result.err
+    assert "left out, because it is not a feature: note" in result.err
     assert load("m.hush").verdicts_ == wanted
     pq.write_table(pa.table({"row": [7, 3, 9, 12], "verdict": [1, 0, 0, 1]}), "v.parquet")
     do("learn", here / "model.hush", "v.parquet", "--rows", here / "rows.csv", "-o", "m.hush")
@@ -299,13 +302,16 @@ def test_a_log_is_learned_as_the_review_would_write_it(review, run, here):
     log = ["rows.csv.verdicts.csv", "--rows", here / "rows.csv"]
     assert run("learn", here / "model.hush", *log, "-o", "m.hush").code == 0
     assert load("m.hush").verdicts_ == load("reviewed.hush").verdicts_
-    assert "give its rows, --rows DATA" in run("learn", here / "model.hush", log[0], "-o", "n").err
+    assert (
+        "give the rows of that review with --rows DATA"
+        in run("learn", here / "model.hush", log[0], "-o", "n").err
+    )
     other = run("learn", here / "other.hush", *log, "-o", "n.hush")
     assert "under another plan" in other.err
     with open(log[0], "ab") as file:
         file.write(b"2026-01-01T00:00:00")
     cut = run("learn", here / "model.hush", *log, "-o", "m.hush")
-    assert (cut.code, "cut short in line" in cut.err) == (0, True)
+    assert (cut.code, "truncated in line" in cut.err) == (0, True)
 
 
 def test_verdicts_of_colleagues_add_up_and_are_forgotten(learn, run, here):
@@ -318,7 +324,7 @@ def test_verdicts_of_colleagues_add_up_and_are_forgotten(learn, run, here):
     assert result.code == 0, result.err
     assert load("m.hush").verdicts_ == expected(here, [7, 3, 9, 12], [1, 0, 0, 1])
     more = learn("row,verdict\n20,0\n", *rows, model=os.path.abspath("m.hush"), out="n.hush")
-    assert "All together the model has 2 and 3." in more.out
+    assert "In total the model has learned 2 outliers and 3 fine rows." in more.out
     do("learn", "n.hush", "v.csv", *rows, "--forget", "-o", "o.hush")
     assert load("o.hush").verdicts_ == load("m.hush").verdicts_
     do("learn", "m.hush", "monday.hush", "tuesday.hush", "--forget", "-o", "o.hush")
@@ -326,7 +332,7 @@ def test_verdicts_of_colleagues_add_up_and_are_forgotten(learn, run, here):
     never = run("learn", here / "model.hush", "monday.hush", "--forget", "-o", "x.hush")
     assert (never.code, "only verdicts that were learned" in never.err) == (2, True)
     other = run("learn", here / "other.hush", "monday.hush", "-o", "x.hush")
-    assert "monday.hush: these verdicts were counted under another plan" in other.err
+    assert "monday.hush: these verdicts were counted under a different plan" in other.err
     assert not os.path.exists("x.hush")
 
 
@@ -335,25 +341,28 @@ def test_rows_alike_with_both_verdicts_are_said(learn, here):
     text = "\n".join([f"{lines[0]},verdict", f"{lines[3]},1", f"{lines[3]},0"]) + "\n"
     result = learn(text)
     assert result.code == 0, result.err
-    assert "1 pair of rows alike in every table have both verdicts" in result.out.replace("\n", " ")
+    assert (
+        "1 pair of rows that are alike in every table have contradictory verdicts"
+        in result.out.replace("\n", " ")
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("row,verdict\n7,yes\n", "the verdict of row 0 is 'yes': needs outlier (or 1) or fine"),
+        ("row,verdict\n7,yes\n", "the verdict of row 0 is 'yes': each row needs outlier (or 1) or"),
         ("row,verdict\n7,outlier\n8,\n", "the verdict of row 1 is empty"),
         ("row,verdict\n7,nan\n", "the verdict of row 0 is empty"),
         ("row,verdict\n7,skip\n", "is 'skip'"),
         ("row,verdict\n", "no rows"),
         ("", "the file is empty"),
         ("row,note\n7,1\n", "has no column 'verdict': its columns are ['row', 'note']"),
-        ("ident,verdict\n7,1\n", "has no column 'row', which names rows of"),
-        ("row,verdict\n7,1\n,1\n", "row 1 names no row"),
-        ("row,verdict\n400,1\n", "names row 400, and"),
-        ("row,verdict\n-1,1\n", "row '-1': needs the number of a row"),
-        ("row,verdict\n7.5,1\n", "row '7.5': needs the number of a row"),
-        ("row,verdict\n7,1\n8,0\n7,0\n8,1\n", "has both verdicts on 7, 8: leave one"),
+        ("ident,verdict\n7,1\n", "has no column 'row', which identifies rows of"),
+        ("row,verdict\n7,1\n,1\n", "row 1 does not identify a row"),
+        ("row,verdict\n400,1\n", "names row 400, but"),
+        ("row,verdict\n-1,1\n", "row '-1' is not the number of a row"),
+        ("row,verdict\n7.5,1\n", "row '7.5' is not the number of a row"),
+        ("row,verdict\n7,1\n8,0\n7,0\n8,1\n", "has contradictory verdicts on 7, 8: remove one"),
     ],
 )
 def test_files_that_are_refused(refused, here, tmp_path, text, words):
@@ -369,12 +378,14 @@ def test_ids_that_are_refused(refused, here, tmp_path):
              "--id", "id", "-o", tmp_path / "m.hush"]  # fmt: skip
     for ids, words in (
         (["00004"], "has 00004 in several rows"),
-        (["00009", "nobody"], "has no row whose 'id' is nobody"),
+        (["00009", "absent"], "has no row whose 'id' is absent"),
         ([f"x{i}" for i in range(9)], "is x0, x1, x2, x3, x4 and 4 more: give"),
     ):
         (tmp_path / "v.csv").write_text("id,verdict\n" + "".join(f"{one},1\n" for one in ids))
         refused(*learn, says=words)
-    refused(*learn[:-3], "no", *learn[-2:], says="v.csv has no column 'no', which names rows of")
+    refused(
+        *learn[:-3], "no", *learn[-2:], says="v.csv has no column 'no', which identifies rows of"
+    )
     (tmp_path / "v.csv").write_text("ident,verdict\n00009,1\n")
     refused(*learn[:-3], "ident", *learn[-2:], says="rows.csv has no column ['ident']")
 
@@ -383,9 +394,9 @@ def test_other_columns_and_models_are_refused(refused, here, site, tmp_path):
     (tmp_path / "v.csv").write_text("age,verdict\n7,1\n")
     learn = ["learn", here / "model.hush", tmp_path / "v.csv", "-o", tmp_path / "m.hush"]
     refused(*learn, says="has no column ['income', 'ward']")
-    refused(*learn, "--forget", "--verdicts-only", code=2, says="give one of them")
+    refused(*learn, "--forget", "--verdicts-only", code=2, says="give only one of them")
     refused(*learn, "--rows", "-", code=2, says="--rows -: standard input can be read once")
-    refused(*learn, "--id", "age", code=2, says="--id names rows of --rows: give both")
+    refused(*learn, "--id", "age", code=2, says="--id identifies rows of --rows: give both")
     refused(*learn[:2], site / "plan.hush", *learn[3:], says="holds a plan: give verdicts of")
     refused(*learn[:1], site / "marginals.sketch.hush", *learn[2:], says="which do not score")
     refused(*learn, "-o", here / "model.hush", code=2, says="both read and written")

@@ -64,7 +64,7 @@ def test_what_is_done_is_not_done_again(score, lake, tmp_path):
     result = score()
     assert result.code == 0
     assert "left as they are: 3 files" in result.out
-    assert "No other row is to be scored" in result.out
+    assert "There are no other rows to score" in result.out
     (tmp_path / "scores" / "deep" / "a.scores.parquet").unlink()
     write_rows(lake / "b.csv", 60, seed=9)  # its scores are out of date
     facts = json.loads(score("--json").out)
@@ -126,17 +126,21 @@ def test_nothing_of_others_is_lost(score, lake, site, tmp_path):
         (tmp_path / "scores" / "b.scores.parquet").write_bytes(content)
         result = score()
         assert result.code == 2
-        assert "is no file of scores" in result.err
+        assert "is not a file of scores" in result.err
         assert (tmp_path / "scores" / "b.scores.parquet").read_bytes() == content
 
 
 def test_what_is_refused(score, lake, tmp_path):
     before = contents(tmp_path)
     for options, message, code in (
-        ({"out": lake}, "where rows are read from", 2),
-        ({"out": lake / "deep"}, "where rows are read from", 2),
+        ({"out": lake}, "from which rows are read", 2),
+        ({"out": lake / "deep"}, "from which rows are read", 2),
         ({"out": tmp_path / "no" / "scores"}, "make it first", 1),
-        ({"out": tmp_path / "scores.txt"}, "ends in .parquet or .csv, or a folder", 2),
+        (
+            {"out": tmp_path / "scores.txt"},
+            "must end in .parquet or .csv, or be that of a folder",
+            2,
+        ),
     ):
         result = score(**options)
         assert (result.code, message in result.err) == (code, True), result.err

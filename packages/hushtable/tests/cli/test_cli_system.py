@@ -301,7 +301,7 @@ def test_ctrl_c_after_the_file_was_written_does_not_deny_it(run, site, tmp_path,
     monkeypatch.setattr(merge, "TextTable", interrupted)
     result = run("merge", site / "a.sketch.hush", "-o", tmp_path / "all.hush")
     assert result.code == 130
-    assert result.err == f"Interrupted: {tmp_path / 'all.hush'} had been written.\n"
+    assert result.err == f"Interrupted: {tmp_path / 'all.hush'} had already been written.\n"
     assert (tmp_path / "all.hush").exists()
 
 

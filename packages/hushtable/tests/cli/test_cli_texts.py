@@ -75,6 +75,6 @@ def test_columns_with_too_many_texts_are_named_together(refused, tmp_path):
 def test_models_without_text_or_without_numbers(run, csv, tmp_path):
     out = tmp_path / "m.hush"
     said = run("fit", csv, "--columns", "x", "-o", out).out
-    assert "values of your rows: the lowest and highest value of 1 column; and exact" in said
+    assert "values of your rows (the lowest and highest value of 1 column) and exact" in said
     said = run("fit", csv, "--columns", "kind", "-o", out).out
-    assert "It holds values of your rows: texts of kind (2); and exact counts." in said
+    assert "It contains values of your rows (texts of kind (2)) and exact counts." in said

@@ -47,13 +47,13 @@ def test_rows_are_counted_under_the_plan_of_the_other(run, site, moved, order):
 
 def test_rows_with_rows_need_a_plan(run, refused, site, moved):
     rows = site / "rows.csv"
-    refused("drift", rows, moved, code=2, says="--model model.hush, or a plan")
+    refused("drift", rows, moved, code=2, says="give the model or plan to count them under")
     result = run("drift", rows, moved, "--model", site / "plan.hush")
     assert result.code == 0
     assert "Compared 300 new rows with 400 old ones." in result.out
     assert "beyond what chance explains" in result.out
     assert "Columns that drifted by more than chance: ward" in result.out.replace("\n", " ")
-    assert result.out.endswith("This describes rows: keep it where they are.\n")
+    assert result.out.endswith("This output describes your rows: keep it where the rows are.\n")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_drift_above_the_limit_has_a_code_of_its_own(run, site, moved, limit, co
     options = [] if limit is None else ["--fail-above", limit]
     result = run("drift", site / "model.hush", moved, *options)
     assert result.code == code
-    assert (f"Above --fail-above {limit}: exit code 3." in result.out) == (code == 3)
+    assert (f"The drift is above --fail-above {limit}: exit code 3." in result.out) == (code == 3)
 
 
 def test_what_chance_explains_is_quiet(run, site):
@@ -76,7 +76,7 @@ def test_what_chance_explains_is_quiet(run, site):
 
 def test_what_does_not_compare_is_refused(refused, site, moved, tmp_path):
     a, other = site / "a.sketch.hush", site / "other.sketch.hush"
-    refused("drift", a, other, says=["under another plan than", "count the rows of both under"])
+    refused("drift", a, other, says=["under a different plan than", "count the rows of both under"])
     refused("drift", a, a, "--model", site / "plan.hush", code=2, says="both files hold counts")
     refused("drift", a, site / "plan.hush", says="holds a plan")
     refused("drift", a, tmp_path / "none.csv", says="no such file")

@@ -47,4 +47,4 @@ def test_a_label_is_no_export(run, wards):
     do("fit", "rows.csv", "--as", "ward=label", "-o", "label.hush")
     refused = run("export", "label.hush", "-o", "label.json")
     assert refused.code == 2
-    assert "several spellings for one label in ['ward']" in refused.err
+    assert "several spellings as one label in ['ward']" in refused.err

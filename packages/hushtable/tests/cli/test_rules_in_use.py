@@ -51,8 +51,8 @@ def test_impossible_values_come_first_and_known_rows_are_left_out(run, here):
     assert "P007" in before["id"].tolist()
     assert "P007" not in table["id"].tolist()
     assert len(table) == 20
-    assert "1 row is known by your rules, and not listed." in result.out
-    assert "Rows are scored by the rules in m.rules.toml" in result.err
+    assert "1 row is known by your rules and not listed." in result.out
+    assert "Rows are scored with the rules in m.rules.toml" in result.err
 
 
 def test_values_of_no_interest_are_scored_as_usual_ones(run, here):
@@ -102,16 +102,16 @@ def test_a_review_writes_rules_and_goes_on(run, here, monkeypatch):
         monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
         return run("review", "rows.csv", "--model", "m.hush", "--id", "id", "--log", "log.csv")
 
-    first = reviewed("f", "k", "i", "i nobody", "q")
+    first = reviewed("f", "k", "i", "i no one", "q")
     assert first.code == 0, first.err
     text = (here / "m.rules.toml").read_text()
     assert "[[known]]" in text
     assert "only = " in text
-    assert "nobody: needs a column whose value is high or low here" in first.out
+    assert "no one: needs a column whose value is high or low here" in first.out
     # The log of the session before the rules is that of the same rows.
     again = reviewed("q")
     assert again.code == 0, again.err
-    assert "Going on from log.csv: 1 answer." in again.out
+    assert "Continuing from log.csv: 1 answer." in again.out
 
 
 def test_broken_rules_are_refused_by_name_and_nothing_is_written(run, here):

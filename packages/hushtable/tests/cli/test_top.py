@@ -235,9 +235,9 @@ def test_every_row_keeps_its_columns_too(run, here, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("--id", "nobody", "--top", 3), 1, "has no column ['nobody']"),
-        (("--keep", "nobody"), 1, "has no column ['nobody']"),
-        (("--id", "age", "--top", 3), 2, "takes this column for a feature"),
+        (("--id", "absent", "--top", 3), 1, "has no column ['absent']"),
+        (("--keep", "absent"), 1, "has no column ['absent']"),
+        (("--id", "age", "--top", 3), 2, "uses this column as a feature"),
         (("--id", "Patient ID", "--keep", "Patient ID", "--top", 3), 2, "is named twice"),
         (("--top", 3, "--count", 3), 2, "leave --contamination, --count and"),
         (("--top", 0), 2, "--top"),
@@ -251,13 +251,13 @@ def test_what_cannot_be_is_refused(refused, here, tmp_path, options, code, says)
 def test_names_and_endings_that_do_not_go(refused, here, tmp_path):
     command = ("score", here / "rows.csv", "--model", here / "model.hush")
     for name in ("t.pdf", "folder"):
-        says = "ends in .csv, .xlsx, .html or .parquet"
+        says = "must end in .csv, .xlsx, .html or .parquet"
         refused(*command, "--top", 3, "-o", tmp_path / name, code=2, says=says)
     refused(*command, "-o", tmp_path / "t.xlsx", code=2, says="--top writes")
     (tmp_path / "odd.csv").write_text("score,age,income,ward\n1,40,20000,north\n")
     odd = ("score", tmp_path / "odd.csv", "--model", here / "model.hush", "--keep", "score")
     for more in ((), ("--top", 3)):
-        refused(*odd, *more, "-o", tmp_path / "t.csv", code=2, says="a column 'score' of its own")
+        refused(*odd, *more, "-o", tmp_path / "t.csv", code=2, says="has its own column 'score'")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".html", ".parquet"])

@@ -179,15 +179,15 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_done(watch, fold
 def test_what_cannot_be_watched_is_refused(refused, site, folder, tmp_path):
     watch, model = ("watch", folder), ("--model", site / "model.hush")
     within = folder / "out"
-    refused(*watch, *model, "-o", within, code=2, says="lies where rows are read from")
-    refused("watch", folder / "*.csv", *model, "-o", folder, code=2, says="lies where rows are")
+    refused(*watch, *model, "-o", within, code=2, says="is where rows are read from")
+    refused("watch", folder / "*.csv", *model, "-o", folder, code=2, says="is where rows are")
     out = ("-o", tmp_path / "out")
-    refused("watch", "s3://bucket/rows", *model, *out, code=2, says="copy others here first")
-    refused("watch", "-", *model, *out, code=2, says="copy others here first")
+    refused("watch", "s3://bucket/rows", *model, *out, code=2, says="copy other sources here first")
+    refused("watch", "-", *model, *out, code=2, says="copy other sources here first")
     refused("watch", tmp_path / "nowhere", *model, *out, says="no such file or folder")
     refused("watch", tmp_path / "nowhere" / "*.csv", *model, *out, says="no such file or folder")
     refused(*watch, *model, "-o", folder / "a.csv", says="it is a file")
-    refused(*watch, *model, *out, "--id", "age", code=2, says="takes this column for a feature")
+    refused(*watch, *model, *out, "--id", "age", code=2, says="uses this column as a feature")
     refused(*watch, *model, *out, "--query", "SELECT 1", code=2, says="--query needs --id")
     for words in ("2", "many", "-1%", "nan", "drift,"):
         refused(*watch, *model, *out, "--fail-above", words, code=2, says="needs a share such as")
@@ -198,9 +198,9 @@ def test_what_cannot_be_watched_is_refused(refused, site, folder, tmp_path):
 def test_a_folder_keeps_the_place_of_one_watch(watch, refused, site, folder, out):
     assert watch().code == 0
     options = ("--model", site / "model.hush", "-o", out)
-    refused("watch", folder / "*.csv", *options, code=2, says="give another folder")
+    refused("watch", folder / "*.csv", *options, code=2, says="give a different folder")
     (out / "watch.db").write_bytes(b"not a database, but a file of some length" * 100)
-    refused("watch", folder, *options, says="or a damaged one: remove it")
+    refused("watch", folder, *options, says="or is damaged: remove it")
 
 
 def test_two_at_once_are_refused(watch, folder, out):
@@ -211,7 +211,7 @@ def test_two_at_once_are_refused(watch, folder, out):
         before = contents(out)
         result = watch()
         assert (result.code, contents(out)) == (1, before)
-        assert "another hushtable watch runs there" in result.err
+        assert "another hushtable watch is running there" in result.err
     assert names(watch("--json").json) == ["c.csv"]
 
 
@@ -445,7 +445,7 @@ def test_a_query_that_fails_keeps_the_place(watch, visits, out, tmp_path):
     tell("INSERT INTO visits VALUES (NULL, 119, 150000, 'north')")
     result = watch(*query, data=url)
     assert (result.code, contents(out)) == (1, before)
-    assert "a row has no 'id'" in result.err
+    assert "a row has no 'id': --id identifies rows" in result.err
     tell("ALTER TABLE visits DROP COLUMN income")
     result = watch(*query, data=url)
     assert (result.code, contents(out)) == (1, before)

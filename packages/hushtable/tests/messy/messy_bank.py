@@ -9,7 +9,7 @@ from messy_tables import date, days, number, orders, payments, texts
 
 @case(payments, command=True)
 def german_statement(table, folder):
-    """Lines about the account above the header, amounts with thousands dots."""
+    """Lines about the account above the header, and amounts with thousands dots."""
     above = [
         '"Kontonummer:";"DE44500105175407324931 / Girokonto"',
         "",
@@ -36,7 +36,7 @@ def amounts_with_currency(table, folder):
 
 @case(payments)
 def sign_in_a_column_of_its_own(table, folder):
-    """Amounts without sign, and S (debit) or H (credit) beside them, in each row one of two."""
+    """Amounts without a sign, and a column with S (debit) or H (credit)."""
     amount = table["Betrag"].values
     table = table.put("Betrag", values=np.abs(amount))
     table = table.added(texts("Soll/Haben", "category", np.where(amount < 0, "S", "H")))
@@ -45,7 +45,7 @@ def sign_in_a_column_of_its_own(table, folder):
 
 @case(payments, command=True)
 def trailing_minus_of_sap(table, folder):
-    """SAP writes the sign behind the number: 12,50-."""
+    """SAP writes the sign after the number: 12,50-."""
 
     def behind(text):
         return text[1:] + "-" if text.startswith("-") else text
@@ -56,7 +56,7 @@ def trailing_minus_of_sap(table, folder):
 
 @case(payments)
 def list_of_sap(table, folder):
-    """A printed list: bars, lines of dashes, blanks that fill the columns."""
+    """A printed list with bars, lines of dashes, and blanks that fill the columns."""
     table = table.pick("Buchungstag", "Art", "Betrag", "Saldo")
     cells = Cells(table, replace(GERMAN, delimiter="|"))
     rows = [cells.names, *cells.rows()]
@@ -78,7 +78,7 @@ def list_of_sap(table, folder):
 
 @case(payments)
 def total_at_the_end(table, folder):
-    """The sum of all rows below them: taken for a row, it would stretch every range."""
+    """The sum of all rows below them: read as a row, it would extend every range."""
     cells = Cells(table, GERMAN)
     total = cells.style.number(float(table["Betrag"].values.sum() + 9e6), 2)
     lines = cells.lines()
@@ -106,7 +106,7 @@ def two_currencies(table, folder):
 
 @case(orders, command=True)
 def american_money(table, folder):
-    """Money as $4,081.98, accounting brackets for less than nothing, percent, AM and PM."""
+    """Money as $4,081.98, accounting brackets for negative amounts, percent, AM and PM."""
     cells = Cells(table, US).change("price", "${}".format).change("discount", "{}%".format)
     cells.change("margin", lambda text: f"(${text[1:]})" if text[0] == "-" else f"${text}")
     return cells.write(
@@ -135,7 +135,7 @@ def percent_among_numbers(table, folder):
 
 @case(orders)
 def german_whole_thousands(table, folder):
-    """Whole numbers with thousands dots: 987 and 1.234, which a machine takes for 1.2."""
+    """Whole numbers with thousands dots: 987 and 1.234, which a machine reads as 1.2."""
     whole = np.round(table["price"].values * 3)
     table = table.put("price", values=whole, digits=0).pick("order", "quantity", "price", "country")
     style = replace(GERMAN, encoding="utf-8")
@@ -152,7 +152,7 @@ def american_whole_thousands(table, folder):
 
 @case(orders)
 def swiss_apostrophes(table, folder):
-    """Thousands apostrophes, as Swiss systems write them."""
+    """Thousands apostrophes, as in Swiss systems."""
     style = Style(";", thousands="'", day="%d.%m.%Y")
     return Cells(table, style).write(folder / "schweiz.csv", knows={"--dates": "dmy"})
 
@@ -201,7 +201,7 @@ def french_hard_blanks(table, folder):
 
 @case(orders)
 def french_narrow_blanks(table, folder):
-    """The same with narrow no-break spaces, as French Excel writes them."""
+    """The same with narrow no-break spaces, as in French Excel."""
     return _french(table, folder, "\N{NARROW NO-BREAK SPACE}")
 
 
@@ -213,7 +213,7 @@ def _days_in_doubt(table):
 
 @case(orders, "refused", command=True)
 def day_or_month_first(table, folder):
-    """Every day up to 12: only a person knows the order."""
+    """No day above 12: only a person knows the order."""
     style = Style(day="%d/%m/%Y")
     cells = Cells(_days_in_doubt(table), style)
     return cells.write(folder / "tage.csv", knows={"--dates": "dmy"})
@@ -221,7 +221,7 @@ def day_or_month_first(table, folder):
 
 @case(orders, "refused")
 def month_or_day_first(table, folder):
-    """The same in America, where the month is first."""
+    """The same in American order, with the month first."""
     style = Style(day="%m/%d/%Y")
     cells = Cells(_days_in_doubt(table), style)
     return cells.write(folder / "months.csv", knows={"--dates": "mdy"})
@@ -240,7 +240,7 @@ def two_orders_of_dates(table, folder):
 
 @case(orders, "refused")
 def thousands_or_decimals_with_a_comma(table, folder):
-    """1,234 throughout, no other number with a mark: thousand, or one and a bit?"""
+    """1,234 throughout, and no other number with a mark: thousands, or a fraction?"""
     kilos = np.random.default_rng(9).integers(1000, 9999, len(table)) * 1.0
     kilos = np.where(table.odd == 1, 95_000 + kilos, kilos)
     table = table.pick("order", "quantity", "country").added(number("weight", kilos))
@@ -251,7 +251,7 @@ def thousands_or_decimals_with_a_comma(table, folder):
 
 @case(orders, "refused")
 def thousands_or_decimals_with_a_dot(table, folder):
-    """1.234 throughout, where decimals may have a comma."""
+    """1.234 throughout, where decimals could have a comma."""
     kilos = np.random.default_rng(9).integers(1000, 9999, len(table)) * 1.0
     kilos = np.where(table.odd == 1, 95_000 + kilos, kilos)
     table = table.pick("order", "quantity", "country").added(number("weight", kilos))
@@ -260,7 +260,7 @@ def thousands_or_decimals_with_a_dot(table, folder):
 
 @case(orders)
 def zip_codes(table, folder):
-    """Digits with leading zeros that stand for places."""
+    """Digits with leading zeros that denote places."""
     rng = np.random.default_rng(10)
     codes = np.char.zfill((rng.integers(1, 99, len(table)) * 1009).astype(str), 5)
     table = table.added(texts("PLZ", "code", codes))

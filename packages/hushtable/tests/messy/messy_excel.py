@@ -11,7 +11,7 @@ from messy_tables import labs, orders, payments, sensors
 
 @case(labs, "right", command=True)
 def german_excel(table, folder):
-    """What Excel in Germany saves as CSV."""
+    """A CSV file saved by German Excel."""
     return Cells(table, GERMAN).write(folder / "labor.csv")
 
 
@@ -44,20 +44,20 @@ def excel_unicode_text(table, folder):
 
 @case(labs)
 def utf_16_without_a_mark(table, folder):
-    """UTF-16 of a program that leaves the byte order mark out."""
+    """UTF-16 from a program that omits the byte order mark."""
     style = Style(";", encoding="utf-16-le")
     return Cells(table, style).write(folder / "unmarked.csv", knows={"--encoding": "utf-16-le"})
 
 
 @case(labs)
 def old_mac_lines(table, folder):
-    """Lines that end as they did on old Macintoshes."""
+    """Line ends of old Macintoshes."""
     return Cells(table, Style(";", newline="\r")).write(folder / "mac.csv")
 
 
 @case(payments, "right")
 def texts_with_line_breaks(table, folder):
-    """A note typed into a cell with Alt and Enter, delimiters and quotes."""
+    """Notes with line breaks (Alt and Enter), delimiters, and quotes."""
     notes = [f'{text};\n"bezahlt"' for text in table["Verwendungszweck"].values]
     table = table.put("Verwendungszweck", values=np.array(notes, object))
     return Cells(table, replace(GERMAN, newline="\n")).write(folder / "notizen.csv")
@@ -115,7 +115,7 @@ def sheet_below_a_title(table, folder):
 
 @case(labs)
 def sheet_off_the_corner(table, folder):
-    """The table starts at C4, with nothing around it."""
+    """A table that starts at C4, with nothing around it."""
     return Workbook(folder / "ecke.xlsx").write(table, top=3, left=2).file(table, above=3)
 
 
@@ -140,7 +140,7 @@ def sheet_with_formulas(table, folder):
 
 @case(labs)
 def sheet_with_errors(table, folder):
-    """Formulas that failed, as #DIV/0!: no value."""
+    """Formulas that failed, such as #DIV/0!: no value."""
     rows = plain_rows(table, 6)
     words = dict(zip(rows, ["#DIV/0!", "#N/A", "#VALUE!"] * 2, strict=True))
     table = table.without("Ferritin", rows)
@@ -166,7 +166,7 @@ def sheet_behind_a_cover(table, folder):
 
 @case(labs)
 def sheet_with_numbers_as_text(table, folder):
-    """Cells of text, German at that: what a report writer puts there."""
+    """Cells of text with German numbers, from a report writer."""
     book = Workbook(folder / "texte.xlsx").write(table)
     texts = replace(GERMAN, thousands="").texts(table["TSH"])
     for i, text in enumerate(texts, 1):
@@ -187,5 +187,5 @@ def sheet_with_words_among_numbers(table, folder):
 
 @case(sensors, "right")
 def sheet_without_gaps(table, folder):
-    """A sheet of a device, no cell empty."""
+    """A sheet of a device without empty cells."""
     return Workbook(folder / "sensors.xlsx", "Tabelle1").write(table).file(table)

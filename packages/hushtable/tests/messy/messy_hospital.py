@@ -18,13 +18,13 @@ def _spoilt(table, folder, name, words, style=SEMICOLON, **fields):
 
 @case(labs, command=True)
 def one_err_among_numbers(table, folder):
-    """ERR in one row of 600."""
+    """ERR in one of 600 rows."""
     return _spoilt(table, folder, "TSH", ["ERR"], Style())
 
 
 @case(labs, command=True)
 def dashes_and_question_marks(table, folder):
-    """Dashes and question marks where a value is not there."""
+    """Dashes and question marks in place of missing values."""
     return _spoilt(table, folder, "Kalium", ["-", "?", "-", "?", "-"])
 
 
@@ -36,13 +36,13 @@ def haemolytic_samples(table, folder):
 
 @case(labs)
 def not_detectable(table, folder):
-    """German laboratories write n.n. for what cannot be detected."""
+    """German laboratories write n.n. for a value that cannot be detected."""
     return _spoilt(table, folder, "TSH", ["n.n."] * 14, GERMAN)
 
 
 @case(labs)
 def no_value_in_german(table, folder):
-    """k.A., in German for: not stated."""
+    """k.A., the German abbreviation of "not stated"."""
     return _spoilt(table, folder, "Ferritin", ["k.A."] * 20, GERMAN)
 
 
@@ -54,7 +54,7 @@ def plus_signs_among_numbers(table, folder):
 
 @case(labs)
 def several_columns_with_words(table, folder):
-    """Another word in each of three columns, in American style."""
+    """A different word in each of three columns, in American style."""
     cells = Cells(table, US)
     rows = plain_rows(table, 12)
     cells.put("TSH", dict.fromkeys(rows[:4], "pending"))
@@ -66,7 +66,7 @@ def several_columns_with_words(table, folder):
 
 @case(labs)
 def limits_of_detection(table, folder):
-    """Values below or above what the method can tell: missing, or as good as the limit."""
+    """Values below or above the method's limits: missing, or equal to the limit."""
     low, high = plain_rows(table, 8)[:5], plain_rows(table, 8)[5:]
     limits = table["TSH"].values.copy()
     limits[low], limits[high] = 0.01, 100
@@ -81,7 +81,7 @@ def limits_of_detection(table, folder):
 
 @case(labs)
 def flags_behind_numbers(table, folder):
-    """Flags H and L behind what lies outside the normal range: the numbers must stay."""
+    """Flags H and L after values outside the normal range: the numbers must stay."""
     cells = Cells(table, SEMICOLON)
     values = table["Kalium"].values
     flags = [" H" if value > 5.1 else " L" if value < 3.5 else "" for value in values]
@@ -93,7 +93,7 @@ def flags_behind_numbers(table, folder):
 
 @case(labs)
 def units_in_cells(table, folder):
-    """The unit behind every number of a column."""
+    """A unit after every number of a column."""
     cells = Cells(table, GERMAN).change("Kalium", "{} mmol/l".format)
     cells.change("TSH", "{} mU/l".format)
     return cells.write(folder / "einheiten.csv")
@@ -101,7 +101,7 @@ def units_in_cells(table, folder):
 
 @case(labs)
 def units_below_the_header(table, folder):
-    """A row of units is no row of data: it is skipped, or a row without values."""
+    """A row of units, which is not data: it is skipped, or a row without values."""
     table = table.pick("Patient", "Alter", "Kalium", "TSH", "Größe")
     cells = Cells(table, SEMICOLON)
     units = ["", "Jahre", "mmol/l", "mU/l", "cm"]
@@ -119,7 +119,7 @@ def units_below_the_header(table, folder):
 
 @case(labs)
 def half_numbers_half_codes(table, folder):
-    """A column that is numbers for one device and codes for another: nobody can guess."""
+    """A column with numbers of one device and codes of another: no one can guess."""
     codes = np.array(["A17", "B20", "C03", "E11", "K35"])
     half = np.arange(0, len(table), 2)
     cells = Cells(table, SEMICOLON)
@@ -148,7 +148,7 @@ def header_twice(table, folder):
 
 @case(labs)
 def numbers_of_patients(table, folder):
-    """Digits that number patients are no measurement, whether they run or jump."""
+    """Numbers of patients, which are not measurements, whether consecutive or not."""
     running = np.arange(1, len(table) + 1)
     row = number("Nr", running)
     table = table.added(replace(row, kind="id", values=running.astype(str).astype(object)))
@@ -157,14 +157,14 @@ def numbers_of_patients(table, folder):
 
 @case(labs)
 def patients_with_leading_zeros(table, folder):
-    """Numbers of patients that start with zeros."""
+    """Patient numbers that start with zeros."""
     ids = np.array([text[2:].zfill(8) for text in table["Patient"].values], object)
     return Cells(table.put("Patient", values=ids), Style()).write(folder / "nullen.csv")
 
 
 @case(labs)
 def names_and_notes(table, folder):
-    """Names of persons and free text: both tell who a row is, and neither is a category."""
+    """Names of persons and free text: both identify a row, and neither is a category."""
     rng = np.random.default_rng(17)
     parts = ["ba", "do", "fi", "ga", "ke", "lu", "mo", "na", "pe", "ri", "so", "tu"]
     words = rng.choice(parts, (len(table), 9))
@@ -183,7 +183,7 @@ def two_digit_years(table, folder):
 
 @case(labs)
 def blanks_around_numbers(table, folder):
-    """Columns of fixed width: blanks before and behind the numbers."""
+    """Columns of fixed width, with blanks before and after the numbers."""
     cells = Cells(table, SEMICOLON)
     for name in ("Alter", "Kalium", "TSH", "Größe", "Ferritin"):
         cells.change(name, "{:>10} ".format)

@@ -95,7 +95,7 @@ def judge(case: Case, file: File, readers: Readers, n_tables: int = N_TABLES) ->
     # Identifiers may be asked about anywhere.
     asked = bool(set(options) - {"--drop"}) or file.path.stem.endswith("-struck")
     assert case.must != "right" or not asked, f"asked without need: {messages}"
-    assert case.must != "refused" or asked, f"guessed what nobody can know: {seen}"
+    assert case.must != "refused" or asked, f"guessed what no one can know: {seen}"
     check_exceptions(file, seen, messages)
     clean, messy = compare(file, seen, detector, readers.read(file.path, **options.keywords()))
     outcome = "right" if not steps else "refused" if messages else "doubt said"

@@ -9,7 +9,7 @@ from messy_tables import Column, date, labs, orders, payments, sensors
 
 @case(sensors)
 def null_of_mysql(table, folder):
-    r"""\N for no value, as MySQL and PostgreSQL unload it."""
+    r"""\N for no value, as in exports of MySQL and PostgreSQL."""
     gaps = plain_rows(table, 40)
     return Cells(table.without("humidity", gaps), Style("\t", missing="\\N")).write(
         folder / "unload.csv", bad={"humidity": ["\\N"]}
@@ -33,7 +33,7 @@ def bars_between_cells(table, folder):
 
 @case(labs)
 def decimal_commas_in_quotes(table, folder):
-    """Decimal commas between commas: every number in quotes."""
+    """Decimal commas in a file with commas as delimiters: every number is in quotes."""
     style = Style(decimal=",", quoted=True)
     return Cells(table, style).write(folder / "quotes.csv", knows={"--decimal": ","})
 
@@ -55,7 +55,7 @@ def brackets_of_accountants(table, folder):
 
 @case(payments)
 def minus_of_typesetters(table, folder):
-    """The sign is U+2212, as it is in text copied from a page."""
+    """The minus sign U+2212, as in text copied from a page."""
     cells = Cells(table, Style())
     for name in ("Betrag", "Saldo"):
         cells.change(name, lambda text: text.replace("-", "\N{MINUS SIGN}"))
@@ -102,7 +102,7 @@ def dates_of_oracle(table, folder):
 
 @case(orders)
 def dates_without_signs(table, folder):
-    """20260515: eight digits, which are no number on any even scale."""
+    """20260515: eight digits, which are not a number on a linear scale."""
     return _dates(table, folder, "%Y%m%d")
 
 
@@ -122,7 +122,7 @@ def no_date_of_sap(table, folder):
 
 @case(sensors)
 def exponents_with_a_comma(table, folder):
-    """1,2345E+02, of a German instrument."""
+    """1,2345E+02, from a German instrument."""
     cells = Cells(table, replace(GERMAN, thousands=""))
     values = table["vibration"].values
     cells.columns["vibration"] = [f"{value:.6E}".replace(".", ",") for value in values]
@@ -131,7 +131,7 @@ def exponents_with_a_comma(table, folder):
 
 @case(sensors)
 def comments_above(table, folder):
-    """Lines with # above the header, as instruments write them."""
+    """Lines with # above the header, as in files of instruments."""
     above = ["# Logger 7, firmware 2.1", "# interval: 600 s, zone: UTC", "#"]
     cells = Cells(table, Style())
     return cells.write(
@@ -156,21 +156,21 @@ def note_at_the_end(table, folder):
 
 @case(labs, "right")
 def breaks_in_names_of_columns(table, folder):
-    """Names with a unit in a second line, as they are typed into Excel's header."""
+    """Names with a unit in a second line, as typed in Excel's header."""
     table = table.renamed([f"{name}\n(wie gemessen)" for name in table.names])
     return Cells(table, replace(GERMAN, newline="\n")).write(folder / "namen.csv")
 
 
 @case(labs)
 def identifiers_protected_from_excel(table, folder):
-    """="00123", by which programs stop Excel from eating zeros."""
+    """="00123", with which programs prevent Excel from dropping zeros."""
     cells = Cells(table, Style()).change("Patient", '="{}"'.format)
     return cells.write(folder / "schutz.csv")
 
 
 @case(sensors)
 def times_of_day(table, folder):
-    """A column of times such as 13:40:00: seconds, hours or days, but no category."""
+    """A column of times such as 13:40:00: seconds, hours, or days, but not a category."""
     seconds = np.random.default_rng(18).integers(8 * 3600, 18 * 3600, len(table))
     seconds = np.where(table.odd == 1, 3 * 3600 + seconds % 600, seconds)
     clock = Column("clock", "clock", seconds.astype(float))
@@ -183,7 +183,7 @@ def times_of_day(table, folder):
 
 @case(sensors, "final")
 def two_columns_of_one_name(table, folder):
-    """Two sensors that were given one name: refused, or told apart."""
+    """Two sensors with the same name: refused, or distinguished."""
     cells = Cells(table, Style())
     cells.names[cells.names.index("humidity")] = "temperature"
     names = list(table.names)

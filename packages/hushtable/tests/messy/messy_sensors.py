@@ -10,7 +10,7 @@ from messy_tables import sensors
 
 @case(sensors)
 def epoch_milliseconds(table, folder):
-    """Points in time as milliseconds since 1970: as a number, or as a date, a line in time."""
+    """Points in time as milliseconds since 1970: a number or a date, both linear in time."""
     cells = Cells(table, Style())
     ms = table["time"].values.astype("datetime64[ms]").astype(np.int64)
     cells.columns["time"] = [str(value) for value in ms]
@@ -49,7 +49,7 @@ def _sentinel(table, folder, word):
 
 @case(sensors, command=True)
 def minus_9999_for_no_value(table, folder):
-    """A number that stands for none: it must be said, or it stretches the range."""
+    """A number that means a missing value: unless that is stated, it extends the range."""
     return _sentinel(table, folder, "-9999")
 
 
@@ -70,7 +70,7 @@ def infinity_among_numbers(table, folder):
 
 @case(sensors, "right")
 def empty_and_constant_columns(table, folder):
-    """A column without a value, and one that is the same throughout."""
+    """A column without values, and a column with a single value."""
     n = len(table)
     table = table.added(
         replace(table["device"], name="note", kind="empty", values=np.array([None] * n, object)),
@@ -81,14 +81,14 @@ def empty_and_constant_columns(table, folder):
 
 @case(sensors)
 def delimiter_at_the_end(table, folder):
-    """A delimiter behind every line, header included: a last column without name and values."""
+    """A delimiter after every line, including the header: a last column without name and values."""
     cells = Cells(table, Style(";"))
     return cells.write(folder / "ende.csv", [line + ";" for line in cells.lines()])
 
 
 @case(sensors)
 def delimiter_at_the_end_of_rows_only(table, folder):
-    """The same without the header's: a row has one cell more than there are names."""
+    """The same, except in the header: each row has one cell more than there are names."""
     cells = Cells(table, Style())
     head, *rows = cells.lines()
     return cells.write(folder / "rows.csv", [head, *(row + "," for row in rows)])
@@ -171,6 +171,6 @@ def json_lines_with_mixed_types(table, folder):
 
 @case(lambda: sensors(7_200))
 def one_err_in_row_7000_of_7200(table, folder):
-    """99.99% numbers: the fault lies far below what a look at the head of the file sees."""
+    """99.99% numbers: the fault is far below the head of the file."""
     cells = Cells(table, Style()).put("temperature", {6_999: "ERR"})
     return cells.write(folder / "err.csv", bad={"temperature": ["ERR"]})

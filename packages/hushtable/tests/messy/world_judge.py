@@ -60,7 +60,7 @@ class Verdict:
 
     name: str
     #: right, refused (with a way out; also where the remedy leaves a column out), or silent
-    #: (anything else: wrong scores, and refusals that help nobody).
+    #: (anything else: wrong scores, and refusals that help no one).
     verdict: str
     #: Times that remedies were typed.
     steps: int

@@ -164,7 +164,7 @@ def test_shared_or_small_noise_is_found_in_every_audit(name, six, rng):
 
 
 def test_noise_that_is_used_again_for_another_release_is_found(six, rng):
-    """Of one release nobody can see it; of two, their noise goes together."""
+    """Of one release no one can see it; of two, their noise goes together."""
     kept = gauss(rng, six[0].family.n_cells, six[1].ledger.shares[0].scale)
 
     def publish(rows):
@@ -191,7 +191,7 @@ def test_correct_noise_of_any_scale_stands(mechanism, scale):
 
 @pytest.mark.slow
 def test_the_power_of_the_audits_and_their_false_alarms(six, rng):
-    """Prints the table of docs/benchmarks/privacy.md: how often each audit rejects, at 95% confidence."""
+    """Prints how often each audit rejects, at 95% confidence."""
     times, row = {"1,000 draws": 40, "10,000 draws": 10, "canaries": 20}, {}
     for name in SHARED:
         row[name] = [

@@ -95,7 +95,7 @@ def test_more_periods_or_closer_ones_than_a_horizon_allows_are_found(periods, re
 
 @pytest.mark.slow
 def test_one_period_from_an_old_copy_of_the_file_is_found(one, tmp_path):
-    """A copy from before a release draws noise anew: one period is there twice, the others once."""
+    """A copy from before a release draws new noise: one period is there twice, the others once."""
 
     def publish(months):
         site = Periods(one.plan, **CLAIM)

@@ -119,10 +119,12 @@ def test_shares_of_a_budget_add_up_to_the_whole(mechanism):
 
 def test_an_exhausted_budget_is_refused():
     spent = Cost(rho_from_epsilon(1.0, 1e-6))
-    with pytest.raises(PrivacyError, match=r"exhausted: earlier releases.* come to epsilon 1:"):
+    with pytest.raises(PrivacyError, match=r"exhausted: earlier releases.* add up to epsilon 1:"):
         calibrated_scale(GAUSSIAN, Sensitivity(10), epsilon=1.0, delta=1e-6, before=spent)
     half = Cost(0.5 * spent.rho)
-    with pytest.raises(PrivacyError, match=r"come to epsilon 0\.691, .*this one is to cost 60\.0%"):
+    with pytest.raises(
+        PrivacyError, match=r"add up to epsilon 0\.691, .*this one should cost 60\.0%"
+    ):
         calibrated_scale(GAUSSIAN, Sensitivity(10), epsilon=1.0, delta=1e-6, before=half, share=0.6)
     with pytest.raises(PrivacyError, match="pure epsilon cannot follow"):
         calibrated_scale(LAPLACE, Sensitivity(10), epsilon=1.0, before=half)
@@ -222,13 +224,13 @@ def test_a_delta_that_does_not_protect_is_refused(delta):
 
 def test_a_delta_above_one_in_the_rows_expected_is_refused():
     assert check_public_delta(1e-3, 1000) == 1e-3
-    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1/n for the 1,001 rows expect"):
+    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1/n for the 1,001 expect"):
         check_public_delta(1e-3, 1001)
 
 
 def test_a_delta_above_the_most_is_refused_where_no_rows_are_expected():
     assert check_public_delta(MAX_DELTA, None) == MAX_DELTA
-    with pytest.raises(PrivacyError, match=r"delta=1\.1e-05 is above 1e-05, the most"):
+    with pytest.raises(PrivacyError, match=r"delta=1\.1e-05 is above 1e-05, the maximum"):
         check_public_delta(1.1e-5, None)
     with pytest.raises(PrivacyError, match="needs a probability"):
         check_public_delta(1.0, None)

@@ -23,28 +23,29 @@ def test_expectations_at_a_tenth():
     few = Design(0.1, DELTA, 300)
     assert few.expectation().mostly_noise
     assert few.words() == (
-        "Mostly noise: no accuracy is promised for 300 rows at epsilon 0.1. Labelled sets lost "
-        "about 8 points of ROC-AUC (of 100) on average, and one in ten lost more than 24. It takes "
-        "about 1,200 rows of all sites or an epsilon of 0.43 to lose about 2. This is for one "
-        "noise: of one site, or of sites with masks. The loss is against the same tables without "
-        "noise. A site of 50 rows that scores with a home model (its own rows beside the result) "
-        "is expected to gain next to nothing over its own rows alone if it is like the others, and "
-        "about 0.1 points (standard deviation 0.3) if three in ten of its rows are rare elsewhere. "
-        "With the result alone, it is likely to do no better than without it. It takes about 3,200 "
-        "rows of all sites or an epsilon of 1.3 for half of what can be gained."
+        "Mostly noise: no accuracy is promised for 300 rows at epsilon 0.1. Labelled data sets "
+        "lost about 8 points of ROC-AUC (of 100) on average, and one in ten lost more than 24. A "
+        "loss of about 2 points needs about 1,200 rows of all sites or an epsilon of 0.43. This "
+        "applies to a single noise: that of one site, or of sites with masks. The loss is relative "
+        "to the same tables without noise. A site of 50 rows that scores with a home model (its "
+        "own rows and the result) is expected to gain almost nothing over its own rows alone if it "
+        "is like the others, and about 0.1 points (standard deviation 0.3) if three in ten of its "
+        "rows are rare elsewhere. With the result alone, it will probably do no better than "
+        "without it. Half of the possible gain needs about 3,200 rows of all sites or an epsilon "
+        "of 1.3."
     )
     some = Design(0.1, DELTA, 1500)
     assert not some.expectation().mostly_noise
     assert some.words() == (
-        "Expect to lose about 1.6 points of ROC-AUC (of 100) to the noise, for 1,500 rows at "
-        "epsilon 0.1; of labelled sets, one in ten lost more than 5. This is for one noise: of "
-        "one site, or of sites with masks. The loss is against the same tables without noise. A "
-        "site of 50 rows that scores with a home model (its own rows beside the result) is "
+        "Noise is expected to cost about 1.6 points of ROC-AUC (of 100) for 1,500 rows at epsilon "
+        "0.1; of labelled data sets, one in ten lost more than 5. This applies to a single noise: "
+        "that of one site, or of sites with masks. The loss is relative to the same tables without "
+        "noise. A site of 50 rows that scores with a home model (its own rows and the result) is "
         "expected to gain about 0.3 points (standard deviation 0.8) over its own rows alone if it "
         "is like the others, and about 1.7 points (standard deviation 2.4) if three in ten of its "
-        "rows are rare elsewhere. With the result alone, it is likely to do no better than without "
-        "it. It takes about 3,200 rows of all sites or an epsilon of 0.23 for half of what can be "
-        "gained."
+        "rows are rare elsewhere. With the result alone, it will probably do no better than "
+        "without it. Half of the possible gain needs about 3,200 rows of all sites or an epsilon "
+        "of 0.23."
     )
     assert "less than 0.1 points" in Design(1.0, DELTA, 50_000).words()
 
@@ -63,8 +64,8 @@ def test_what_a_site_is_expected_to_gain():
     few, many = (" ".join(Design(1.0, DELTA, 5000).peer_words(sites)) for sites in (100, 5))
     assert "A site of 50 rows that scores with a home model" in few
     assert "A site of 1,000 rows" in many
-    assert "gain next to nothing" in many
-    assert "for half of what can be gained" not in many
+    assert "gain almost nothing" in many
+    assert "Half of the possible gain" not in many
 
 
 def test_sites_without_masks_are_told_what_masks_gain():
@@ -72,7 +73,7 @@ def test_sites_without_masks_are_told_what_masks_gain():
     assert apart.expected_loss == pytest.approx(2 * together.expected_loss)
     words = apart.words()
     assert "with the noises of 4 sites" in words
-    assert "With masks, sites share one noise, and about 0.8 are lost. The loss is" in words
+    assert "With masks, sites share one noise, and the loss is about 0.8 points. The loss" in words
 
 
 def test_a_horizon_says_what_to_expect_early():
@@ -82,7 +83,7 @@ def test_a_horizon_says_what_to_expect_early():
     assert design.expectation(60) == late
     # A fifth of the rows, and less noise than on the sum of all periods.
     assert 4.0 < early.loss / late.loss < 5.0
-    assert "after all 60 periods; after 12, about 4 are lost, which is mostly noise" in (
+    assert "after all 60 periods; after 12, it is about 4 points, which is mostly noise" in (
         design.words()
     )
     for wrong in (0, 61, 1.5):
@@ -112,11 +113,11 @@ def test_what_helps_does_help_and_words_refuse_where_the_figures_do(design):
 def test_nothing_is_proposed_that_a_plan_would_refuse():
     hopeless = Design(0.1, 0.01, 50)
     assert "rows" not in hopeless.helps()
-    assert "It takes an epsilon of 1.5" in hopeless.words()
+    assert "A loss of about 2 points needs an epsilon of 1.5" in hopeless.words()
     worse = Design(1e-4, 0.05, 20, sites=1_000_000)
     assert worse.helps() == {}
-    assert "Labelled sets" not in worse.words()  # none was measured under as much noise
-    assert "It takes more rows, more sites or a larger epsilon" in worse.words()
+    assert "Labelled data sets" not in worse.words()  # none was measured under as much noise
+    assert "points needs more rows, more sites or a larger epsilon" in worse.words()
 
 
 @given(st.floats(0.1, 1e6), st.floats(1.0, 100.0))
@@ -135,5 +136,5 @@ def test_a_design_says_where_a_sites_own_rows_are_as_good(rows, own):
     """The loss is against the same tables without noise: a site has its own rows without any."""
     design = Design(0.1, DELTA, rows)
     assert (design.signal < 100.0) == own
-    assert ("With the result alone, it is likely to do no better" in design.words()) == own
-    assert "against the same tables without noise" in design.words()
+    assert ("With the result alone, it will probably do no better" in design.words()) == own
+    assert "relative to the same tables without noise" in design.words()

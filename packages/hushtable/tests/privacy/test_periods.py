@@ -109,10 +109,10 @@ def test_sites_add_up_and_one_may_join_later(tmp_path):
     assert total.ledger.epsilon <= 1.0  # other people's rows
     with pytest.raises(PrivacyError, match="not in period 4"):
         decoded([*both[:3], north[3]])  # a site that left
-    with pytest.raises(PrivacyError, match="began with period 3, and is not in period 3"):
+    with pytest.raises(PrivacyError, match="began with period 3, but is not in period 3"):
         decoded([*north[:3], both[3]])  # its first increment is late
     with pytest.raises(
-        PlanError, match="begins with period 3, and this is an increment of period 2"
+        PlanError, match="begins with period 3, but this is an increment of period 2"
     ):
         replace(south[0], ledger=replace(south[0].ledger, period=2))
     with pytest.raises(UsageError):
@@ -159,7 +159,7 @@ def test_what_makes_no_sum_is_refused():
 
 def test_what_no_horizon_can_do_is_refused():
     plan = plan_for(3)
-    with pytest.raises(PrivacyError, match="3 periods at one budget"):
+    with pytest.raises(PrivacyError, match="3 periods with one budget"):
         month(plan, 0).release(1.0)
     with pytest.raises(UsageError, match="no horizon"):
         Periods(Plan.draw(SCHEMA, random_state=0, **TERMS), epsilon=1.0)

@@ -124,7 +124,7 @@ def test_increments_are_no_counts_of_rows():
     ):
         with pytest.raises(UsageError, match="hushtable decode"):
             use()
-    with pytest.raises(UsageError, match="no second pass"):
+    with pytest.raises(UsageError, match="a second pass cannot follow"):
         Plan.gate(decoded(increments))
 
 

@@ -218,7 +218,7 @@ def test_a_plan_from_paid_ranges_counts_them_without_marginals(many):
 
 
 def test_ranges_are_refused_where_rows_are_few():
-    with pytest.raises(PrivacyError, match=r"2,000 rows.*do not stand out of the noise"):
+    with pytest.raises(PrivacyError, match=r"2,000 rows.*do not exceed the noise"):
         Plan.ranges(NUMERIC, epsilon=1.0, expected_rows=2000)
 
 
@@ -236,7 +236,7 @@ def test_marginals_are_refused_where_they_do_not_pay():
 
 
 def test_only_a_release_of_ranges_tells_ranges(sketch):
-    with pytest.raises(UsageError, match="holds no ranges"):
+    with pytest.raises(UsageError, match="has no ranges"):
         sketch.release(1.0).ranges()
 
 
@@ -475,7 +475,7 @@ def ledger_edits():
     for wrong in ({"release": 5}, {"library": None}, {"earlier": {}}):
         yield "shares", [share | wrong], "each share needs"
     for wrong in (0, -1.0, 1e-7, 2e15, True, "1"):
-        yield "shares", [share | {"scale": wrong}], "no scale of noise"
+        yield "shares", [share | {"scale": wrong}], "not a scale of noise"
     yield "behind_plan", [{}], "earlier release needs"
     yield "sampled", True, "states l1_sensitivity"
     yield "n_rows", 500, "needs the entries"

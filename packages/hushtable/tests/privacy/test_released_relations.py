@@ -171,9 +171,9 @@ def test_columns_of_one_value_and_texts_are_left_as_they_are():
 
 def test_what_cannot_be_is_refused(rounds):
     X, marginals, pairs, tables = rounds
-    with pytest.raises(UsageError, match="holds no relations"):
+    with pytest.raises(UsageError, match="has no relations"):
         tables.relations(marginals)
-    with pytest.raises(PlanError, match="are no marginals"):
+    with pytest.raises(PlanError, match="are not marginals"):
         Plan.relations(pairs)
     other = Sketch.from_data(Plan.marginals(public(), **TERMS), X[:3000]).release(1.0, 1e-6)
     with pytest.raises(PlanError, match="other marginals"):
@@ -228,7 +228,7 @@ def test_the_commands(tmp_path, capsys):
         "0",
     ]
     assert main([*draw, "--relations", folder + "r.hush"]) == 2
-    assert "--relations needs --marginals" in capsys.readouterr().err
+    assert "--relations also needs --marginals" in capsys.readouterr().err
     run(*draw, "--relations", folder + "r.hush", "--marginals", folder + "m.hush")
     count("plan.hush", "all.hush")
     run("score", folder + "rows.csv", "--model", folder + "all.hush", "--count", "60",

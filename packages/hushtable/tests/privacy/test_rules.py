@@ -98,7 +98,7 @@ def test_span_finds_the_rows_and_joins_bins_where_it_must():
     assert (low, high) == ((40 - 4) / 128, (44 + 4) / 128)
     wide = np.full(128, 10.0)  # nothing stands out of the noise until bins are joined
     assert span(wide, 1280.0, 10.0) == (0.0, 1.0)
-    with pytest.raises(PrivacyError, match="do not stand out"):
+    with pytest.raises(PrivacyError, match="do not exceed"):
         span(wide, 1280.0, 1000.0)
 
 

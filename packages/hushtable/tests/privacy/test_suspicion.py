@@ -55,9 +55,11 @@ def stated(probability):
     return next(x for digits in (3, 4) if (x := rounded_up(percent, digits)) < 100.0)
 
 
-def test_the_page_on_epsilon_states_these_figures():
+def test_the_page_on_privacy_states_these_figures():
     rows = re.findall(
-        r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \| ([\d.]+)% \|$", text("explanation/epsilon"), re.M
+        r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \| ([\d.]+)% \|$",
+        text("explanation/privacy"),
+        re.M,
     )
     assert [float(row[0]) for row in rows] == list(EPSILONS)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Reports of each kind, from rows whose features have names that nobody should trust."""
+"""Reports of each kind, from rows whose features have names that no one should trust."""
 
 import numpy as np
 import pyarrow as pa
@@ -90,7 +90,7 @@ def of_everything(releases, X):
 
 @pytest.fixture(scope="session")
 def kept(X):
-    """Columns of the rows beside the features: numbers and texts that nobody should trust."""
+    """Columns of the rows beside the features: numbers and texts that no one should trust."""
     ward = np.array([EVIL, "north", None], object)[np.arange(len(X)) % 3]
     return pa.table({"nr": [f"{i:04}" for i in range(len(X))], "ward": ward})
 

@@ -1,1 +1,1 @@
-"""Cases, timed and judged: one function each, run by `hushtable_bench.runner`."""
+"""Timed and judged cases: one function each, which `hushtable_bench.runner` runs."""

@@ -1,11 +1,11 @@
-"""Expected against actual: what a round adds to a site's own rows, by 200 random rounds.
+"""Compare the expected gain of a round for a site with the actual gain, in 200 random rounds.
 
-Each round takes a random labelled set, 500 to 20,000 of its rows, 3 to 20 sites and a total epsilon
-of .1 to 3 (evenly on a scale of logarithms), and one site that is scored: like the others (alike);
-of whose rows three in ten are outliers (many cases); or with one of three clusters of the inliers
+Each round takes a random labelled set, 500 to 20,000 of its rows, 3 to 20 sites, and a total
+epsilon of .1 to 3 (uniform on a logarithmic scale). It scores one site, which is like the others
+(alike), or has three outliers in ten rows (many cases), or has one of three clusters of the inliers
 and its share of the outliers (case mix). The sites share one noise. The gain is the ROC-AUC of the
-site's home model less that of its own rows alone; expected is what `Expectation.gain` has for its
-number of rows and T. The table in it was fitted to 600 other rounds (--first 1000 --rounds 600).
+site's home model minus that of a model of its own rows; the expected gain is `Expectation.gain` for
+its number of rows and T. Its table was fitted to 600 other rounds (--first 1000 --rounds 600).
 """
 
 import itertools
@@ -24,9 +24,9 @@ from hushtable_bench.runner import CaseRun, data_folder, progress
 
 KINDS = ("alike", "many cases", "case mix")
 ROWS, SITES, EPSILONS = (500, 20_000), (3, 20), (0.1, 3.0)
-#: Rows of a site at least, and at most of one that differs; share of its rows that are outliers.
+#: Least rows of a site, most rows of a site that differs, and its share of outliers.
 FEWEST, MOST, CASES = 25, 2_000, 0.3
-#: Gains between which rounds are compared, and the error that is borne on average.
+#: Limits of the classes of gains in which rounds are compared, and the accepted mean error.
 BINS, ERROR = (-1.0, 0.0025, 0.01, 0.03, 0.08, 1.0), 0.05
 
 Rows = NDArray[np.intp]
@@ -35,7 +35,7 @@ Found = tuple[str, int, float, float, float, float, float]
 
 
 class RandomRound(NamedTuple):
-    """A round that was drawn: its set, the rows of all sites, those of the site, and its terms."""
+    """A random round: its set, the rows of all sites and of the scored site, and its terms."""
 
     data: LabelledSet
     own: Rows
@@ -82,7 +82,7 @@ def advice(
     run: CaseRun, *, data: Path | None = None, rounds: int = 200, first: int = 0,
     quick: bool = False,
 ) -> None:  # fmt: skip
-    """All sets in FOLDER and below of --data: five minutes; --quick, ten rounds."""
+    """Use all sets below the FOLDER of --data: five minutes; --quick, ten rounds."""
     files = sorted(data_folder(data).rglob("*.npz"))
     seed, found = first, list[Found]()
     while len(found) < (10 if quick else rounds):

@@ -1,8 +1,8 @@
 """Rows with one value beyond its range: their ranks, here and with other detectors.
 
-Takes an ordinary row of a labelled set, moves one of its columns beyond the range of the data, and
-ranks it among all rows; so for each column in turn, and on both sides. A rank is the share of the
-rows that score lower, 0 for the oddest.
+The case takes an ordinary row of a labelled set, moves one of its columns beyond the range of the
+data, and ranks it among all rows, for each column in turn and on both sides. A rank is the share of
+the rows with lower scores: 0 for the most unusual row.
 """
 
 from collections.abc import Callable
@@ -30,10 +30,10 @@ SETS = (
     "33_skin", "37_Stamps", "38_thyroid", "39_vertebral", "41_Waveform", "43_WDBC", "45_wine",
     "47_yeast",
 )  # fmt: skip
-#: Ranges beyond the end of the range: 1.1, 2 and 100 times the range from its other end, and from
-#: its end. The first is the end itself.
+#: Distances beyond the end of the range, in ranges: 1.1, 2, and 100 ranges from the other end, and
+#: from this end. The first is the end itself.
 BEYOND = (0.0, 0.1, 1.0, 1.1, 2.0, 99.0, 100.0)
-#: Copies of ordinary rows for each place, and columns of a set that are moved.
+#: Copies of ordinary rows for each place, and the number of columns of a set that are moved.
 COPIES, COLUMNS = 5, 30
 WIDE = 4.0
 SEEDS = 5
@@ -45,7 +45,7 @@ def moved(X: Floats, y: NDArray[np.bool_]) -> Floats:
     low, high = X.min(axis=0), X.max(axis=0)
     varying = np.flatnonzero(high > low)
     columns = np.sort(rng.permutation(varying)[:COLUMNS])
-    # Ordinary by its label, so that no detector decides which rows are.
+    # Ordinary by label, so that no detector decides which rows are ordinary.
     found = X[rng.choice(np.flatnonzero(~y), COPIES * len(columns))]
     copies = found.reshape(len(columns), 1, COPIES, 1, -1)
     rows = np.tile(copies, (1, 2, 1, len(BEYOND), 1))
@@ -58,7 +58,7 @@ def moved(X: Floats, y: NDArray[np.bool_]) -> Floats:
 
 
 def schema(X: Floats, wide: float) -> Schema:
-    """Return public ranges, ``wide`` times as wide as the data's, with these in the middle."""
+    """Return public ranges around the data's ranges, ``wide`` times as wide."""
     middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2 * wide
     return Schema(
         tuple(
@@ -70,12 +70,12 @@ def schema(X: Floats, wide: float) -> Schema:
 
 
 def fitted(passes: int) -> Callable[[Floats, int], Scores]:
-    """Return what fits exact counts."""
+    """Return the function that fits exact counts."""
     return lambda X, seed: HushTable(passes=passes, random_state=seed).fit(X).score_samples
 
 
 def released(wide: float) -> Callable[[Floats, int], Scores]:
-    """Return what fits counts with noise."""
+    """Return the function that fits counts with noise."""
 
     def fit(X: Floats, seed: int) -> Scores:
         terms = {"epsilon": 1.0, "expected_rows": len(X), "random_state": seed}
@@ -86,7 +86,7 @@ def released(wide: float) -> Callable[[Floats, int], Scores]:
 
 
 def peer(make: Callable[[int], Any]) -> Callable[[Floats, int], Scores]:
-    """Return what fits a detector of another library: its scores, low for the odd."""
+    """Return the function that fits another library's detector, with low scores for outliers."""
 
     def fit(X: Floats, seed: int) -> Scores:
         model = make(seed).fit(X)
@@ -130,7 +130,7 @@ def measure(
 def beyond(
     run: CaseRun, *, data: Path | None = None, rows: int = 20_000, quick: bool = False
 ) -> None:
-    """20 sets, 5 seeds; --quick, 4 sets, 2 seeds."""
+    """Use 20 sets and 5 seeds; --quick, 4 sets and 2 seeds."""
     folder, seeds = data_folder(data), 2 if quick else SEEDS
     names = SETS[:: len(SETS) // 4][:4] if quick else SETS
     sets = [load(folder / f"{name}.npz").at_most(rows) for name in names]
@@ -147,7 +147,9 @@ def beyond(
         figures["within 1%"] = (every <= 0.01).mean(axis=0)
         for which, values in figures.items():
             lines.append((method, which, *(f"{v:.2%}" for v in values), f"{above:.2%}"))
-        if method in OURS and "wide" not in method:  # there, little of it is beyond
+        if (
+            method in OURS and "wide" not in method
+        ):  # at the end of the range, little noise is beyond it
             run.hold(f"{method}: above the end of the range", above, "<=", 0.0)
             run.hold(f"{method}: median rank beyond", float(median[1:].max()), "<=", 0.01)
     header = ("detector", "rank", *(f"{b:g}" for b in BEYOND), "above the end")

@@ -1,25 +1,26 @@
-"""Contexts, times, relations and history: what they find that a row's columns alone do not show.
+"""Measure what contexts, times, relations, and history find that a row's columns do not show.
 
-Eight measurements, each of them against what a method finds without these options. All anomalies
-but those of NAB's series are planted, and every method judges the rows that it was fitted to.
+There are eight measurements, each compared with the results of a method without these options. All
+anomalies except those of NAB's series are planted, and every method judges the rows that it was
+fitted to.
 
-tables      fifteen real tables with contexts of their own, two kinds of planted anomalies, at most
+tables      fifteen real tables with natural contexts, two kinds of planted anomalies, at most
             2,000 rows of a table (see `contexts_tables`, and `contexts_peers` for the methods)
-groups      120 wards of 5 to 640 rows with means and spreads of their own; 3% of the rows have the
+groups      120 wards of 5 to 640 rows with different means and spreads; 3% of the rows have the
             behaviour of a row of another ward; ROC-AUC within wards of each size
 many        300 groups of 33 rows and six columns; in 1% of the rows, two columns have the level of
             another group
-noise       diamonds, 50,000 rows, 1% of them swapped: exact counts and their release at epsilon 1,
-            delta 1e-6 under one plan, which was drawn for the release: without knowing the rows, or
-            by marginals released before, within that epsilon
+noise       diamonds, 50,000 rows, 1% of them swapped: exact counts, and their release at epsilon 1,
+            delta 1e-6, under a plan that was drawn for the release, either without knowing the rows
+            or by marginals that were released before within that epsilon
 night       8,000 visits by day, 1% of them between one and four at night; time= against the
             timestamp as a number
 relations   6,000 rows of 14 and of 16 columns that follow from three factors; in 1% of the rows,
             two columns have the values of other rows. Named: the column that `explain` blames most
             is one of the two, in planted rows among the 60 lowest. Released: marginals, pairs of
-            columns and tables, at epsilon 1, delta 1e-6 together
-speed       100,000 rows of 11 columns: time of fit and of scores, in those of one pass over them
-            without a context
+            columns, and tables, together at epsilon 1, delta 1e-6
+speed       100,000 rows of 11 columns: time of fit and of scores, as multiples of the times of one
+            pass without a context
 panels      readings over time (see `contexts_panels` for them and for the columns)
 """
 
@@ -64,7 +65,7 @@ ROWS, QUICK_ROWS = 2_000, 300
 #: The first seed of tables: the settings of contexts were chosen on other draws.
 FIRST_SEED = 20
 QUICK_TABLES = ("wine", "diabetes")
-#: Wards by their number of rows; more seeds than elsewhere, as few rows of small ones are planted.
+#: Wards by number of rows; more seeds than elsewhere, because small wards have few planted rows.
 MORE_SEEDS = 2
 WARDS = {5: 40, 10: 30, 20: 20, 40: 12, 80: 8, 160: 5, 320: 3, 640: 2}
 NEAR_GROUP = "nearest neighbours per group"
@@ -72,15 +73,15 @@ NOISY_ROWS, EPSILON, DELTA = 50_000, 1.0, 1e-6
 RELEASED = f"released at epsilon {EPSILON:g}"
 NO_MARGINALS, MARGINALS = "plan for a release", "the same, by released marginals"
 
-#: Least means, ROC-AUC and average precision: of tables by injection, and of the other parts.
+#: Least mean ROC-AUC and average precision, for tables by injection and for the other parts.
 TABLE_TARGETS = {"swap": (0.90, 0.58), "Song": (0.99, 0.91)}
 SIZE_TARGET, MANY_TARGET, NOISE_TARGET = 0.95, 0.80, 0.01
 NIGHT_TARGET, RELATIONS_TARGET, NAMED_TARGET = (0.99, 0.45), (0.97, 0.85), 0.90
-#: Most times that fit and scores may take, of those without a context, and contexts that are timed.
+#: Most times of fit and scores, as multiples of those without a context, and the timed contexts.
 FIT_TARGET, SCORE_TARGET = 1.3, 1.2
 TIMED = {"categories": ["kind"], "a number": ["c0"], "both, and a number": ["kind", "c0", "c1"]}
-#: By panel: the columns that HushTable is given, and ROC-AUC and average precision. Those of the
-#: series were chosen on the series themselves.
+#: By panel: HushTable's columns, and ROC-AUC and average precision. The columns for the series were
+#: chosen on the series themselves.
 PANEL_TARGETS = {
     "synthetic": ("entity=", 0.88, 0.30),
     "tweets": ("entity=", 0.84, 0.25),
@@ -119,7 +120,7 @@ def say_figures(run: CaseRun, title: str, figures: Sequence[ContextFigure]) -> N
 def hold_both(
     run: CaseRun, claim: str, figure: ContextFigure | panels.PanelFigure, least: Sequence[float]
 ) -> None:
-    """Hold ROC-AUC and average precision to their targets."""
+    """Compare ROC-AUC and average precision with their targets."""
     run.hold(f"{claim}: ROC-AUC", figure.auc, ">=", least[0])
     run.hold(f"{claim}: average precision", figure.ap, ">=", least[1])
 
@@ -276,7 +277,7 @@ def measure_many(run: CaseRun, seeds: int, quick: bool) -> None:
 
 
 def public_schema(table: ContextTable) -> Schema:
-    """Return the schema with the data's own ranges, taken as if they were public."""
+    """Return the schema with the data's own ranges, as if they were public."""
     features = []
     for column in table.frame.columns:
         values = table.frame[column]
@@ -330,7 +331,7 @@ def measure_noise(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) -> 
 
 
 def visits(seed: int, n: int) -> tuple[pd.DataFrame, Flags]:
-    """Draw visits by day, of which 1% are at night."""
+    """Draw visits by day, with 1% at night."""
     rng = np.random.default_rng(seed)
     days = np.datetime64("2026-01-01") + rng.integers(0, 300, n).astype("timedelta64[D]")
     hours = np.clip(rng.normal(13, 2.5, n), 6, 21)
@@ -408,7 +409,7 @@ def measure_relations(run: CaseRun, seeds: int, quick: bool) -> None:
         mean_figure(data, "HushTable", without),
         mean_figure(data, f"relations, released at epsilon {epsilon:g}", released),
     ]
-    say_figures(run, "Columns that are bound by others.", figures)
+    say_figures(run, "Columns that depend on others.", figures)
     run.say(f"A changed column is named first in {share:.1%} of {len(named)} planted rows.")
     run.figures["relations"] = {"figures": figures, "named": share}
     if not quick:
@@ -435,10 +436,10 @@ def measure_speed(run: CaseRun, quick: bool) -> None:
     models = {name: HushTable(context=given, random_state=0) for name, given in TIMED.items()}
     plain, ratios = HushTable(passes=1, random_state=0), {}
     for name, model in models.items():
-        timed(model, frame), timed(plain, frame)  # what compiles and loads at first use
+        timed(model, frame), timed(plain, frame)  # the first use compiles and loads
         pairs = [np.divide(timed(model, frame), timed(plain, frame)) for _ in range(9)]
         ratios[name] = np.median(pairs, axis=0).tolist()
-    run.say(f"Times of {n:,} rows of 11 columns, in those of one pass without a context.")
+    run.say(f"Times of {n:,} rows of 11 columns, as multiples of one pass without a context.")
     lines = [(name, f"{fit:.2f}", f"{score:.2f}") for name, (fit, score) in ratios.items()]
     run.say(markdown_table(("context", "fit", "score"), lines))
     run.figures["speed"] = ratios
@@ -452,7 +453,7 @@ def measure_speed(run: CaseRun, quick: bool) -> None:
 
 
 def judge_series(files: PublicFiles) -> list[panels.PanelFigure]:
-    """Judge each choice of columns by the mean over NAB's series, each by a detector of its own."""
+    """Judge each choice of columns by the mean over NAB's series, with a detector for each."""
     series = [panel for _, panel in panels.windowed_series(files)]
     return panels.judge_panels("series of NAB", series, panels.CHOICES)
 
@@ -485,11 +486,11 @@ def measure_panels(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) ->
 def contexts(
     run: CaseRun, *, data: Path | None = None, seeds: int = 3, quick: bool = False
 ) -> None:
-    """Look for what is unusual for its context: ten minutes; --quick, small rows in seconds.
+    """Find rows that are unusual for their context: ten minutes; --quick, small rows in seconds.
 
-    Files of seaborn-data and NAB are looked for in FOLDER/seaborn-data and FOLDER/NAB of --data,
-    and fetched once if they are not there; --quick needs none. Methods and tables whose library is
-    not installed are left out.
+    Files of seaborn-data and NAB are read from FOLDER/seaborn-data and FOLDER/NAB of --data, and
+    fetched once if they are missing; --quick needs none. Methods and tables whose library is not
+    installed are left out.
     """
     files = PublicFiles(data)
     if quick:

@@ -1,20 +1,20 @@
-"""Readings over time for the case `contexts`: panels, and what is unusual in them.
+"""Readings over time for the case `contexts`: panels, and their anomalies.
 
 synthetic   30 entities of 500 hours: a level, a daily curve, and noise whose successive values have
             a correlation of .7
 tweets      NAB's tweets about ten companies, by the hour, as logarithms of 1 + their number
 series      NAB's series that have windows in which something happened: one entity each
 
-Six kinds of anomalies are planted into panels, apart from each other: 25 spikes of four standard
-deviations of the entity, 25 values of twelve hours before, 25 values of another entity at that
-hour, 8 shifts of eight hours by two standard deviations, 8 values that stand still for eight hours,
-and 25 gaps of four hours, of which the row behind them counts. A row of a series counts as unusual
-if it lies in a window.
+Six kinds of anomalies are planted into panels, at separate places: 25 spikes of four standard
+deviations of the entity, 25 values from twelve hours before, 25 values of another entity at that
+hour, 8 shifts by two standard deviations for eight hours, 8 values that stay constant for eight
+hours, and 25 gaps of four hours, where the row after the gap counts. A row of a series counts as
+unusual if it lies in a window.
 
-HushTable judges readings by one of several sets of columns: the value alone, those of
-`history_columns`, both, the parts of the time beside them, or the history of the value and of its
-mean over the last twelve readings. Columns of one value are left out, such as the time since the
-last reading where readings are regular.
+HushTable judges readings by one of several sets of columns: only the value, the columns of
+`history_columns`, both, both with the parts of the time, or the history of the value and of its
+mean over the last twelve readings. Columns with a single value are left out, such as the time since
+the last reading if readings are regular.
 """
 
 import json
@@ -32,7 +32,7 @@ from hushtable_bench.cases.contexts_tables import PublicFiles
 from hushtable_bench.data import auc_and_ap
 
 ENTITIES, HOURS = 30, 500
-#: Rows of an entity before which nothing is planted.
+#: First rows of an entity, in which nothing is planted.
 FIRST = 40
 
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ def windowed_series(files: PublicFiles) -> Iterator[tuple[str, PlantedPanel]]:
 
 
 class PanelInjection:
-    """Plants anomalies into a panel of entities one after the other, each by the hour."""
+    """Plants anomalies into a panel: entities one after the other, with hourly readings."""
 
     def __init__(self, frame: pd.DataFrame, seed: int) -> None:
         self.frame, self.rng = frame, np.random.default_rng(seed + 5)
@@ -155,13 +155,13 @@ class PanelInjection:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Columns that HushTable is given, of readings and `history_columns`, and its options."""
+    """HushTable's columns, from readings and `history_columns`, and its options."""
 
     columns: tuple[str, ...]
     options: dict[str, Any]
 
     def scores(self, history: pd.DataFrame, seed: int) -> Floats:
-        """Score readings with their history; columns of one value are left out."""
+        """Score readings with their history; columns with a single value are left out."""
         rows = history[list(self.columns)]
         rows = rows.loc[:, (rows.nunique() > 1) | rows.columns.isin(list(self.options.values()))]
         return hushtable_scores(rows, seed, **self.options)
@@ -212,7 +212,7 @@ def judge_panels(
 ) -> list[PanelFigure]:
     """Judge each choice of columns by the mean over panels.
 
-    Each panel has a detector of its own, whose seed is the panel's place.
+    Each panel has its own detector, whose seed is the panel's place.
     """
     histories = [with_history(panel.frame) for panel in panels]
     found = []

@@ -1,21 +1,21 @@
-"""Methods that the case `contexts` compares: ours, and what else is there for contexts.
+"""Methods that the case `contexts` compares: ours, and others for contexts.
 
-CAD, ROCOD and QCAD are short versions of what is published, not their authors' programs:
+CAD, ROCOD, and QCAD are short versions of the published methods, not their authors' programs:
 
 CAD-like      Gaussian mixtures of context and of behaviour, and how often their components go
               together (Song et al., *Conditional anomaly detection*, 2007)
-ROCOD-like    difference from the mean of two predictions of the behaviour: that of the 50 rows of
-              nearest context, and that of a ridge regression (Liang and Parthasarathy, *Robust
+ROCOD-like    difference from the mean of two predictions of the behaviour: from the 50 rows with
+              the nearest context, and from a ridge regression (Liang and Parthasarathy, *Robust
               contextual outlier detection*, 2016)
-QCAD-like     difference from the median of a quantile forest on the context, by its spread, summed
-              over the columns (Zhong et al., *Explainable contextual anomaly detection using
-              quantile regression forests*, 2023); needs the package quantile-forest
-residual      difference of each column from a regression on the context, by the size that such
-              differences have in the context; HushTable judges these
+QCAD-like     difference from the median of a quantile forest on the context, divided by its spread
+              and summed over the columns (Zhong et al., *Explainable contextual anomaly detection
+              using quantile regression forests*, 2023); needs the package quantile-forest
+residual      difference of each column from a regression on the context, divided by the usual size
+              of such differences in the context; HushTable judges these
 
-Contexts are numbers for all of these, and for IsolationForest and nearest neighbours: categories
-are coded by a column each. Groups are rows of one context (see `contexts_tables`); those of fewer
-than 20 rows are pooled. All scores are low for outliers.
+All of these, IsolationForest, and nearest neighbours get contexts as numbers, with one column for
+each category. Groups are rows with one context (see `contexts_tables`); groups with fewer than 20
+rows are pooled. All scores are low for outliers.
 """
 
 import itertools
@@ -39,7 +39,7 @@ from hushtable_bench.runner import progress
 OURS, RESIDUAL = "HushTable(context=)", "residual, then HushTable"
 DEFAULT, PER_GROUP = "HushTable, all columns", "HushTable per group"
 QCAD = "QCAD-like"
-#: Rows that a group has at least to be judged alone, and to be judged at all.
+#: Least rows of a group that is judged alone, and of a group that is judged at all.
 ALONE, JUDGED = 20, 8
 NEIGHBOURS = 6  # the row itself is one of them
 #: Components of a mixture at most, and rows of each at least.
@@ -83,7 +83,7 @@ def all_columns(table: ContextTable, seed: int) -> Floats:
 
 
 def by_group(table: ContextTable, judge: Callable[[NDArray[np.intp]], Floats]) -> Floats:
-    """Judge the rows of each group alone; what is left of small groups is judged together."""
+    """Judge the rows of each group alone, and the rows of all small groups together."""
     groups, scores = table.groups(), np.zeros(len(table.frame))
     pooled = np.where(np.bincount(groups)[groups] < ALONE, -1, groups)
     for group in np.unique(pooled):
@@ -98,7 +98,9 @@ def per_group(table: ContextTable, seed: int) -> Floats:
 
     def judge(rows: NDArray[np.intp]) -> Floats:
         scores = hushtable_scores(behaviour.iloc[rows], seed)
-        return scores - 2.0 * np.log2(len(rows))  # logarithms of two counts become those of shares
+        return scores - 2.0 * np.log2(
+            len(rows)
+        )  # logarithms of two counts become logarithms of shares
 
     return by_group(table, judge)
 
@@ -140,9 +142,10 @@ def ridge(M: Floats, Y: Floats, penalty: float, weights: Floats | None = None) -
 
 
 def differences(table: ContextTable) -> Floats:
-    """Return behaviour less its prediction, by the usual size of that in the context (n, d).
+    """Return behaviour minus its prediction, divided by the usual size of this difference (n, d).
 
-    The tenth of the rows that are farthest from a first prediction have no part in the second.
+    The usual size depends on the context. The second prediction leaves out the tenth of the rows
+    that are farthest from the first one.
     """
     M, Y = basis(table), table.standardized
     first = np.abs(Y - ridge(M, Y, 5.0))
@@ -217,7 +220,9 @@ def qcad(table: ContextTable, seed: int) -> Floats:
         low, median, high = trees.predict(
             context, quantiles=[0.05, 0.5, 0.95], oob_score=True
         ).T  # fmt: skip
-        spread = np.maximum((high - low) / 3.3, 0.05)  # a normal distribution's lie 3.3 apart
+        spread = np.maximum(
+            (high - low) / 3.3, 0.05
+        )  # those of a normal distribution are 3.3 apart
         far += np.minimum(np.abs(values - median) / spread, 20.0)
     return -far
 
@@ -237,7 +242,7 @@ METHODS: dict[str, ContextMethod] = {
 
 
 def available_methods() -> dict[str, ContextMethod]:
-    """Return the methods whose library is installed; say which are not."""
+    """Return the methods whose library is installed; print which are not."""
     try:
         import quantile_forest  # noqa: F401 # whether it is there
     except ImportError as error:

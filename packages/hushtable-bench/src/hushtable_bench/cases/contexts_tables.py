@@ -1,15 +1,16 @@
-"""Tables with natural contexts, and anomalies that are planted into them.
+"""Tables with natural contexts, and anomalies planted into them.
 
-Fifteen clean tables of scikit-learn, statsmodels, seaborn-data and NAB have one to five context
-columns each: the species of a penguin, the firm of an investment, the hour and weekday of a count
-of taxis. No row of them is labelled, so anomalies are planted into 3% of the rows (at least ten):
+Fifteen clean tables of scikit-learn, statsmodels, seaborn-data, and NAB have one to five context
+columns each, such as the species of a penguin, the firm of an investment, or the hour and weekday
+of a count of taxis. Their rows have no labels, so anomalies are planted into 3% of the rows (at
+least ten):
 
-swap    two rows of different contexts exchange their behaviour: each was real, only its context is
-        wrong
+swap    two rows with different contexts exchange their behaviour: each behaviour is real, only its
+        context is wrong
 Song    a row takes the behaviour of the farthest of 50 random rows (Song et al., *Conditional
-        anomaly detection*, 2007): often rare in the whole table, too
+        anomaly detection*, 2007), which is often rare in the whole table, too
 
-For this purpose, contexts differ if their categories do, or the quarters of their numbers.
+For this purpose, contexts differ if their categories or the quarters of their numbers differ.
 """
 
 import tomllib
@@ -26,13 +27,13 @@ from hushtable.errors import DataError
 from hushtable_bench.data import fetch
 from hushtable_bench.runner import progress
 
-#: Collections: where they are fetched from, and the digest of each file.
+#: Collections: the address that they are fetched from, and the digest of each file.
 COLLECTIONS = tomllib.loads(Path(__file__).with_name("contexts.toml").read_text("utf-8"))
 #: Share of the rows that anomalies are planted into, and how many they are at least.
 SHARE, LEAST = 0.03, 10
-#: Random rows of which Song's anomalies take the farthest.
+#: Random rows; Song's anomalies take the farthest of them.
 CANDIDATES = 50
-#: Distinct numbers up to which each one is a context of its own; of more, their quarters are.
+#: Up to this number of distinct numbers, each is a context; of more, the quarters are.
 DISTINCT = 8
 
 Floats = NDArray[np.float64]
@@ -117,7 +118,7 @@ def _fmri(files: PublicFiles) -> pd.DataFrame:
 
 
 def _nyc_taxi(files: PublicFiles) -> pd.DataFrame:
-    """Return counts by half an hour, and what they differ by from the last one and the fourth."""
+    """Return counts by half an hour, and their differences from the last and the fourth last."""
     frame = files.series("realKnownCause/nyc_taxi.csv")
     at, value = frame["timestamp"].dt, frame["value"]
     return frame.assign(
@@ -222,7 +223,7 @@ SOURCES = {
 def load_tables(
     files: PublicFiles, rows: int, names: Collection[str] = tuple(SOURCES)
 ) -> list[ContextTable]:
-    """Load tables, the smallest first; say which are left out because something is missing."""
+    """Load tables, the smallest first; print which are left out because something is missing."""
     found = []
     for name in names:
         try:
@@ -236,7 +237,7 @@ def load_tables(
 
 
 def swap(table: ContextTable, seed: int, share: float = SHARE) -> tuple[ContextTable, Flags]:
-    """Let pairs of rows of different contexts exchange their behaviour."""
+    """Exchange the behaviour of pairs of rows with different contexts."""
     rng, n = np.random.default_rng(seed), len(table.frame)
     groups, planted = table.groups(), np.zeros(n, bool)
     old = table.frame[table.behaviour].to_numpy(float)

@@ -1,12 +1,12 @@
-"""The cost of privacy in accuracy: by the number of rows, and as a plan's design foresees it.
+"""Measure the cost of privacy in accuracy, by number of rows and as a plan's design expects it.
 
-`rows` takes random rows of labelled sets of 20,000 rows or more, with the set's share of outliers,
-counts and scores them: by the default fit, by one pass without noise, and by a release (marginals
-first where that pays, as a site does), beside the same tables without noise. `expectations`
-releases counts of such rows of sets of two folders, at total epsilons from .03 to 3. What is lost
-is the ROC-AUC of the same tables without noise, less that of the release. Two sets of five are kept
-out of the fit, by a hash of their names; on them, expectations are held to outcomes, means over the
-seeds. Seeds draw rows, plans and no noise.
+`rows` takes random rows of labelled sets of 20,000 rows or more, with the set's share of outliers.
+It counts and scores them with the default fit, with one pass without noise, and with a release
+(marginals first if that pays, as a site does), and also with the same tables without noise.
+`expectations` releases counts of such rows from sets of two folders, at total epsilons from .03 to
+3. The loss is the ROC-AUC of the same tables without noise minus that of the release. Two sets in
+five, chosen by a hash of their names, are kept out of the fit; on these sets, expectations are
+compared with outcomes, which are means over the seeds. Seeds draw rows and plans, but no noise.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ from hushtable_bench.runner import CaseRun, data_folder, progress
 
 ROWS, QUICK_ROWS = (1_000, 3_000, 10_000, 30_000, 100_000), (1_000, 3_000)
 EPSILONS = (10.0, 3.0, 1.0, 0.1)
-#: Rows that a set must have.
+#: Rows that a set needs.
 LARGE = 20_000
 DEFAULT, EXACT = "default fit", "one pass, no noise"
 PRIVATE = tuple(f"epsilon {epsilon:g}" for epsilon in EPSILONS)
-#: The tables that an epsilon is given, counted without noise.
+#: The tables of an epsilon, counted without noise.
 QUIET = tuple(f"{way}'s tables, no noise" for way in PRIVATE)
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ def some_rows(data: LabelledSet, rows: int, seed: int) -> LabelledSet:
 def measure_rows(
     sets: Sequence[LabelledSet], sizes: Sequence[int], seeds: int
 ) -> Iterator[CostRun]:
-    """Yield a run of each way on each size of each set that has so many rows."""
+    """Yield a run of each way on each size of each set with enough rows."""
     for data in sets:
         for rows in (n for n in sizes if n <= len(data.X)):
             progress(f"{data.name}: {rows:,} rows")
@@ -102,7 +102,7 @@ def _release(data: LabelledSet, epsilon: float, seed: int) -> tuple[Release, Ske
 
     terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(data.X)}
     found = released(data.X, data.schema(), seed, release, **terms)
-    return found, counted[-1]  # the marginals come before the tables
+    return found, counted[-1]  # marginals come before the tables
 
 
 def by_set(runs: Sequence[CostRun], rows: int, ways: Sequence[str]) -> Floats:
@@ -116,13 +116,13 @@ def by_set(runs: Sequence[CostRun], rows: int, ways: Sequence[str]) -> Floats:
 
 
 def _with_error(values: Floats) -> str:
-    """Write a mean ± its standard error; of one set, nothing says how far others differ."""
+    """Write a mean ± its standard error; for one set, only the mean."""
     error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
     return f"{values.mean():.1f}{error}"
 
 
 def tables(runs: Sequence[CostRun]) -> str:
-    """Lay out mean AUC, and what is lost against the default fit, and to the noise alone."""
+    """Lay out mean AUC, the loss against the default fit, and the loss to the noise alone."""
     means, lost, noise = [], [], []
     sets: dict[str, str] = {}
     for rows in sorted({run.rows for run in runs}):
@@ -142,7 +142,7 @@ def tables(runs: Sequence[CostRun]) -> str:
         markdown_table((*head, EXACT, *PRIVATE), lost),
         "Points lost to the noise, against the same tables without ± standard error over sets",
         markdown_table((*head, *PRIVATE), noise),
-        # Lines of other sets are not to be compared.
+        # Lines for different sets cannot be compared.
         "\n".join(f"- Sets from {rows} rows on: {names}" for names, rows in sets.items()),
     )
     return "\n\n".join(parts)
@@ -150,9 +150,9 @@ def tables(runs: Sequence[CostRun]) -> str:
 
 DESIGN_ROWS, QUICK_DESIGN_ROWS = (500, 1_500, 5_000, 10_000), (500,)
 DESIGN_EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0)
-#: More columns than other sets have take too long.
+#: Columns at most; wider sets take too long.
 MAX_COLUMNS = 300
-#: Points by which an outcome may miss what was expected, and the share of outcomes that must not.
+#: Accepted difference of an outcome from the expectation, and the share of outcomes within it.
 WITHIN, SHARE = 2.0, 0.8
 
 Floats = NDArray[np.float64]
@@ -183,7 +183,7 @@ class ReleaseLoss:
 
 
 def kept_out(name: str) -> bool:
-    """Return whether a set is kept out of the fit: two of five are."""
+    """Return whether a set is kept out of the fit, like two sets in five."""
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 5 < 2
 
 
@@ -194,7 +194,7 @@ def all_sets(folders: Sequence[Path]) -> list[LabelledSet]:
 
 
 def measure(data: LabelledSet, sizes: Sequence[int], seeds: int) -> Iterator[ReleaseLoss]:
-    """Yield what each epsilon loses on each number of rows that the set has."""
+    """Yield the loss of each epsilon on each number of rows that the set has."""
     for rows in (n for n in sizes if n <= len(data.X)):
         progress(f"{data.name}: {rows:,} rows")
         for seed in range(seeds):
@@ -242,7 +242,7 @@ class MeanLoss:
 
     @property
     def missed(self) -> float:
-        """By how many points the design expected more."""
+        """The expected loss minus the actual one, in points."""
         return Expectation(self.signal).loss - self.lost
 
 
@@ -264,16 +264,16 @@ def cases(outcomes: Sequence[ReleaseLoss]) -> list[MeanLoss]:
 
 @dataclass(frozen=True)
 class LossFit:
-    """Points lost, in 1 / T: on average, and by one set in ten (a number over T, plus another)."""
+    """Points lost as functions of 1 / T: the mean loss, and a linear limit for one set in ten."""
 
     loss: float
     one_in_ten: tuple[float, float]
-    #: The power of 1 / T that fits the mean best, if it is free.
+    #: The power of 1 / T that fits the mean best, if the power is free.
     power: float
 
 
 def fitted(found: Sequence[MeanLoss]) -> LossFit:
-    """Fit the mean by least squares, and the upper tenth of what is promised."""
+    """Fit the mean by least squares, and the upper tenth of the promised losses."""
     signal, lost = (np.array([getattr(c, name) for c in found]) for name in ("signal", "lost"))
     loss = float((lost / signal).sum() / (1 / signal**2).sum())
 
@@ -308,7 +308,7 @@ def _within(found: Sequence[MeanLoss]) -> float:
 
 
 def table(found: Sequence[MeanLoss]) -> str:
-    """Lay out expectation against outcome: all that is promised, by epsilon and rows; the rest."""
+    """Lay out expectations and outcomes: all promised ones, by epsilon and rows, and the rest."""
     promised = [c for c in found if c.promised]
     parts = {
         "promised": promised,
@@ -328,7 +328,7 @@ def table(found: Sequence[MeanLoss]) -> str:
 
 
 def table_of_sets(found: Sequence[MeanLoss]) -> str:
-    """Lay out what each set lost, and its worst miss among what is promised."""
+    """Lay out the loss of each set, and its largest difference from a promise."""
     rows = []
     for name in dict.fromkeys(c.data for c in found):
         some = [c for c in found if c.data == name and c.promised]
@@ -342,7 +342,7 @@ def table_of_sets(found: Sequence[MeanLoss]) -> str:
 
 
 def targets(found: Sequence[MeanLoss]) -> list[Promise]:
-    """Hold what is promised on the sets that were kept out of the fit to the outcomes."""
+    """Compare promises with outcomes on the sets that were kept out of the fit."""
     promised = [c for c in found if c.promised]
     claim = f"share of outcomes within {WITHIN:g} points of what was promised, sets kept out"
     return [Promise(claim, _within(promised), ">=", SHARE, ".2f")] if promised else []
@@ -359,7 +359,7 @@ def rows(run: CaseRun, *, data: Path | None = None, seeds: int = 3, quick: bool 
 def expectations(
     run: CaseRun, *, data: Sequence[Path] = (), seeds: int = 3, quick: bool = False
 ) -> None:
-    """Hold a design's forecast of accuracy to outcomes: a quarter of an hour; --quick, 1 seed."""
+    """Compare a design's forecasts with outcomes: a quarter of an hour; --quick, 1 seed."""
     if not data:
         folder = data_folder()
         data = [folder, *(f for f in [folder.with_name("data-odd")] if f.is_dir())]
@@ -369,10 +369,10 @@ def expectations(
     inside, outside = ([c for c in found if kept_out(c.data) == out] for out in (False, True))
     fit = fitted(inside)
     run.say(
-        f"Fit on {len({c.data for c in inside})} sets: {fit.loss:.0f} / T points on average (free, "
-        f"the power is {fit.power:.2f}), one in ten above {fit.one_in_ten[0]:.0f} / T + "
-        f"{fit.one_in_ten[1]:.1f}. The package has {LOSS:g}, {ONE_IN_TEN[0]:g} and "
-        f"{ONE_IN_TEN[1]:g}, and promises from T = {PROMISED:g} on."
+        f"Fit on {len({c.data for c in inside})} sets: {fit.loss:.0f} / T points on average (a "
+        f"free power would be {fit.power:.2f}), one in ten above {fit.one_in_ten[0]:.0f} / T + "
+        f"{fit.one_in_ten[1]:.1f}. The package uses {LOSS:g}, {ONE_IN_TEN[0]:g}, and "
+        f"{ONE_IN_TEN[1]:g}, and gives promises from T = {PROMISED:g} on."
     )
     for name, some in (("fitted", inside), ("kept out", outside)):
         run.say(f"{len({c.data for c in some})} sets, {name}\n\n{table(some)}")

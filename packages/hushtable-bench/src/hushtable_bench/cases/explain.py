@@ -1,18 +1,18 @@
-"""Explanations: whether they find the guilty features, and what they cost.
+"""Measure whether explanations find the guilty features, and what they cost.
 
-Made-up rows, in which the culprits are known: 10,000 rows of 20 features from three Gaussian
-clusters (half, three tenths and a fifth of the rows; centres from N(0, 1), variance 1 within a
-cluster, 70% of it by four common factors). One row in a hundred is an outlier: 1, 2 or 3 of its
-features are guilty, and moved to the place that the variant names; the others stay as they were.
+The rows are simulated, so the guilty features are known: 10,000 rows of 20 features from three
+Gaussian clusters (half, three tenths, and a fifth of the rows; centres from N(0, 1), variance 1
+within a cluster, 70% of it by four common factors). One row in a hundred is an outlier: 1, 2, or 3
+of its features are guilty and move to the place that the variant names; the others do not change.
 
 far         5 to 8 standard deviations of all rows from their mean
 near        4 to 5
-impossible  4 to 5 standard deviations of its own cluster from that cluster's centre: often a
+impossible  4 to 5 standard deviations of its own cluster from that cluster's centre, often a
             common value in another cluster
 
-Every method sees the same rows, and its detector was fitted to all of them. "All on top": the k
-guilty features are the k that it blames most. "Precision": the share of guilty ones among them.
-Ranges are the data's own, taken as if they were public.
+Every method gets the same rows, and its detector was fitted to all of them. "All on top": the k
+guilty features are the k features that the method blames most. "Precision": the share of guilty
+features among these k. Ranges are the data's own, as if they were public.
 """
 
 import statistics
@@ -115,12 +115,12 @@ METHODS: dict[str, Method] = {
     "SHAP of IsolationForest": shap_values,
     "coniferest's signatures": signatures,
 }
-#: Libraries that a comparison needs, and that nothing else does.
+#: Libraries that only a comparison needs.
 PEERS = {"SHAP of IsolationForest": "shap", "coniferest's signatures": "coniferest"}
 
 
 def available() -> dict[str, Method]:
-    """Return the methods whose library is installed; say which are not."""
+    """Return the methods whose library is installed; print which are not."""
     found = dict(METHODS)
     for name, library in PEERS.items():
         try:
@@ -183,7 +183,7 @@ class ExplainTiming:
 def _race(
     method: str, rows: int, rounds: int, score: Callable[[], Any], explain: Callable[[], Any]
 ) -> ExplainTiming:
-    """Take turns, after a run of each that does not count."""
+    """Take turns, after one run of each that does not count."""
     times = in_turns({"score": score, "explain": explain}, rounds).values()
     score_us, explain_us = (1e6 * statistics.median(t) / rows for t in times)
     ratio = statistics.median(e / s for s, e in zip(*times, strict=True))
@@ -193,7 +193,7 @@ def _race(
 def time_all(
     data: RowSource = TIMED, rounds: int = ROUNDS, peer_rows: int = 1000
 ) -> list[ExplainTiming]:
-    """Time our detectors on all rows, and the others on as many as they can do in seconds."""
+    """Time our detectors on all rows, and the others on as many as take a few seconds."""
     X = data.load()
     timings = []
     for make in (HushTable, LSHiTables):
@@ -244,7 +244,7 @@ def targets(found: Sequence[Blamed], timings: Sequence[ExplainTiming]) -> list[P
 
 
 def explain(run: CaseRun, *, quick: bool = False) -> None:
-    """Look for guilty features: one minute; --quick, 2 sets of each kind in place of 10."""
+    """Find guilty features: one minute; --quick, 2 sets of each kind in place of 10."""
     found = find_guilty(available(), seeds=2 if quick else 10)
     timings = time_all()
     lines = [

@@ -1,9 +1,9 @@
-"""Time a row of exported models in other runtimes, beside ours, and how far scores are apart.
+"""Time exported models in other runtimes beside ours, and compare their scores with ours.
 
-Everything with one thread, fitted on 5,000 rows. `exports`: of 10 columns, in each of `RUNTIMES`;
-one that is not installed is left out, and said to be. `exports_sql`: statements in DuckDB and in
-PostgreSQL, scores alone and with flags and reasons; the server is the tests' own, without
-just-in-time compilation, which takes longer than it saves here.
+Everything runs with one thread, and models are fitted to 5,000 rows. `exports`: rows of 10 columns,
+in each of `RUNTIMES`; a runtime that is not installed is left out with a message. `exports_sql`:
+statements in DuckDB and PostgreSQL, with scores alone and with flags and reasons; the tests start
+the server, without just-in-time compilation, which takes longer than it saves here.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class StatementTiming:
 
 @contextlib.contextmanager
 def duckdb(rows: pa.Table) -> Iterator[Ask]:
-    """Store rows as the table data, and yield how to ask."""
+    """Store rows in the table data, and yield a function that runs a query."""
     import duckdb as engine
 
     connection = engine.connect()
@@ -66,7 +66,7 @@ def duckdb(rows: pa.Table) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def postgresql(rows: pa.Table) -> Iterator[Ask | None]:
-    """Likewise; None where no server is installed."""
+    """Store rows in the same way; yield None if no server is installed."""
     sys.path.insert(0, str(ROOT / "tests" / "helpers"))
     from postgres_server import programs, running
 
@@ -120,7 +120,7 @@ def time_one(name: str, columns: int, n_rows: int) -> Iterator[StatementTiming]:
         scores = f"SELECT hush_score FROM (\n{statement}) AS s"
         with opened(engine, rows) as ask:
             if ask is None:
-                progress(f"{engine} is not here")
+                progress(f"{engine} is not installed")
                 continue
             apart = np.abs(ask(scores)["hush_score"].to_numpy() - expected).max()
             ready = least_seconds(ask, f"{statement}LIMIT 0")
@@ -135,7 +135,7 @@ def time_one(name: str, columns: int, n_rows: int) -> Iterator[StatementTiming]:
 
 ROWS, QUICK_ROWS = 10_000, 1_000
 REPEATS, QUICK_REPEATS = 7, 2
-#: Rows that ONNX Runtime gets at a time: its tensors between the steps then stay in the cache.
+#: Rows that ONNX Runtime gets at a time, so that its intermediate tensors stay in the cache.
 BATCH = 250
 #: Calls with a single row.
 SINGLE = 200
@@ -170,7 +170,7 @@ process.stdout.write(JSON.stringify([timed(repeats, () => model.score(X)), one])
 
 @dataclass(frozen=True)
 class Calls:
-    """The work: a fitted detector, its rows, and how often they are scored."""
+    """The work: a fitted detector, its rows, and how often to score them."""
 
     detector: Any
     X: Any
@@ -189,7 +189,7 @@ class RuntimeScores:
 
 @dataclass(frozen=True)
 class RuntimeTiming:
-    """Microseconds a row, in one call with many and with one row; how far scores are apart."""
+    """Microseconds a row, in one call with many rows and with one; how far scores are apart."""
 
     detector: str
     runtime: str
@@ -239,7 +239,7 @@ def of_onnx(calls: Calls) -> RuntimeScores | None:
 
 
 def of_sql(engine: str, calls: Calls) -> RuntimeScores | None:
-    """Most of a call's time goes by before its first row: the statement is read and planned."""
+    """Most of a call's time passes before the first row, in parsing and planning the statement."""
     rows = pa.table({f"x{j}": column for j, column in enumerate(calls.X.T)})
     statement = written(Model.of(calls.detector), dialect=engine).decode()
     scores = f"SELECT hush_score FROM (\n{statement}) AS s"
@@ -251,7 +251,7 @@ def of_sql(engine: str, calls: Calls) -> RuntimeScores | None:
         return RuntimeScores(many, single, ask(scores)["hush_score"].to_numpy())
 
 
-#: By name; the first is what the others are held against.
+#: Runtimes by name; the others are compared with the first.
 RUNTIMES: dict[str, Callable[[Calls], RuntimeScores | None]] = {
     "hushtable": of_hushtable,
     "JavaScript": of_javascript,
@@ -273,7 +273,7 @@ def time_all(
         for runtime, run in RUNTIMES.items():
             with tempfile.TemporaryDirectory() as folder:
                 outcome = run(Calls(detector, X, repeats, Path(folder)))
-            progress(f"{name}: {runtime}{'' if outcome else ' is not here'}")
+            progress(f"{name}: {runtime}{'' if outcome else ' is not installed'}")
             if outcome is not None:
                 apart = float(np.abs(outcome.scores - expected).max())
                 many, one = 1e6 * outcome.rows / rows, 1e6 * outcome.one
@@ -282,7 +282,7 @@ def time_all(
 
 
 def exports(run: CaseRun, *, quick: bool = False) -> None:
-    """Time a row in JavaScript, ONNX Runtime, DuckDB and PostgreSQL, beside ours."""
+    """Time a row in JavaScript, ONNX Runtime, DuckDB, and PostgreSQL beside ours."""
     rows, repeats = (QUICK_ROWS, QUICK_REPEATS) if quick else (ROWS, REPEATS)
     with threadpool_limits(limits=1):
         found = time_all(rows, repeats)
@@ -302,10 +302,10 @@ def exports(run: CaseRun, *, quick: bool = False) -> None:
 
 
 def exports_sql(run: CaseRun, *, quick: bool = False) -> None:
-    """Statements in DuckDB and PostgreSQL, scores alone and with flags and reasons."""
+    """Time statements in DuckDB and PostgreSQL, with scores alone and with flags and reasons."""
     rows = QUICK_SQL_ROWS if quick else SQL_ROWS
     found = [t for name in SQL_DETECTORS for d in (10, 30) for t in time_one(name, d, rows)]
-    run.say(f"{rows:,} rows, the least of {SQL_REPEATS} times; 'all' with flags and reasons.")
+    run.say(f"{rows:,} rows, the shortest of {SQL_REPEATS} times; 'all' is with flags and reasons.")
     run.table(
         {
             "detector": "{t.detector}", "columns": "{t.columns}", "engine": "{t.engine}",

@@ -1,7 +1,7 @@
-"""Speed of the hash families: RS-Hash beside LSH iTables, projections beside a matrix product.
+"""Time the hash families: RS-Hash beside LSH iTables, and projections beside a matrix product.
 
-Everything with one thread. The product is that of BLAS, in float64, of all rows with all weights:
-the least that hashing by projections can cost.
+Everything runs with one thread. The product is that of BLAS, in float64, of all rows with all
+weights: the least that hashing by projections can cost.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def targets(timings: Sequence[FamilyTiming]) -> list[Promise]:
         if t.detector == "RSHash":
             claim = f"{t.case}: RSHash fits and scores, times {PEER}"
             found.append(Promise(claim, times_peer(timings, t), "<=", 4.0, ".1f"))
-        elif t.product:  # near it: of the same order, whatever the noise of a run
+        elif t.product:  # of the same order as the target, with the noise of a run
             claim = f"{t.case}: {t.detector} scores, times the matrix product"
             found.append(Promise(claim, t.score / t.product, "<=", 2.0, ".2f"))
     return found

@@ -1,19 +1,20 @@
-"""Faults of one column at one site: how many the site finds by the counts of others, and which.
+"""Measure which faults of one column at one site the site finds with the counts of others.
 
-Each labelled set of 2,500 rows or more and 3 to 60 columns, at most 10,000 rows of it, is divided
-into a site, a fifth of the rows, and all others. In a tenth to six tenths of the site's rows, one
-column has a fault:
+Each labelled set with 2,500 rows or more (at most 10,000 are used) and 3 to 60 columns is divided
+into a site, with a fifth of the rows, and all others. In a tenth to six tenths of the site's rows,
+one column has a fault:
 
 unit        x 1.8 + 32
-device      two standard deviations (by the quartiles) more
+device      plus two standard deviations (computed from the quartiles)
 default     the column's largest value
 codes       two codes swapped, the most frequent and another, of a column with 2 to 12 values
 
-A fault is found if it is named as systematic, by its column. A swap that moves the shares of the
-codes by less than chance cannot be seen in a column's values: such swaps are counted apart. Honest
-sites are random rows, a fifth, a tenth or a twentieth of the set, and half of one of 2, 3 or 5
-clusters of it: another mix of cases. The others' counts are exact; and, of sets of 5,000 rows or
-more, released at a total epsilon of 1, histograms and tables together, with one noise for all.
+A fault is found if its column is named as systematic. A swap that moves the shares of the codes by
+less than chance cannot be seen in a column's values, so such swaps are counted separately. Honest
+sites are random rows (a fifth, a tenth, or a twentieth of the set), and half of one of its 2, 3, or
+5 clusters (another mix of cases). The others' counts are exact; for sets of 5,000 rows or more,
+they are also released at a total epsilon of 1, histograms and tables together, with one noise for
+all.
 """
 
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ ROWS, LEAST, LEAST_RELEASED, COLUMNS, QUICK_SETS = 10_000, 2_500, 5_000, (3, 60)
 SHARES = (0.1, 0.2, 0.35, 0.6)
 FAULTS, HONEST, HIDDEN = ("unit", "device", "default", "codes"), ("alike", "case mix"), "hidden"
 EPSILON, SITES = 1.0, 5
-#: Named without noise and with it, and false alarms.
+#: Least shares of named faults without noise and with it, and most false alarms.
 NAMED, FALSE = {False: 0.9, True: 0.8}, 0.05
 
 Floats = NDArray[np.float64]
@@ -42,7 +43,7 @@ Rows = NDArray[np.intp]
 
 
 class TrialSite(NamedTuple):
-    """A site's rows, the rows of a set that are not its own, and its fault, if it has one."""
+    """A site's rows, the other rows of the set, and the site's fault, if it has one."""
 
     kind: str
     rows: Floats
@@ -53,10 +54,10 @@ class TrialSite(NamedTuple):
 
 def honest(X: Floats, rng: np.random.Generator) -> Iterator[TrialSite]:
     """Yield sites without a fault."""
-    everybody = np.arange(len(X))
+    everyone = np.arange(len(X))
     for part in (5, 5, 10, 20):
         own = rng.permutation(len(X))[: len(X) // part]
-        yield TrialSite("alike", X[own], np.setdiff1d(everybody, own))
+        yield TrialSite("alike", X[own], np.setdiff1d(everyone, own))
     Z = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
     for clusters in (2, 3, 5):
         of = KMeans(clusters, n_init=2, random_state=0).fit_predict(Z)
@@ -64,7 +65,7 @@ def honest(X: Floats, rng: np.random.Generator) -> Iterator[TrialSite]:
             mine = np.flatnonzero(of == cluster)
             own = mine[: len(mine) // 2]
             if len(own) >= 100:
-                yield TrialSite("case mix", X[own], np.setdiff1d(everybody, own))
+                yield TrialSite("case mix", X[own], np.setdiff1d(everyone, own))
 
 
 def faulty(X: Floats, rng: np.random.Generator) -> Iterator[TrialSite]:
@@ -100,7 +101,7 @@ def _wrong(fault: str, x: Floats, column: Floats, rng: np.random.Generator) -> F
 
 
 def _hidden(before: Floats, after: Floats) -> bool:
-    """Whether no code's share differs by as much as chance makes of as many rows in 1 of 20."""
+    """Whether no code's share differs more than chance allows, at a level of 1 in 20."""
     moved = max(abs(float((before == code).mean() - (after == code).mean())) for code in before)
     return moved < 1.36 / np.sqrt(len(before))
 
@@ -126,7 +127,7 @@ def named(data: LabelledSet, released: bool) -> Iterator[tuple[TrialSite, str | 
 
 
 def faults(run: CaseRun, *, data: Path | None = None, quick: bool = False) -> None:
-    """All sets in FOLDER and below of --data: ten minutes; --quick, two sets."""
+    """Use all sets below the FOLDER of --data: ten minutes; --quick, two sets."""
     for released in (False, True):
         sets, found = 0, dict[tuple[str, float], list[bool]]()
         for complete in _sets(data, LEAST_RELEASED if released else LEAST):
@@ -155,7 +156,7 @@ def _sets(data: Path | None, least: int) -> Iterator[LabelledSet]:
 def _report(
     run: CaseRun, found: dict[tuple[str, float], list[bool]], how: str, least: float
 ) -> None:
-    """Print what was found of each fault, and the false alarms, and judge them."""
+    """Print the share of each fault that was found, and the false alarms, and judge them."""
     lines = []
     for kind in (*FAULTS, HIDDEN):
         some = [found.get((kind, share), []) for share in SHARES]

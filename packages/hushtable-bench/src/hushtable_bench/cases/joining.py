@@ -1,21 +1,22 @@
-"""When joining helps a site: its own rows, the others' counts, and both, by labelled sets.
+"""Measure when joining helps a site: models of its own rows, of others' counts, and of both.
 
-Each labelled set, at most 6,000 rows of it, is divided into a site and all others, without noise,
-in ways that sites differ:
+Each labelled set (at most 6,000 of its rows) is divided into a site and all others, without noise,
+in the ways in which sites differ:
 
 alike       50, 100, 200 or 500 random rows
 referral    three rows in ten are outliers
 case mix    one of three clusters of the inliers, and a third of the outliers
-visitors    400 rows of that cluster, 12 of another one, which is common elsewhere, and 12 outliers
+visitors    400 rows of that cluster, 12 of another cluster, which is common elsewhere, and 12
+            outliers
 
-The site's own rows are scored by a model of its own, by the others' counts alone, by the counts of
-all (one plan for these two, drawn from marginals), and by the one ranking of a home model. Means of
-ROC-AUC and average precision, less those of the site's own model, over sets and seeds; +- is the
-standard error.
+The site's own rows are scored by its own model, by the others' counts alone, by the counts of all
+(one plan for these two, drawn from marginals), and by the single ranking of a home model. The
+figures are means of ROC-AUC and average precision over sets and seeds, minus those of the site's
+own model; +- is the standard error.
 
-``joining_released`` does so under noise, for one of 5 or 20 sites that are alike and have n rows
-together, which share the noise of a total epsilon (histograms first, where these pay). T is n rows
-over the noise of a count; below 28, noise drowns all thresholds.
+``joining_released`` does the same under noise, for one of 5 or 20 similar sites that have n rows
+together and share the noise of a total epsilon (histograms first, if these pay). T is n divided by
+the noise of a count; below 28, noise hides all thresholds.
 """
 
 import itertools
@@ -55,7 +56,7 @@ Scores = NDArray[np.float64]
 
 
 class SiteSplit(NamedTuple):
-    """A kind of site, and the rows that it has."""
+    """A kind of site, and its rows."""
 
     kind: str
     own: Rows
@@ -86,7 +87,7 @@ def splits(data: LabelledSet, seed: int) -> Iterator[SiteSplit]:
 
 
 def gains(data: LabelledSet, own: Rows) -> list[float]:
-    """Return ROC-AUC and average precision of each way, less those of the site's own model."""
+    """Return ROC-AUC and average precision of each way, minus those of the site's own model."""
     rest = np.setdiff1d(np.arange(len(data.X)), own)
     schema = data.schema()
     marginals = Sketch.from_data(Plan.marginals(schema), data.X)
@@ -99,14 +100,14 @@ def gains(data: LabelledSet, own: Rows) -> list[float]:
 
 
 def _less(y: NDArray[np.bool_], own: Scores, *others: Scores) -> list[float]:
-    """Return ROC-AUC and average precision of each of the others, less those of its own."""
+    """Return ROC-AUC and average precision of each other model, minus those of its own."""
     before = auc_and_ap(y, own)
     found = (auc_and_ap(y, scores) for scores in others)
     return [one[key] - before[key] for one in found for key in ("auc", "ap")]
 
 
 def joining(run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bool = False) -> None:
-    """All sets in FOLDER and below of --data: three minutes; --quick, three sets and one seed."""
+    """Use all sets below the FOLDER of --data: three minutes; --quick, three sets and one seed."""
     files = sorted(data_folder(data).rglob("*.npz"))
     found: dict[str, list[list[float]]] = {}
     for path in files[:QUICK_SETS] if quick else files:
@@ -120,7 +121,7 @@ def joining(run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bo
                 y = complete.y[own]
                 if 3 <= y.sum() < len(y):
                     found.setdefault(kind, []).append(gains(complete, own))
-    run.say("Less the site's own model: ROC-AUC / average precision.")
+    run.say("Minus the site's own model: ROC-AUC / average precision.")
     lines = []
     for kind in sorted(found):
         mean = np.mean(found[kind], axis=0).reshape(-1, 2)
@@ -158,7 +159,7 @@ def released_gains(
 def joining_released(
     run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bool = False
 ) -> None:
-    """All sets in FOLDER and below of --data: ten minutes; --quick, two sets and one epsilon."""
+    """Use all sets below the FOLDER of --data: ten minutes; --quick, two sets and one epsilon."""
     files = sorted(data_folder(data).rglob("*.npz"))
     found: dict[tuple[float, int, int], list[list[float]]] = {}
     signal: dict[tuple[float, int, int], float] = {}
@@ -185,7 +186,7 @@ def _report_released(
     signal: dict[tuple[float, int, int], float],
 ) -> None:
     """Print a line for each size, and judge them."""
-    run.say("Less the site's own model: ROC-AUC / average precision.")
+    run.say("Minus the site's own model: ROC-AUC / average precision.")
     lines, worst, means, sites_of_enough = [], 0.0, [], []
     for line, gain in sorted(found.items(), key=lambda one: (-one[0][0], *one[0][1:])):
         mean, error = np.mean(gain, axis=0), np.std(gain, axis=0) / np.sqrt(len(gain))
@@ -200,7 +201,9 @@ def _report_released(
         if signal[line] >= ENOUGH:
             means.append(mean)
             sites_of_enough += gain
-    run.say(markdown_table(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines))
+    run.say(
+        markdown_table(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines, text=3)
+    )
     run.hold("any line, home model less own, plus a standard error", worst, ">=", -1e-4)
     for mean_over, gain in (("sites", sites_of_enough), ("lines", means)):
         if gain:

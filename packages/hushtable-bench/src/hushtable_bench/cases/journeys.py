@@ -1,11 +1,12 @@
-"""Waits of people: a newcomer from a clone to a list, and five hospitals' month.
+"""Measure how long people wait: a newcomer from a clone to a list, and five hospitals' month.
 
-`newcomer`: from a fresh clone to a ranked list by the README's commands, and with --sites on to a
-signed result of three sites, which one machine plays. Nothing is at hand: a new clone, no
-environment, empty caches of packages and of compiled kernels (--pip-cache keeps pip's own). Needs
-git, make, Python and an index of packages. `month`: by files that are mailed, and in a folder;
-plays both with the real commands in a temporary folder, and counts commands, files that people pass
-on, and calls. Minutes are an assumption, stated below, the same for both; seconds are measured.
+`newcomer`: from a fresh clone to a ranked list with the README's commands, and with --sites on to a
+signed result of three sites, all on one machine. Nothing is prepared: the clone is new, there is no
+environment, and the caches of packages and of compiled kernels are empty (--pip-cache keeps pip's
+cache). It needs git, make, Python, and an index of packages. `month`: with mailed files, and in a
+folder; the case runs both with the real commands in a temporary folder, and counts commands, files
+that people pass on, and calls. Minutes are an assumption, stated below and the same for both;
+seconds are measured.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ high = 250
 
 @dataclass
 class Month:
-    """Counts of a month so far."""
+    """Counts in a month so far."""
 
     commands: int = 0
     files: int = 0
@@ -67,7 +68,7 @@ class Month:
 
     @property
     def all_calls(self):
-        """Calls of two, and of all."""
+        """Calls between two parties, and calls of all parties."""
         return self.calls + self.calls_of_all
 
     @property
@@ -95,38 +96,38 @@ def draw(month, sites):
 
 
 def later_calls(sites):
-    """Return who calls after all first visits, in turn: sites for counts, masks and the result.
+    """Return the callers after all first visits, in turn: sites for counts, masks, and the result.
 
-    The last site has sent its counts with its first visit, as all keys were there.
+    The last site sent its counts with its first visit, because all keys were there.
     """
     return [*sites[:-1], "lead", *sites, "lead", *sites]
 
 
 def by_mail(sites):
-    """Mail files: each party has a folder of its own, and sends what is new in it to all others."""
+    """Mail files: each party has its own folder, and sends new files in it to all others."""
     month = Month()
     begin(month, sites)
     month.files += len(sites) + len(sites) * len(sites)  # cards to lead, and to each other
-    everybody = ("lead", *sites)
-    month.calls = len(list(itertools.combinations(everybody, 2)))
+    everyone = ("lead", *sites)
+    month.calls = len(list(itertools.combinations(everyone, 2)))
     draw(month, sites)
     cards = " ".join(f"{site}.card" for site in sites)
     month.do(f"round open plan.hush {cards} --key lead.key --epsilon 1 -o round.hush")
-    for one in everybody:
+    for one in everyone:
         os.mkdir(f"box.{one}")
         os.mkdir(f"out.{one}")
 
     def call(one, more=""):
         visit = f"round sync box.{one} --key {one}.key -o out.{one} --json {more}"
         new = json.loads(month.do(visit))["new_files"]
-        for other in sorted({*everybody} - {one}):
+        for other in sorted({*everyone} - {one}):
             month.files += bool(new)  # all in one mail
             for name in new:
                 shutil.copy(f"box.{one}/{name}", f"box.{other}")
 
     call("lead", "--post round.hush")
     for site in sites:
-        trust = " ".join(f"--trust {other}.card" for other in everybody if other != site)
+        trust = " ".join(f"--trust {other}.card" for other in everyone if other != site)
         month.do(f"round show round.hush --key {site}.key")
         call(site, f"{site}.csv {trust} --yes")
     for one in later_calls(sites):
@@ -142,10 +143,10 @@ def in_a_folder(sites):
     begin(month, sites)
     os.mkdir("meeting")
     os.mkdir("round")
-    everybody = ",".join(("lead", *sites))
+    everyone = ",".join(("lead", *sites))
     for one in ("lead", *sites):
         meet = f"round meet meeting --key {one}.key --coordinator lead"
-        month.do(f"{meet} --expect {everybody} --json")
+        month.do(f"{meet} --expect {everyone} --json")
     for one in ("lead", *sites):
         record = month.do(f"round meet meeting --key {one}.key --json")
     code = next((word for word in record.split('"') if word.replace(" ", "").isdigit()), "")
@@ -172,7 +173,7 @@ OWN_FILE = "mine.csv"
 MOST_COMMANDS = 3
 
 
-#: What people fill in where the README says so.
+#: The text that people fill in, as the README instructs.
 SCHEMA = """
 [[feature]]
 name = "age"
@@ -197,7 +198,7 @@ INSTALL = "pip install ./packages/hushtable ./packages/hushtable-federation"
 
 
 def commands(begin: str) -> list[tuple[str, str]]:
-    """Return the README's commands in the block that begins so, each with its comment."""
+    """Return the README's commands, with comments, in the block that begins with this text."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = re.search(rf"^```sh\n({begin}.*?)^```$", readme, re.MULTILINE | re.DOTALL)
     assert block is not None
@@ -206,7 +207,7 @@ def commands(begin: str) -> list[tuple[str, str]]:
 
 
 def write_rows(path: Path, seed: int = 0, *, named: bool = False) -> None:
-    """Write 2,000 rows, of which the last is odd; where ``named``, with a column of patients."""
+    """Write 2,000 rows, the last one unusual; if ``named``, with a column of patients."""
     rng = random.Random(seed)
     rows = [
         f"{rng.uniform(18, 95):.1f},{rng.gauss(75, 9):.0f},{rng.choice('ab')}" for _ in range(1999)
@@ -218,20 +219,20 @@ def write_rows(path: Path, seed: int = 0, *, named: bool = False) -> None:
 
 
 def as_at(site: str, command: str) -> str:
-    """Return what is typed at a site, where the README shows what is typed at the first."""
+    """Return the command for a site, from the README's command for the first site."""
     swap = {THREE_SITES[0]: site, site: THREE_SITES[0]}
     return re.sub("|".join(swap), lambda found: swap[found[0]], command)
 
 
 class Newcomer:
-    """Somebody with a clone, who runs commands and waits for them."""
+    """Someone with a clone, who runs commands and waits for them."""
 
     def __init__(self, clone: Path, setting: dict[str, str]) -> None:
         self.clone, self.setting = clone, setting
         self.waited: list[tuple[str, float]] = []
 
     def run(self, command: str, *, show: str = "") -> None:
-        """Run a command in the clone, and note its seconds."""
+        """Run a command in the clone, and record its seconds."""
         print(f"$ {command}", flush=True)
         start = time.perf_counter()
         subprocess.run(command, shell=True, cwd=self.clone, env=self.setting, check=True)
@@ -266,7 +267,7 @@ class Newcomer:
         assert (self.clone / "north-top.xlsx").stat().st_size > 0
 
     def table(self, title: str) -> str:
-        """Return what was waited for, and forget it."""
+        """Return the commands with their seconds, and clear the list."""
         lines = ["", f"| {title} | seconds |", "|---|---:|"]
         lines += [f"| `{command[:70]}` | {seconds:.1f} |" for command, seconds in self.waited]
         lines.append(f"| all | {sum(seconds for _, seconds in self.waited):.1f} |")
@@ -278,7 +279,7 @@ class Newcomer:
 
 
 def month(run: CaseRun, *, sites: int = 5) -> None:
-    """Play a month of so many hospitals and a coordinator, by mail and in a folder."""
+    """Run a month of some hospitals and a coordinator, by mail and in a folder."""
     names = [f"site{i:02d}" for i in range(1, sites + 1)]
     found = []
     for title, way in {"by mail": by_mail, "in a folder": in_a_folder}.items():
@@ -296,7 +297,7 @@ def month(run: CaseRun, *, sites: int = 5) -> None:
 def newcomer(
     run: CaseRun, *, file: Path | None = None, pip_cache: bool = False, sites: bool = False
 ) -> None:
-    """Clone, run each command, and print its seconds; --file is a CSV, by default made up."""
+    """Clone, run each command, and print its seconds; --file is a CSV, by default simulated."""
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder) / "hushtable"
         hidden = ("NUMBA_CACHE_DIR", "PYTHONPATH", "VIRTUAL_ENV")

@@ -1,14 +1,14 @@
-"""Time from a call to its scores: in a warm process, in a new one, and of a service.
+"""Measure the time from a call to its scores: in a warm process, in a new one, and of a service.
 
-`frames`: few rows as NumPy, pandas, polars and Arrow have them, of one type and of several.
-`latency`: few rows in a process that has scored before, beside IsolationForest; everything with one
-thread, fitted on 5,000 rows of 10 columns; calls come in bursts, which take turns. And the time
-until a new process has a `Scorer`, and its first score from a model's file. `first_use`: seconds
-from import to scores of 2,000 rows of 10 columns, in processes that take turns: with kernels that
-are built, as in a wheel for this platform (`make kernels` builds them here); compiled, as from
-sources, with no kernel kept from before; and compiled in a process before. `starts`: CPU seconds of
-new processes that score, fit or only import, with bytecode kept. `serving`: one row, and the
-service of examples/, by uvicorn in a process of its own, that gets requests all at once.
+`frames`: few rows from NumPy, pandas, polars, and Arrow, of one type and of several. `latency`: few
+rows in a process that has scored before, beside IsolationForest, with one thread and models fitted
+to 5,000 rows of 10 columns; calls come in bursts, which take turns. It also measures the time until
+a new process has a `Scorer`, and until its first score from a model's file. `first_use`: seconds
+from import to scores of 2,000 rows of 10 columns, in processes that take turns: with built kernels,
+as in a wheel for this platform (`make kernels` builds them here); with kernels compiled from
+sources, without a cache; and with kernels that an earlier process compiled. `starts`: CPU seconds
+of new processes that score, fit, or only import, with cached bytecode. `serving`: one row, and the
+service of examples/, run by uvicorn in its own process, with many requests at once.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from hushtable_bench.runner import ROOT, CaseRun, progress, timed
 
 FITTED, COLUMNS = 5_000, 10
 CALL_ROWS = (1, 10, 100, 1_000)
-#: Calls in a burst; of the peer, which takes a hundred times as long, two.
+#: Calls in a burst; the peer, which takes a hundred times as long, has two.
 CALLS, PEERS_CALLS = 100, 2
 BURSTS, QUICK_BURSTS = 51, 7
 #: New processes.
@@ -84,7 +84,7 @@ def as_frame(X: Any) -> pd.DataFrame:
     return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
 
 
-#: What rows come as, and how they are made of float64.
+#: Forms of rows, and the functions that make them from float64.
 KINDS: dict[str, Callable[[Any], Any]] = {
     "float64": lambda X: X,
     "float32": lambda X: X.astype(np.float32),
@@ -97,7 +97,7 @@ def median_of_calls(
 ) -> dict[str, float]:
     """Return the median microseconds of a call of each, over bursts that take turns.
 
-    A call of its own, not a burst's share: few calls meet what else the machine does.
+    Each call is timed by itself, because few calls coincide with the machine's other work.
     """
     times: dict[str, list[float]] = {name: [] for name in scoring}
     # The first burst does not count: processor and caches have to warm up.
@@ -206,7 +206,7 @@ def time_first_uses(rounds: int) -> list[FirstUse]:
     kinds = ([BUILT] if there else []) + [COMPILED, KEPT, PEER]
     seconds: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
     with tempfile.TemporaryDirectory() as folder:
-        for kind in (KEPT, PEER):  # what is read from the disk is then in memory for all
+        for kind in (KEPT, PEER):  # afterwards, files on disk are in memory for all
             first_use_of(kind, Path(folder))
         for number in range(rounds):
             for kind in kinds:
@@ -225,9 +225,9 @@ def time_first_uses(rounds: int) -> list[FirstUse]:
 # --- frames ---------------------------------------------------------------------------------------
 
 FRAME_ROWS, FRAME_ROUNDS, QUICK_FRAME_ROUNDS = (1, 10, 50, 1_000), 9, 3
-#: Categories of a column that has many, and rows in which each is.
+#: Categories of a column with many, and rows with each category.
 CATEGORIES, TIMES_EACH = 10_000, 4
-#: Microseconds of the processor's at most, of a call on one row.
+#: Most microseconds of processor time for a call on one row.
 MOST_OF_FRAME = {
     ("mixed", "pandas"): 300.0, ("mixed", "polars"): 250.0, ("mixed", "Arrow"): 100.0,
     ("numbers", "Arrow"): 100.0, ("10,000 categories", "Arrow"): 120.0,
@@ -254,13 +254,13 @@ def three_types(rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def many_categories(rows: int, seed: int = 0) -> pd.DataFrame:
-    """Return a column of texts, each as often as the next, and two of numbers."""
+    """Return a column of equally frequent texts, and two columns of numbers."""
     X, places = np.random.default_rng(seed).normal(size=(rows, 2)), np.arange(rows) % CATEGORIES
     texts = np.array([f"category {i}" for i in range(CATEGORIES)])
     return pd.DataFrame({"category": texts[places], "x": X[:, 0], "y": X[:, 1]})
 
 
-#: What is fitted and scored, and to how many rows.
+#: The fitted and scored frames, and their numbers of rows.
 SHAPES: dict[str, tuple[Callable[..., pd.DataFrame], int]] = {
     "numbers": (
         lambda n, s=0: as_frame(np.random.default_rng(s).normal(size=(n, COLUMNS))),
@@ -273,7 +273,7 @@ SHAPES: dict[str, tuple[Callable[..., pd.DataFrame], int]] = {
 
 
 def as_libraries(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return a frame as each library has it; as NumPy has it, if it is of numbers."""
+    """Return a frame in the form of each library, and of NumPy if it holds only numbers."""
     import polars as pl
     import pyarrow as pa
 
@@ -308,7 +308,7 @@ def time_frames(rounds: int, sizes: Sequence[int] = FRAME_ROWS) -> list[Latency]
 
 
 def frames(run: CaseRun, *, quick: bool = False) -> None:
-    """Microseconds of a call on few rows of frames: a minute; --quick, 20 s."""
+    """Measure microseconds of a call on few rows of frames: a minute; --quick, 20 s."""
     with threadpool_limits(limits=1):
         found = time_frames(QUICK_FRAME_ROUNDS if quick else FRAME_ROUNDS)
     times = {(one.name, one.rows_as, one.rows): one.microseconds for one in found}
@@ -328,9 +328,9 @@ def frames(run: CaseRun, *, quick: bool = False) -> None:
 
 WIDTHS = (10, 30)
 SERVING_BURSTS, QUICK_SERVING_BURSTS = 51, 5
-#: Requests at once, each of one row; and how often, after some that do not count.
+#: Requests at once, each with one row; and the number of times, after some that do not count.
 AT_ONCE, TIMES, QUICK_TIMES = 100, 20, 3
-#: Seconds that the service may take until it answers.
+#: Seconds until the service has to answer.
 PATIENCE = 60.0
 MOST_MICROSECONDS = 1_000.0
 
@@ -346,7 +346,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Requests:
-    """How requests at once were answered: milliseconds, and how many were not."""
+    """Answers to simultaneous requests: milliseconds, and the number of errors."""
 
     at_once: int
     median: float
@@ -370,7 +370,7 @@ def time_calls(bursts: int = SERVING_BURSTS) -> list[Call]:
 
 @contextmanager
 def service(folder: Path) -> Iterator[str]:
-    """Run the example service on a model of ten columns; give its address."""
+    """Run the example service on a model of ten columns; yield its address."""
     X = np.random.default_rng(0).normal(size=(FITTED, WIDTHS[0]))
     HushTable(random_state=0).fit(X).save(folder / "model.hush")
     with socket.socket() as free:
@@ -393,7 +393,7 @@ def service(folder: Path) -> Iterator[str]:
 
 
 async def ask(address: str, at_once: int, times: int) -> Requests:
-    """Send requests of one row each, all at once, several times; and one after the other."""
+    """Send requests with one row each, several times all at once, and one after the other."""
     import httpx
 
     rows = np.random.default_rng(1).normal(size=(at_once, WIDTHS[0])).tolist()
@@ -445,7 +445,7 @@ def serving_targets(found: Sequence[Call], requests: Requests) -> list[Promise]:
 
 
 def latency(run: CaseRun, *, quick: bool = False) -> None:
-    """Microseconds of a call on few rows: two minutes; --quick, half a minute."""
+    """Measure microseconds of a call on few rows: two minutes; --quick, half a minute."""
     bursts = QUICK_BURSTS if quick else BURSTS
     with threadpool_limits(limits=1):
         found = time_all(bursts=bursts)
@@ -467,7 +467,7 @@ def latency(run: CaseRun, *, quick: bool = False) -> None:
 
 
 def first_use(run: CaseRun, *, quick: bool = False) -> None:
-    """Seconds from import to scores in new processes: a minute and a half; --quick, 20 s."""
+    """Measure seconds from import to scores in new processes: 90 seconds; --quick, 20."""
     found = time_first_uses(QUICK_ROUNDS if quick else ROUNDS)
     run.table(
         {
@@ -476,7 +476,7 @@ def first_use(run: CaseRun, *, quick: bool = False) -> None:
         }, found,
     )  # fmt: skip
     if found[0].kind != BUILT:
-        run.say("No kernels are built here (make kernels): left out.")
+        run.say("Built kernels are left out, because there are none (make kernels builds them).")
     most = {BUILT: MOST_BUILT, COMPILED: MOST_COMPILED}
     for one in found:
         if one.kind in most:
@@ -486,7 +486,7 @@ def first_use(run: CaseRun, *, quick: bool = False) -> None:
 
 
 def serving(run: CaseRun, *, quick: bool = False) -> None:
-    """Microseconds of a row, and a service's requests: two minutes; --quick, half a minute."""
+    """Measure a row's and a service's latency: two minutes; --quick, half a minute."""
     bursts, times = (QUICK_SERVING_BURSTS, QUICK_TIMES) if quick else (SERVING_BURSTS, TIMES)
     with threadpool_limits(limits=1):
         found = time_calls(bursts)

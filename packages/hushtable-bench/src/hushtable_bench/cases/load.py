@@ -1,9 +1,9 @@
-"""Loads: sites, features, categories, tables, rows and files by the many, in bounded memory.
+"""Measure large loads (many sites, features, categories, tables, rows, files) in bounded memory.
 
-Each load runs in a fresh process. Its time is that of the work alone, its memory the whole process
-at its peak (Linux), and its result is compared with what it has to be, to the bit. Where memory
-must not grow, the load also runs at a tenth of the size. What the sites send is made beforehand,
-its noise by a fast stand-in.
+Each load runs in a fresh process. Its time is that of the work alone, its memory is that of the
+whole process at its peak (Linux), and its result is compared bit by bit with the right one. If
+memory must not grow, the load also runs at a tenth of the size. The sites' files are made
+beforehand, with noise from a fast substitute.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ from hushtable_bench.runner import CaseRun, process_memory, progress
 COLUMNS, BLOCK, WIDE = 10, 1_000_000, 100_000
 #: Tables of 256 cells: a million counters.
 SITE_TABLES = 3907
-#: Bytes by which the peaks of two sizes may differ where memory is bounded.
+#: Bytes by which the peaks of two sizes may differ if memory is bounded.
 SLACK = 40e6
 
 
 @dataclass(frozen=True)
 class HeldLoad:
-    """A load and what it took; ``right`` says whether the result is what it has to be."""
+    """A load with its time and memory; ``right`` states whether its result is correct."""
 
     load: str
     size: int
@@ -47,7 +47,7 @@ class HeldLoad:
 
     @property
     def what(self) -> str:
-        """The load in words."""
+        """A description of the load."""
         return LOADS[self.load].what
 
     @property
@@ -57,7 +57,7 @@ class HeldLoad:
 
     @property
     def verdict(self) -> str:
-        """Whether the result is what it has to be."""
+        """Whether the result is correct."""
         return "equal" if self.right else "WRONG"
 
 
@@ -96,7 +96,7 @@ def _site_plan(tables: int) -> Plan:
 
 
 def write_sites(folder: Path, sites: int, tables: int = SITE_TABLES) -> None:
-    """Write a release of each site, and what their sum has to be."""
+    """Write a release of each site, and the correct sum."""
     rng = np.random.default_rng(0)
     plan = _site_plan(tables)
     released = np.zeros(plan.family.n_cells, np.int64)
@@ -143,7 +143,7 @@ def _block(rows: int, columns: int, seed: int = 0) -> pa.RecordBatch:
 
 
 def features(size: int, folder: Path) -> HeldLoad:
-    """Fit and score 100,000 rows of so many features, in two halves as in one piece."""
+    """Fit and score 100,000 rows with many features, in two halves and in one piece."""
     rows, half = _block(WIDE, size), WIDE // 2
     plan = Plan.draw(_schema(size), random_state=0)
     with LoadWatch() as watch:
@@ -155,7 +155,7 @@ def features(size: int, folder: Path) -> HeldLoad:
 
 
 def categories(size: int, folder: Path) -> HeldLoad:
-    """Count and score a million rows of a feature with so many categories."""
+    """Count and score a million rows of a feature with many categories."""
     names = [f"category {i}" for i in range(size)]
     codes = np.random.default_rng(0).zipf(1.3, BLOCK) % size
     text = pa.DictionaryArray.from_arrays(codes.astype(np.int32), names).cast(pa.string())
@@ -172,7 +172,7 @@ def categories(size: int, folder: Path) -> HeldLoad:
 
 
 def tables(size: int, folder: Path) -> HeldLoad:
-    """Fit and score a million rows under so many tables."""
+    """Fit and score a million rows under many tables."""
     rows = _block(BLOCK, COLUMNS)
     plan = Plan.draw(_schema(COLUMNS), random_state=0, n_tables=size)
     with LoadWatch() as watch:
@@ -189,7 +189,7 @@ def tables(size: int, folder: Path) -> HeldLoad:
 
 
 def stream(size: int, folder: Path) -> HeldLoad:
-    """Count a stream that repeats a million rows: so many times their counts."""
+    """Count a stream that repeats a million rows, whose counts are multiples of theirs."""
     block, times = _block(min(size, BLOCK), COLUMNS), -(-size // BLOCK)
     plan = Plan.draw(_schema(COLUMNS), random_state=0)
     rows = pa.RecordBatchReader.from_batches(block.schema, (block for _ in range(times)))
@@ -200,7 +200,7 @@ def stream(size: int, folder: Path) -> HeldLoad:
 
 
 def window(size: int, folder: Path) -> HeldLoad:
-    """Put a stream through a window of ten panes of a million rows, three kinds in turn."""
+    """Pass a stream through a window of ten panes of a million rows, three kinds in turn."""
     blocks = [_block(min(size, BLOCK), COLUMNS, seed) for seed in range(3)]
     plan, times = Plan.draw(_schema(COLUMNS), random_state=0), -(-size // BLOCK)
     sliding = SlidingWindow(plan, 10, n_jobs=-1)
@@ -222,7 +222,7 @@ def write_files(folder: Path, files: int) -> None:
 
 
 def files(size: int, folder: Path) -> HeldLoad:
-    """Count a folder of so many small files."""
+    """Count a folder of many small files."""
     plan = Plan.draw(_schema(COLUMNS), random_state=0)
     with LoadWatch() as watch:
         sketch = Sketch.from_data(plan, folder / "rows", n_jobs=-1)
@@ -249,7 +249,7 @@ LOADS = {
 
 
 def prepared(name: str, size: int, quick: bool, folder: Path) -> Path:
-    """Return a folder with what a load reads."""
+    """Return a folder with the files that a load reads."""
     kind = "sites" if name == "merge" else name
     place = folder / f"{kind}-{size}"
     if not place.exists():
@@ -279,13 +279,13 @@ def in_fresh_process(name: str, size: int, folder: Path) -> HeldLoad:
 
 
 def here() -> None:
-    """Run a load in this process, and print what it took."""
+    """Run a load in this process, and print its time and memory."""
     name, size, folder = sys.argv[1:]
     print(json.dumps(vars(LOADS[name].run(int(size), Path(folder)))))
 
 
 def load(run: CaseRun, *, quick: bool = False, only: Sequence[str] = tuple(LOADS)) -> None:
-    """Hold loads in bounded memory: six minutes; --quick, half a minute; --only some of them."""
+    """Run loads in bounded memory: six minutes; --quick, half a minute; --only, some of them."""
     found = list(hold_all(quick, only))
     run.table(
         {

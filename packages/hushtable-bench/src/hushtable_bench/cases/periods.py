@@ -1,12 +1,12 @@
-"""A model that stays current for 60 months: noise and ROC-AUC, month by month.
+"""Measure noise and ROC-AUC of a model that stays current for 60 months.
 
-Labelled sets of 20,000 rows and more, 10,000 rows of each, come in random order, a sixtieth a
+Labelled sets with 20,000 rows and more, 10,000 rows of each, arrive in random order, a sixtieth per
 month, at a total epsilon of .1 for all months. After some months, the model of all rows so far
-scores all rows: from a plan with a horizon, and under the noise of monthly releases merged, of a
-binary tree of releases, of everything released again each month, and of one release at that month
-and never another. Each way has tables laid out for its own noise, without a round for marginals;
-one release is shown under the horizon's tables, too, so that the noise alone tells. Seeds draw
-order, plans and no noise.
+scores all rows: from a plan with a horizon, and under the noise of merged monthly releases, of a
+binary tree of releases, of releasing everything again each month, and of a single release in that
+month. Each way has tables for its own noise, without a round for marginals. The single release is
+also measured under the horizon's tables, where only the noise differs. Seeds draw the order and the
+plans, but no noise.
 """
 
 import math
@@ -30,10 +30,10 @@ AFTER = (6, 12, 30, 60)
 ROWS, QUICK_ROWS = 10_000, 5_000
 HORIZON, MERGED, TREE = "horizon", "increments merged", "binary tree"
 AGAIN, ONCE = "everything again", "one release at that month"
-#: Of other noise, but not of other tables, than the horizon's.
+#: With other noise than the horizon's, but the same tables.
 SAME = "one release, under the horizon's tables"
 WAYS = (AGAIN, MERGED, TREE, HORIZON, SAME, ONCE)
-#: Variance of the last running sum at most, in that of one release; points behind one release.
+#: Most variance of the last running sum, in variances of one release; points behind one release.
 MOST, BEHIND = {12: 3.6, 60: 6.0}, 2.0
 
 Months: TypeAlias = Sequence[NDArray[np.float64]]
@@ -59,11 +59,11 @@ def by_horizon(
 
 
 def noises(way: str, t: int, months: int) -> int:
-    """Return how many noises of one release at the total are in the sum of t months, summed up.
+    """Return the variance of the sum of t months, in variances of one release at the total.
 
-    Merged, each month adds one. A row is in a node of each level of a tree, which share the
-    total, and the sum is that of the nodes that cover the months. Released again each month, a
-    row is in as many releases as there are months.
+    If monthly releases are merged, each month adds one. In a tree, a row is in a node of each
+    level, which share the total, and the sum is that of the nodes that cover the months. If
+    everything is released again each month, a row is in as many releases as there are months.
     """
     levels = math.ceil(math.log2(months)) + 1
     return {MERGED: t, TREE: levels * t.bit_count(), AGAIN: months}[way]
@@ -72,7 +72,7 @@ def noises(way: str, t: int, months: int) -> int:
 def by_share(
     way: str, schema: Schema, months: Months, seed: int, after: Sequence[int]
 ) -> Iterator[Release]:
-    """Release the sums of months with the noise of another way: drawn at once, not in parts."""
+    """Release the sums of months with the noise of another way, drawn at once, not in parts."""
     most = max(noises(way, t, len(months)) for t in after)
     plan = _plan(schema, months, seed, sites=most)
     for t in after:
@@ -83,7 +83,7 @@ def by_share(
 def once(
     schema: Schema, months: Months, seed: int, after: Sequence[int], **parameters: int
 ) -> Iterator[Release]:
-    """Release the sum of the months so far, with the whole budget, and never again."""
+    """Release the sum of the months so far once, with the whole budget."""
     for t in after:
         plan = _plan(schema, months[:t], seed, **parameters)
         yield Sketch.from_data(plan, np.concatenate(months[:t])).release(TOTAL)
@@ -112,7 +112,7 @@ class NoiseOfWay:
     Attributes
     ----------
     variance : float
-        In that of one release at the total, for as many tables.
+        In variances of one release at the total, for as many tables.
     scale : float
         Of the noise that each release added to a cell, in counts.
     """
@@ -126,7 +126,7 @@ class NoiseOfWay:
 
 
 def measure_noise(periods: int, rows: int = 120_000) -> Iterator[NoiseOfWay]:
-    """Let normal rows come in so many months, and hold the last sums to the exact ones."""
+    """Count normal rows in some months, and compare the last sums with the exact ones."""
     schema = Schema([Feature.numeric(f"x{j}", low=-6, high=6) for j in range(5)])
     rng = np.random.default_rng(0)
     months = np.array_split(rng.normal(size=(rows, 5)), periods)
@@ -145,7 +145,7 @@ def measure_noise(periods: int, rows: int = 120_000) -> Iterator[NoiseOfWay]:
 
 
 def noise_table(found: Sequence[NoiseOfWay]) -> str:
-    """Lay out the variances and scales, a row a way and a number of months."""
+    """Lay out the variances and scales, one row per way and number of months."""
     rows = [
         (f"{n.way}, {n.months} of {n.months}", f"{n.variance:.2f}", n.tables, f"{n.scale:.1f}")
         for n in found
@@ -202,7 +202,7 @@ def accuracy_table(runs: Sequence[MonthRun]) -> str:
 
 
 def targets(noise: Sequence[NoiseOfWay], runs: Sequence[MonthRun]) -> list[Promise]:
-    """Hold the horizon's noise, and its ROC-AUC from month 12 on, to what is promised."""
+    """Compare the horizon's noise, and its ROC-AUC from month 12 on, with the promises."""
     found = [
         Promise(f"variance after {n.months} of {n.months} months", n.variance, "<=", most, ".2f")
         for n in noise
@@ -218,7 +218,7 @@ def targets(noise: Sequence[NoiseOfWay], runs: Sequence[MonthRun]) -> list[Promi
 def periods(
     run: CaseRun, *, data: Path | None = None, rows: int = ROWS, seeds: int = 3, quick: bool = False
 ) -> None:
-    """7 sets, 3 seeds: eight minutes; --quick, 5,000 rows of each set and 1 seed."""
+    """Use 7 sets and 3 seeds: eight minutes; --quick, 5,000 rows of each set and 1 seed."""
     noise = [one for n in MOST for one in measure_noise(n)]
     run.say(f"Noise on the sum of all months, a total epsilon of {TOTAL:g}\n\n{noise_table(noise)}")
     most, count = (QUICK_ROWS, 1) if quick else (rows, seeds)

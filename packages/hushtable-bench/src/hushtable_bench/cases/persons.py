@@ -1,8 +1,8 @@
-"""Time and memory of counting at most so many rows of each person.
+"""Measure time and memory of counting a limited number of rows of each person.
 
-`persons`: rows of ten numbers are made as they are read, of a tenth as many persons, in no order;
-1e8 of them take 10 GB of disk for the temporary file, at most. `register`: a book that has counted
-so many persons, and a round about as many, of whom half are new.
+`persons`: rows of ten numbers are made as they are read, for a tenth as many persons, in random
+order; 1e8 rows need at most 10 GB of disk for the temporary file. `register`: a book that has
+counted many persons, and a round about the same number of persons, half of them new.
 """
 
 import tempfile
@@ -34,12 +34,12 @@ class CapTiming:
     seconds: float
     #: Without persons.
     plain: float
-    #: Bytes at the peak, of the process.
+    #: Bytes of the process at its peak.
     peak: int
 
 
 def made(rows: int, persons: int) -> pa.RecordBatchReader:
-    """Return rows that can be read once, and are nowhere as a whole."""
+    """Return rows that can be read once, and are never stored as a whole."""
     names = ["patient", *(f"x{j}" for j in range(COLUMNS))]
     kinds = [pa.int64(), *[pa.float32()] * COLUMNS]
 
@@ -76,20 +76,20 @@ def measure(rows: int, most: int = 2, threads: int = 2) -> CapTiming:
 
 @dataclass(frozen=True)
 class RegisterTiming:
-    """Time and memory to open a book, count, and answer; and who was left out."""
+    """Time and memory to open a book, count, and answer; and the number of persons left out."""
 
     persons: int
     known: int
     opened: float
     counted: float
     answered: float
-    #: Bytes at the peak, of the process; and of the book's file.
+    #: Bytes of the process at its peak, and of the book's file.
     peak: int
     book: int
 
 
 def people(first: int, n: int) -> pa.RecordBatchReader:
-    """Return one row of each of so many persons, numbered from the first."""
+    """Return one row for each of some persons, numbered from the first."""
     names, kinds = ["patient", "x0"], [pa.int64(), pa.float32()]
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -104,7 +104,7 @@ def people(first: int, n: int) -> pa.RecordBatchReader:
 
 
 def answer_twice(persons: int, threads: int = 2) -> RegisterTiming:
-    """Answer a round about so many persons, then one about as many of whom half are new."""
+    """Answer a round about some persons, then one about as many, half of them new."""
     plan = Plan.draw(
         Schema([Feature.numeric("x0", low=0, high=1)]), n_tables=100, random_state=0,
         epsilon=1.0, delta=1e-9, expected_rows=persons,
@@ -140,7 +140,7 @@ def answer_twice(persons: int, threads: int = 2) -> RegisterTiming:
 
 
 def persons(run: CaseRun, *, rows: int = 1_000_000, rows_per_person: int = 2) -> None:
-    """Count at most so many rows of each person."""
+    """Count a limited number of rows of each person."""
     one = measure(rows, rows_per_person)
     run.say(
         f"{one.rows:,} rows of {one.persons:,} persons, {one.left_out:,} left out: "
@@ -151,7 +151,7 @@ def persons(run: CaseRun, *, rows: int = 1_000_000, rows_per_person: int = 2) ->
 
 
 def register(run: CaseRun, *, persons: int = 10_000_000) -> None:
-    """Answer a round with a book that knows so many persons."""
+    """Answer a round with a book that knows many persons."""
     took = answer_twice(persons)
     run.say(
         f"{took.persons:,} persons in the book, as many in the round, {took.known:,} left out: "

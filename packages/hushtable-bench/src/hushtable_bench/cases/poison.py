@@ -1,9 +1,9 @@
-"""One site's invented rows in a masked round: their harm, and whether `round compare` finds them.
+"""Measure one site's invented rows in a masked round, and whether `round compare` finds them.
 
-A site of five, or of twenty, sends copies of rows like another site's outliers in the place of its
-own rows, so that these are not flagged any more. Three questions: what accuracy it costs the
-others, with a bound on the rows of a site and without; how often a comparison calls honest sites
-strange, where these differ in size and in kind; and how many poisonings it finds, and how many
+One site of five, or of twenty, sends copies of rows like another site's outliers instead of its own
+rows, so that these outliers are no longer flagged. There are three questions: how much accuracy the
+others lose, with and without a bound on the rows of a site; how often a comparison calls honest
+sites strange if they differ in size and in kind; and how many poisonings it finds, and how many
 sites that move counts between cells. --more names another folder of labelled sets, --first the
 first seed of the splits.
 """
@@ -28,19 +28,19 @@ from hushtable_federation.comparison import ALIKE, LEAST_ROWS, LEVEL, SURE, stra
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Ways in which honest sites differ; of "alike" and "sizes", only in the number of rows.
+#: Ways in which honest sites differ; for "alike" and "sizes", only in the number of rows.
 WAYS = ("alike", "sizes", "mixture", "skewed", "shifted", "rare")
 SITES = (3, 5, 10, 20)
-#: How often each outlier is sent, and by how many sites the round is.
+#: Copies of each outlier, and the number of sites in the round.
 COPIES, POISONED = (7, 20, 40, 400), (5, 20)
-#: Share of what a site of five guesses the others have, from its own rows, that it moves.
+#: Share of the others' counts, as a site of five guesses them from its own rows, that it moves.
 MOVED = (0.2, 0.8)
-#: Of a site's own rows, with a bound on the rows that it may send.
+#: Bounds on the rows that a site may send, as multiples of its own rows.
 BOUNDS = (1.0, 1.2, 2.0)
 LARGEST, FEWEST, MOST_COLUMNS = 6_000, 600, 60
-#: How much more than their rows the others promise to stay below (most_rows).
+#: The others' promise (most_rows), as a multiple of their rows.
 PROMISED = 1.25
-#: Of the sets of F_poison's kind: rows that are only scored.
+#: Rows that are only scored, for sets of F_poison's kind.
 SCORED = 572
 
 
@@ -97,7 +97,7 @@ def split(way: str, rows: LabelledSet, k: int, rng: np.random.Generator) -> list
         return sizes(k, n, rng)
     common = np.flatnonzero(~rows.y)
     parts = [common[part] for part in sizes(k, len(common), rng)]
-    special = int(rng.integers(k))  # to whom all that is rare goes
+    special = int(rng.integers(k))  # the site that gets all rare rows
     parts[special] = np.concatenate([parts[special], np.flatnonzero(rows.y)])
     return parts
 
@@ -105,7 +105,7 @@ def split(way: str, rows: LabelledSet, k: int, rng: np.random.Generator) -> list
 def site_rows(
     way: str, rows: LabelledSet, parts: list[Ints], rng: np.random.Generator
 ) -> Iterator[Floats]:
-    """Yield the rows of each site, moved by its own shift where the way says so."""
+    """Yield the rows of each site, moved by the site's own shift if the way has shifts."""
     low, high, spread = rows.X.min(0), rows.X.max(0), rows.X.std(0)
     for part in parts:
         shift = rng.normal(0.0, 0.3, rows.X.shape[1]) * spread if way == "shifted" else 0.0
@@ -117,7 +117,7 @@ def site_rows(
 
 @dataclass(frozen=True)
 class SeenRound:
-    """Findings of the honest sites of one round; ``copies`` is 0 where nobody invents."""
+    """Findings of the honest sites of one round; ``copies`` is 0 if no site invents rows."""
 
     data: str
     way: str
@@ -131,7 +131,7 @@ class SeenRound:
 def compared(
     world: PoisonWorld, honest: list[Ints], copied: Ints, evil: int | None, rng: np.random.Generator
 ) -> tuple[list[float], list[bool]]:
-    """Return what each honest site finds in the sum of all, if it has rows enough."""
+    """Return the findings of each honest site in the sum of all, if it has enough rows."""
     parts = [copied if i == evil else one for i, one in enumerate(honest)]
     total, k = np.sum(parts, axis=0), len(parts)
     promised = np.sum(honest, axis=0)
@@ -148,7 +148,7 @@ def compared(
 
 
 def rounds(world: PoisonWorld, rng: np.random.Generator) -> Iterator[SeenRound]:
-    """Yield rounds of honest sites, and the same with one site's invented rows."""
+    """Yield rounds of honest sites, and the same rounds with one site's invented rows."""
     for way, k in product(WAYS, SITES):
         parts = split(way, world.rows, k, rng)
         counts = [world.counts(X) for X in site_rows(way, world.rows, parts, rng)]
@@ -170,7 +170,7 @@ def rounds(world: PoisonWorld, rng: np.random.Generator) -> Iterator[SeenRound]:
 
 
 def moved(offsets: Ints, own: Ints, wanted: Ints, share: float) -> Ints:
-    """Return counts of as many rows as a site has, with others taken from all cells to a few."""
+    """Return counts with the same sum as a site's rows that move counts from all cells to a few."""
     made = np.empty_like(own)
     for a, b in pairwise(offsets):
         take = np.floor(share * 4 * own[a:b]).astype(np.int64)
@@ -182,7 +182,7 @@ def moved(offsets: Ints, own: Ints, wanted: Ints, share: float) -> Ints:
 
 
 def moves(world: PoisonWorld, seed: int) -> Iterator[tuple[str, float, list[float]]]:
-    """Yield how strange honest sites find rounds in which one of five moves counts, or none."""
+    """Yield honest sites' findings in rounds in which one site of five, or none, moves counts."""
     rng = np.random.default_rng(seed)
     for way in WAYS:
         parts = split(way, world.rows, 5, rng)
@@ -207,15 +207,15 @@ def print_moved(found: list[tuple[str, float, list[float]]]) -> None:
         ]  # fmt: skip
         lines.append([name, len(each[0]), *(f"{one.mean():.2%}" for one in each)])
     head = ("five sites differ in", "comparisons", "alarms", *(f"moved {s:.0%}" for s in MOVED))
-    print("\nOne site moves counts, with totals that are right:\n")
+    print("\nOne site moves counts, with the right totals:\n")
     print(markdown_table(head, lines))
 
 
 def upper(seen: list[SeenRound], ways: tuple[str, ...], level: float) -> float:
     """Return the upper end of the 95% interval of the rate of alarms.
 
-    The larger of two: that of independent comparisons (Clopper and Pearson), and that of a
-    bootstrap over the sets, for those of one set are alike.
+    It is the larger of two limits: for independent comparisons (Clopper and Pearson), and by a
+    bootstrap over the sets, because comparisons of one set are alike.
     """
     found, of = alarms(seen, ways, level)
     exact = float(beta.ppf(0.975, found + 1, of - found))
@@ -283,7 +283,7 @@ def print_found(seen: list[SeenRound]) -> None:
 
 
 def accuracies(rows: LabelledSet, seed: int) -> dict[str, float]:
-    """Return the AUC on rows of nobody, by what the fourth of five sites sends."""
+    """Return the AUC on rows of no site, by the counts that the fourth of five sites sends."""
     rows = rows.take(np.random.default_rng(seed).permutation(len(rows.X)))
     shared = len(rows.X) - SCORED
     ends = (np.array([0.56, 0.84, 1.0]) * shared).astype(int)

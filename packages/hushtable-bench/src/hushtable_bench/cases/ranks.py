@@ -1,13 +1,14 @@
-"""How far ranks and scores are to be trusted: standard errors, ranks of all sites, the same top.
+"""Measure how reliable ranks and scores are: standard errors, stable rankings, ranks of all sites.
 
-Three questions, on labelled sets of real rows (5,000 rows of each at most):
+There are three questions, for labelled sets of real rows (at most 5,000 rows of each):
 
-- Standard errors: the spread of a row's score over seeds (and noise), against the standard error
-  that one model states. 1 is right, below 1 the stated error is too large.
-- Stable ranking: of the 1% of rows with the lowest scores under one seed, how many are so under
-  another.
-- Ranks: how far the rank that a sum of score histograms gives lies from the true one, for rows at
-  the true ranks of .1%, 1%, 5% and 20%; exact, and released for a tenth of a total epsilon of 1.
+- Standard errors: the spread of a row's score over seeds (and noise), divided by the standard
+  error that one model states. 1 is right; below 1, the stated error is too large.
+- Stable ranking: how many of the 1% of rows with the lowest scores under one seed are among the
+  lowest 1% under another seed.
+- Ranks: the difference between the rank from a sum of score histograms and the true rank, for rows
+  at the true ranks of .1%, 1%, 5%, and 20%; exact, and released for a tenth of a total epsilon of
+  1.
 """
 
 import itertools
@@ -30,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 def rows_of(path: Path, most: int) -> Floats:
-    """Read a set; of a larger one, rows drawn with a fixed seed."""
+    """Read a set; from a larger set, draw rows with a fixed seed."""
     X = load(path).X.astype(np.float64)
     return X[np.random.default_rng(0).permutation(len(X))[:most]]
 
@@ -44,8 +45,8 @@ def public(X: Floats) -> Schema:
 
 
 def fitted(make: type[HushTable] | type[LSHiTables], n_tables: int) -> Callable[..., Scorer]:
-    """Return what fits a detector under a seed and returns its scorer."""
-    # One pass: behind a gate, the stated error is that of a given gate (see docs/explanation/score.md).
+    """Return the function that fits a detector under a seed and returns its scorer."""
+    # One pass: behind a gate, the stated error is that of a given gate (docs/explanation/score.md).
     settings = {"passes": 1} if make is HushTable else {}
 
     def scorer(X: Floats, seed: int) -> Scorer:
@@ -74,7 +75,7 @@ def spread(method: str, X: Floats, seeds: int) -> tuple[float, float, float]:
     for seed in range(seeds):
         scorer = METHODS[method](X, seed)
         found, error = scorer.score_with_errors(X)
-        # What moves all rows alike moves no rank.
+        # A shift of all scores changes no rank.
         scores.append(found - found.mean())
         errors.append(error)
     ratio = np.std(scores, axis=0, ddof=1) / np.sqrt(np.mean(np.square(errors), axis=0))

@@ -1,13 +1,13 @@
-"""Reading and sketching: out of files, on Dask, out of PostgreSQL, and with a bad value.
+"""Measure reading and sketching: from files, on Dask, from PostgreSQL, and with a bad value.
 
 `engines` writes float32 rows of 20 columns to ten Parquet files, and sketches them under the
-paper's tables: with one thread and two, and with two single-threaded Dask workers on the same
-files. Reading means: every batch with the same reader, and nothing done with it. `databases` reads
-rows out of PostgreSQL beside merely fetching the Arrow batches: of the server that the tests start,
-or of --url, where it makes a table of its own. `reading` has one bad value among a million numbers
-of a CSV file: found, named with its line, at what cost beside the pass without it, and beside
-Arrow's reader, which guesses the types of columns. Contestants take turns; medians. Memory is the
-whole process at its peak, in a fresh one (Linux).
+paper's tables, with one thread and two, and with two single-threaded Dask workers on the same
+files. Reading means that the same reader reads every batch and does nothing with it. `databases`
+reads rows from PostgreSQL, compared with only fetching the Arrow batches, from the server that the
+tests start or from --url, where it creates its own table. `reading` finds one bad value among a
+million numbers of a CSV file, and names its line; its cost is compared with a pass without the bad
+value and with Arrow's reader, which guesses the types of columns. Contestants take turns, and
+figures are medians. Memory is that of a whole fresh process at its peak (Linux).
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from hushtable_connect.engines import dask as engine
 
 COLUMNS, FILES, ROUNDS = 20, 10, 5
 
-#: What runs in the fresh process: our package and what it needs, nothing of the benchmark's.
+#: Code for the fresh process, which loads our package and its needs, but not the benchmark.
 PEAK = """
 import sys
 from hushtable import Sketch, load
@@ -72,7 +72,7 @@ def read_batches(folder: Path) -> None:
 
 
 def peak_of(folder: Path, threads: int) -> int:
-    """Sketch in a fresh process; return its high-water mark."""
+    """Sketch in a fresh process; return its peak memory."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "plan.hush"
         engine_plan().save(path)
@@ -82,7 +82,7 @@ def peak_of(folder: Path, threads: int) -> int:
 
 
 def peak_of_many(folder: Path, times: int) -> int:
-    """Sketch the files so many times over, with two threads; return the high-water mark."""
+    """Sketch the files several times with two threads; return the peak memory."""
     with tempfile.TemporaryDirectory() as links:
         for i, file in itertools.product(range(times), sorted(folder.glob("*.parquet"))):
             Path(links, f"{i}-{file.name}").symlink_to(file)
@@ -141,7 +141,7 @@ def server(url: str | None) -> Iterator[str]:
 
     where = programs()
     if where is None:
-        raise DataError("PostgreSQL's server is not installed: install it, or give --url")
+        raise DataError("the server of PostgreSQL is not installed: install it, or give --url")
     with running(where) as one:
         yield one.url()
 
@@ -161,7 +161,7 @@ def fill(url: str, rows: int) -> None:
 
 
 def contestants(url: str, rows: int) -> dict[str, Callable[[], None]]:
-    """Return what is timed; each reads all rows, over a connection of its own."""
+    """Return the timed functions; each reads all rows over its own connection."""
     from adbc_driver_postgresql import dbapi
 
     schema = Schema([
@@ -222,7 +222,7 @@ def guess(path: Path) -> None:
 
 
 def engines(run: CaseRun, *, rows: int = 10_000_000, times: int = 10, rounds: int = ROUNDS) -> None:
-    """Sketch Parquet files with threads and Dask; --times as often for flat memory."""
+    """Sketch Parquet files with threads and Dask; and --times as many rows, for flat memory."""
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), rows)
         found = time_all(Path(folder), rounds)
@@ -238,7 +238,7 @@ def engines(run: CaseRun, *, rows: int = 10_000_000, times: int = 10, rounds: in
     run.say(f"{rows:,} rows of {COLUMNS} float32 in {FILES} Parquet files.")
     header = ("", "seconds", "million rows/s", "times reading", "peak memory, MB")
     run.say(markdown_table(header, lines))
-    run.say(f"The same files over and over, {times * rows:,} rows: peak memory {many:.0f} MB.")
+    run.say(f"The same files repeatedly, {times * rows:,} rows: peak memory {many:.0f} MB.")
     by_name = {t.name: t.seconds for t in found}
     two = by_name["2 threads"]
     run.hold("2 threads: times merely reading", two / reading, "<=", 2.0, ".2f")
@@ -251,14 +251,14 @@ def engines(run: CaseRun, *, rows: int = 10_000_000, times: int = 10, rounds: in
 def databases(
     run: CaseRun, *, url: str | None = None, rows: int = 1_000_000, repeats: int = 5
 ) -> None:
-    """Read PostgreSQL's rows beside merely fetching them; without --url from the tests' server."""
+    """Read PostgreSQL's rows beside only fetching them; without --url, from the tests' server."""
     with server(url) as address:
         progress(f"making a table of {rows:,} rows")
         fill(address, rows)
         progress("reading it")
         times = in_turns(contestants(address, rows), repeats)
         few, many = (peak_of_reading(address, n) / 1e6 for n in (rows // 10, rows))
-    run.say(f"{rows:,} rows of {NUMBERS} numbers and 2 texts, out of PostgreSQL:")
+    run.say(f"{rows:,} rows of {NUMBERS} numbers and 2 texts, from PostgreSQL:")
     medians = print_medians(run, times, "times the fetch", 0)
     run.say(f"Peak of as_reader: {few:.0f} MB for a tenth of the rows, {many:.0f} MB for all.")
     ratio = medians["as_reader"] / medians["ADBC, batches merely fetched"]
@@ -268,7 +268,7 @@ def databases(
 
 
 def peak_of_reading(url: str, rows: int) -> int:
-    """Return the bytes of a process of its own at its peak that reads so many rows."""
+    """Return the bytes at its peak of a separate process that reads this number of rows."""
     code = "from hushtable_bench.cases.reading import *; peak_here(sys.argv[1], int(sys.argv[2]))"
     command = [sys.executable, "-c", code, url, str(rows)]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

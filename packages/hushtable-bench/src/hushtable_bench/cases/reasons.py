@@ -1,27 +1,27 @@
-"""Reasons in lists of rows: whether they are true, and what they cost.
+"""Measure whether reasons in lists of rows are true, and what they cost.
 
-faithful        Of the 20 lowest rows of six public tables: whether reasons say what is odd, name
-                the column that is farthest from its mean, and whether rows leave the list when the
-                columns that are to be repaired are; and the same of SHAP's shares of an isolation
-                forest (pip install shap). `hushtable_bench.cases.reasons_faithful` has the rules.
-combinations    Of values that are usual each, but not together, planted into nine tables of
-                numbers: whether a pair is named, and whether it is right: it has the changed column
-                and one that is related to it, by a rank correlation of half or more. Strict: of
-                pairs alone that are eight times rarer than expected. And what is said of ordinary
-                rows, and of rows with one far value. Means over the tables.
-gross           The 24 known errors of diamonds: a length of 0 or beyond 20 mm, or a table of 95%,
-                which four are gross of. And what it changes on labelled sets, of 300 columns at
-                most, that rows with a value far outside everything are listed first: ROC-AUC and
-                average precision of the list's order less those of the scores. Sets whose names
-                begin with odd_ or ovr_ are summed up apart.
+faithful        For the 20 lowest rows of six public tables: whether reasons describe the unusual
+                value, whether they name the column that is farthest from its mean, and whether rows
+                leave the list when the named columns are repaired; and the same for SHAP's shares
+                of an isolation forest (pip install shap). The rules are in
+                `hushtable_bench.cases.reasons_faithful`.
+combinations    For values that are usual separately, but not together, planted into nine tables of
+                numbers: whether a pair is named, and whether it is right, which means that it has
+                the changed column and a column related to it, with a rank correlation of half or
+                more. Strict: only pairs that are eight times rarer than expected count. Also for
+                ordinary rows, and rows with one far value. Means over the tables.
+gross           The 24 known errors of diamonds: a length of 0 or above 20 mm, or a table of 95%;
+                four of them are gross. Also the effect, on labelled sets of at most 300 columns, of
+                listing rows with a value far outside everything first: ROC-AUC and average
+                precision of the list's order minus those of the scores. Sets whose names begin with
+                odd_ or ovr_ are summarised separately.
 cost            Seconds with one thread: explaining all rows beside scoring them, a list of 20 rows
                 with reasons, and its page with pictures beside its table as CSV.
-released pairs  What noise would be on counts of pairs of columns if they were released, and from
-                how many rows on it would show a pair. This is computed, not measured.
+released pairs  The noise on counts of pairs of columns if they were released, and the number of
+                rows from which on a pair would be visible. This is computed, not measured.
 
-Public tables are CSV files of FOLDER; `hushtable_bench.cases.reasons_tables` says which, and where
-they come from. A table whose file is absent is left out. Labelled sets are those of FOLDER and
-below.
+Public tables are CSV files in FOLDER; `hushtable_bench.cases.reasons_tables` lists them and their
+sources. A table whose file is absent is left out. Labelled sets are those in FOLDER and below.
 """
 
 import contextlib
@@ -54,21 +54,21 @@ from hushtable_bench.cases.reasons_tables import PLANTED, PlantedReasons, Reason
 from hushtable_bench.data import LabelledSet, auc_and_ap, load
 from hushtable_bench.runner import CaseRun, RowSource, data_folder, in_turns, progress
 
-#: Rank correlation from which on the columns of a right pair are related.
+#: Least rank correlation of the columns of a right pair.
 RELATED = 0.5
-#: Lengths of lists in which errors of diamonds are looked for; and in which the gross ones are.
+#: Lengths of lists to search for errors of diamonds; and the length that must hold the gross ones.
 DEPTHS, GROSS_WITHIN = (20, 40, 100), 20
 #: Columns of a labelled set at most, and the beginnings of the names that are summed up apart.
 MOST_COLUMNS, ODD = 300, ("odd_", "ovr_")
-#: Rows that are explained, and rows that are listed, their columns; rows in a hurry; and runs.
+#: Rows to explain, and rows to list, with their columns; rows with --quick; and runs.
 EXPLAINED, SEARCHED, TIMED_COLUMNS, QUICK_ROWS, REPEATS = 100_000, 1_000_000, 20, 5_000, 5
 #: The budget of one person in all, the part of it for pairs, and columns whose pairs are counted.
 EPSILON, PAIRS_SHARE, DELTA, PAIRED_COLUMNS = 1.0, 0.3, 1e-6, 20
-#: Parts of all rows that are expected in a cell: of two columns of eight equal cells each, and the
-#: least of which a model tells by its sample of the rows.
+#: Expected shares of all rows in a cell: for two columns of eight equal cells each, and the least
+#: share that a model can judge by its sample of the rows.
 CELLS = {"1/64": 1 / 64, "5/8192": 5 / 8_192}
-#: Times rarer than expected that a pair is; standard deviations by which it is to stand out. With
-#: 3.5, 4% of ordinary rows have a false one among their 190 pairs; with 2, each row has four.
+#: How many times rarer than expected a pair is, and by how many standard deviations it has to stand
+#: out. With 3.5, 4% of ordinary rows have a false pair among their 190; with 2, each row has four.
 RARER, STANDS_OUT = 4.0, (2.0, 3.5)
 RELEASED_ROWS = (10_000, 100_000, 1_000_000)
 
@@ -76,11 +76,11 @@ Floats = NDArray[np.float64]
 
 
 def reasons(run: CaseRun, *, data: Path | None = None, seeds: int = 5, quick: bool = False) -> None:
-    """Judge reasons by what FOLDER has: one minute; --quick, scikit-learn's tables, no targets."""
+    """Judge reasons on FOLDER's files: one minute; --quick, scikit-learn's tables, no targets."""
     folder = None if quick else data_folder(data)
     tables = ReasonTables(folder)
     if folder is not None and (absent := tables.absent()):
-        run.say(f"Left out, for want of their files in the folder: {', '.join(absent)}.")
+        run.say(f"Left out, because their files are not in the folder: {', '.join(absent)}.")
     judging = Judging(run, not quick)
     report_faithful(judging, tables)
     report_combinations(judging, tables, 1 if quick else 3)
@@ -93,7 +93,7 @@ def reasons(run: CaseRun, *, data: Path | None = None, seeds: int = 5, quick: bo
 
 @dataclass(frozen=True)
 class Judging:
-    """A run, and whether figures are held to their targets."""
+    """A run, and whether its figures are compared with their targets."""
 
     run: CaseRun
     held: bool
@@ -107,7 +107,7 @@ class Judging:
 
 
 def report_faithful(judging: Judging, tables: ReasonTables) -> None:
-    """Print what reasons are worth on each table, and hold all tables to it."""
+    """Print figures on reasons for each table, and compare all tables with their targets."""
     run, ours, peers = judging.run, list[FaithfulTable](), list[PeerTable]()
     for name, frame in tables.read():
         progress(f"faithful: {name}")
@@ -125,7 +125,7 @@ def report_faithful(judging: Judging, tables: ReasonTables) -> None:
         }, ours,
     )  # fmt: skip
     if peers:
-        run.say("The same of an isolation forest's lowest rows, by SHAP's three largest shares.")
+        run.say("The same for an isolation forest's lowest rows, by SHAP's three largest shares.")
         run.table(
             {
                 "table": "{t.table}", "first reason usual": "{t.weak}",
@@ -151,7 +151,7 @@ def report_faithful(judging: Judging, tables: ReasonTables) -> None:
 
 
 class NamedPair(NamedTuple):
-    """A planted row: whether a pair is named and right, any and strict; and its first reason."""
+    """A planted row: whether a pair is named and right, any or strict; and its first reason."""
 
     named: bool
     right: bool
@@ -176,7 +176,7 @@ class PairShares(NamedTuple):
 
 
 def named_pairs(planted: PlantedReasons, seed: int) -> Iterator[NamedPair]:
-    """Yield what is named for each planted row."""
+    """Yield the named pair and reason for each planted row."""
     detector = HushTable(random_state=seed).fit(planted.frame)
     names, few = list(planted.frame), planted.frame.iloc[planted.rows]
     features, usual = detector.plan_.schema.of_rows.features, detector._usual_values()
@@ -194,7 +194,7 @@ def named_pairs(planted: PlantedReasons, seed: int) -> Iterator[NamedPair]:
 
 
 def pair_shares(name: str, frame: pd.DataFrame, seeds: int) -> PairShares:
-    """Return what is named for rows of each kind that are planted into a table."""
+    """Return the named pairs and reasons for rows of each kind planted into a table."""
     found = {
         kind: np.array([
             one for seed in range(seeds) for one in named_pairs(plant(frame, seed), seed)
@@ -213,7 +213,7 @@ def pair_shares(name: str, frame: pd.DataFrame, seeds: int) -> PairShares:
 
 
 def report_combinations(judging: Judging, tables: ReasonTables, seeds: int) -> None:
-    """Print what is named for planted rows of each table, and hold the means to it."""
+    """Print shares of named pairs for each table, and compare their means with targets."""
     lines = []
     for name, frame in tables.numbers():
         progress(f"combinations: {name}")
@@ -262,7 +262,7 @@ def known_errors(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.boo
 
 
 def found_errors(frame: pd.DataFrame, seed: int) -> FoundErrors:
-    """Look for the errors of diamonds in a list."""
+    """Find the errors of diamonds in a list."""
     wrong, gross = known_errors(frame)
     detector = HushTable(random_state=seed).fit(frame)
     listed = [row.row for row in detector._lowest(frame, DEPTHS[-1]).rows]
@@ -272,7 +272,7 @@ def found_errors(frame: pd.DataFrame, seed: int) -> FoundErrors:
 
 
 def report_diamonds(judging: Judging, tables: ReasonTables, seeds: int) -> None:
-    """Print where the errors of diamonds are listed, and hold all seeds to it."""
+    """Print the places of the errors of diamonds, and compare all seeds with the targets."""
     if (frame := tables.complete("diamonds")) is None:
         return
     progress("gross: diamonds")
@@ -290,7 +290,7 @@ def report_diamonds(judging: Judging, tables: ReasonTables, seeds: int) -> None:
 
 
 class OrderGain(NamedTuple):
-    """Rows of a set with a value far outside everything, and what listing them first changes."""
+    """Rows of a set with a value far outside everything, and the effect of listing them first."""
 
     name: str
     far: int
@@ -299,7 +299,7 @@ class OrderGain(NamedTuple):
 
 
 def order_gain(data: LabelledSet) -> OrderGain:
-    """Return average precision and ROC-AUC of the list's order, less those of the scores."""
+    """Return average precision and ROC-AUC of the list's order, minus those of the scores."""
     rows = data.rows()
     detector = HushTable(random_state=0).fit(rows)
     details = RowDetails(detector._scorer, usual=detector._usual_values())
@@ -311,7 +311,7 @@ def order_gain(data: LabelledSet) -> OrderGain:
 
 
 def report_order(judging: Judging, folder: Path) -> None:
-    """Print what it changes that far values come first, and hold both collections to it."""
+    """Print the effect of listing far values first, and compare both collections with targets."""
     found = dict[str, list[OrderGain]]()
     for path in sorted(folder.rglob("*.npz")):
         data = load(path)
@@ -333,7 +333,7 @@ def report_order(judging: Judging, folder: Path) -> None:
             claim = f"labelled sets, {kind}: {which}, list less scores, plus a standard error"
             judging.hold(claim, float(mean[k] + error[k]), ">=", 0.0, ".5f")
     if lines:
-        judging.run.say("Labelled sets: the list's order less that of the scores.")
+        judging.run.say("Labelled sets: the list's order minus that of the scores.")
         judging.run.table(
             {
                 "sets": "{t[kind]}", "number": "{t[sets]}", "with far values": "{t[changed]}",
@@ -392,13 +392,13 @@ def _medians(contestants: Mapping[str, Callable[[], object]]) -> dict[str, float
 
 
 class PairsNoise(NamedTuple):
-    """Noise on a cell of the counts of all pairs, and rows from which on a rare pair stands out."""
+    """Noise on a cell of the counts of all pairs, and the rows that a rare pair needs."""
 
     budget: str
     noise: float
-    #: Standard deviations by which it is to stand out.
+    #: Standard deviations by which a pair has to stand out.
     by: float
-    #: For each part of the rows that is expected in a cell.
+    #: Rows needed for each expected share of the rows in a cell.
     needed: tuple[float, ...]
 
 
@@ -412,20 +412,20 @@ def pairs_noise(epsilon: float, share: float | None = None) -> float:
 
 
 def rows_needed(noise: float, cell: float, by: float) -> float:
-    """Return the rows from which on a pair stands out of the noise, by the part in its cell."""
+    """Return the rows from which on a pair stands out of the noise, by the share in its cell."""
     return by * noise / (cell * (1.0 - 1.0 / RARER))
 
 
 def report_released(run: CaseRun) -> None:
-    """Print the noise that pairs would have, and from how many rows on they would be seen."""
+    """Print the noise that pairs would have, and the number of rows that they would need."""
     budgets = {
         f"an epsilon of {PAIRS_SHARE:g}": pairs_noise(PAIRS_SHARE * EPSILON),
         f"{PAIRS_SHARE:g} of rho": pairs_noise(EPSILON, PAIRS_SHARE),
     }
     run.say(
-        f"Counts of the pairs of {PAIRED_COLUMNS} columns, were they released at a total epsilon "
-        f"of {EPSILON:g} (delta {DELTA:g}): expected rows in a cell, those of a pair that is "
-        f"{RARER:g} times rarer, and by how many standard deviations of the noise they differ."
+        f"Counts of the pairs of {PAIRED_COLUMNS} columns, if they were released at a total "
+        f"epsilon of {EPSILON:g} (delta {DELTA:g}): expected rows in a cell, rows of a pair that "
+        f"is {RARER:g} times rarer, and the difference in standard deviations of the noise."
     )
     cells = [(part, cell, cell * (1.0 - 1.0 / RARER)) for part, cell in CELLS.items()]
     run.table(

@@ -1,17 +1,18 @@
-"""The 20 lowest rows of tables for the case `reasons`: whether what is said of them is true.
+"""Judge the reasons of the 20 lowest rows of tables, for the case `reasons`.
 
-A reason is to say what is odd: in which direction, of how few rows, or with which column. The
-strongest column of a row is the one whose value lies farthest from its mean in standard deviations;
-of a text or a missing value, those of the column that says whether a row has it. A value within one
-of them is no first reason.
+A reason has to state what is unusual: the direction, the small share of rows, or the other column.
+The strongest column of a row is the one whose value lies farthest from its mean in standard
+deviations; for a text or a missing value, a column counts that is 1 in rows with it and 0 in
+others. A value within one standard deviation must not be the first reason.
 
-Rows leave the list if the columns that are to be repaired are. The values in their place are found
-here, from the table itself: the median, or the most frequent value of a column of texts, or of ten
-numbers at most. Such a row has to score above the 21st lowest score of the table. And it must not
-be in the list of the table that has it in the place of the row.
+Rows have to leave the list when the named columns are repaired. This module takes the replacement
+values from the table itself: the median, or the most frequent value of a column of texts or of at
+most ten distinct numbers. A repaired row has to score above the 21st lowest score of the table, and
+it must not be in the list of the table in which it replaces the original row.
 
-Beside it, the 20 lowest rows of scikit-learn's IsolationForest, texts one-hot and medians for what
-is missing, with SHAP's three largest shares, which are repaired likewise.
+For comparison, the 20 lowest rows of scikit-learn's IsolationForest (with one-hot texts, and
+medians for missing values) are repaired in the same way, in the columns of SHAP's three largest
+shares.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,11 +26,11 @@ from sklearn.ensemble import IsolationForest
 
 from hushtable import HushTable
 
-#: Rows of a list, and columns that are repaired at most.
+#: Rows of a list, and the most columns that are repaired.
 LISTED, MOST_REPAIRED = 20, 3
-#: Distinct numbers up to which the most frequent one is usual, and not the median.
+#: Up to this many distinct numbers, the most frequent one is usual, and not the median.
 FEW_NUMBERS = 10
-#: Part of the largest distance from which on a column counts as strongest, too.
+#: Share of the largest distance from which on a column counts as strongest, too.
 TIED = 0.999
 
 Floats = NDArray[np.float64]
@@ -44,13 +45,13 @@ class FaithfulTable:
     reasons: int
     #: Reasons without a direction, a share of rows, or a partner.
     plain: int
-    #: Whose first reason is usual by itself, and rows without any.
+    #: Rows whose first reason is a usual value, and rows without any reason.
     weak: int
     silent: int
-    #: Whose strongest column is first, or in a pair; and named at all.
+    #: Rows whose strongest column is first or in a pair; and rows in which it is named at all.
     first: int
     named: int
-    #: That leave the list when repaired: by scores, by the list itself, and by the claim.
+    #: Rows that leave the list when repaired: by scores, by the list itself, and by the claim.
     left: int
     unlisted: int
     claimed: int
@@ -69,7 +70,7 @@ class PeerTable:
 
 
 def numbers_of(column: "pd.Series[Any]") -> Floats | None:
-    """Return a column as numbers, NaN where missing; None of texts."""
+    """Return a column as numbers, NaN for missing values; None for texts."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(float))
     return column.to_numpy(float) if pd.api.types.is_numeric_dtype(column) else None
@@ -117,7 +118,7 @@ def repaired(
 
 
 def look_through(name: str, frame: pd.DataFrame) -> FaithfulTable:
-    """Look through the reasons of the rows that HushTable finds lowest."""
+    """Judge the reasons of the rows with HushTable's lowest scores."""
     detector = HushTable(random_state=0).fit(frame)
     far, usual, names = distances(frame), usual_values(frame), list(frame)
     bar = np.sort(detector.score_samples(frame))[LISTED]
@@ -188,7 +189,7 @@ class ForestShares:
 
 
 def look_through_peer(name: str, frame: pd.DataFrame) -> PeerTable:
-    """Look through SHAP's shares of the rows that a forest finds lowest."""
+    """Judge SHAP's shares of the rows with a forest's lowest scores."""
     forest, far, usual = ForestShares(frame), distances(frame), usual_values(frame)
     order = np.argsort(forest.scores, kind="stable")
     rows, bar = order[:LISTED].tolist(), forest.scores[order[LISTED]]

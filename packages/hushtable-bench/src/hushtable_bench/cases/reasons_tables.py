@@ -1,6 +1,6 @@
-"""Public tables for the case `reasons`, and rows that are planted into them.
+"""Public tables for the case `reasons`, and rows planted into them.
 
-FOLDER of --data has a table as NAME.csv, as it is published:
+The FOLDER of --data has tables as published, each as NAME.csv:
 
 diamonds, midwest       ggplot2 (R)
 birthwt                 MASS (R)
@@ -9,16 +9,16 @@ cars, weather           vega-datasets: cars, seattle-weather
 mpg, penguins, taxis    seaborn-data
 nyc_taxi                NAB, data/realKnownCause
 
-diabetes, digits, breast cancer and wine are scikit-learn's, and synthetic rows are drawn: three
-noisy columns for each of four factors. A table whose file is absent is left out.
+diabetes, digits, breast cancer, and wine are scikit-learn's, and synthetic rows are drawn with
+three noisy columns for each of four factors. A table whose file is absent is left out.
 
-Into the numbers of a table, one of these is planted in 1% of the rows, ten at least:
+One of these is planted into the numbers of a table, in 1% of the rows, at least ten:
 
-combination    a column takes the value of another row, whose value in a column that is related to
-               it (a rank correlation of .6 or more, where there is one) is as far away as that of
-               any of 60 random rows; the value itself is in the middle 90%
+combination    a column takes the value of one of 60 random rows: the row that is farthest away in a
+               related column (a rank correlation of .6 or more, if there is one); the value itself
+               is in the middle 90%
 far            a column takes a value 5 to 8 standard deviations from its mean
-ordinary       nothing: 50 random rows stay as they are
+ordinary       nothing: 50 random rows do not change
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn import datasets
 
-#: Tables as they are, with texts, dates and missing values; columns that are left out, and dates.
+#: Tables with texts, dates, and missing values; columns that are left out, and dates.
 READ = ("diamonds", "cars", "weather", "Hdma", "midwest", "birthwt")
 DROPPED, DATES = {"cars": ["Name"], "midwest": ["PID", "county"]}, ("Year", "date")
 #: Tables of numbers in files of a folder, and columns of them.
@@ -45,8 +45,8 @@ NUMBERS = {
 }
 #: Rows of a table of numbers at most.
 MOST = 3_000
-#: Rank correlation from which on columns are related; pairs to choose from where none is; the
-#: middle of a column; and rows of which the farthest gives its value.
+#: Least rank correlation of related columns; pairs to choose from if none are related; the middle
+#: of a column; and random rows, where the farthest one gives its value.
 RELATED, STRONGEST, MIDDLE, CANDIDATES = 0.6, 6, (0.05, 0.95), 60
 #: Least and greatest distance of a far value in standard deviations; rows that stay as they are.
 FAR, ORDINARY = (5.0, 8.0), 50
@@ -60,7 +60,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class ReasonTables:
-    """Tables whose files are in a folder; without one, those that scikit-learn has alone."""
+    """Tables whose files are in a folder; without a folder, only those of scikit-learn."""
 
     folder: Path | None
 
@@ -70,7 +70,7 @@ class ReasonTables:
         return [f"{name}.csv" for name in names if self._path(name) is None]
 
     def complete(self, name: str) -> pd.DataFrame | None:
-        """Return a table with all that it has; None if its file is absent."""
+        """Return a whole table; None if its file is absent."""
         if (path := self._path(name)) is None:
             return None
         dates = [name for name in DATES if name in pd.read_csv(path, nrows=0)]
@@ -139,7 +139,7 @@ def _few(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class PlantedReasons(NamedTuple):
-    """A table, rows of it, the column of each that is odd, and how columns are related (d, d)."""
+    """A table, some rows, the changed column of each, and how columns are related (d, d)."""
 
     frame: pd.DataFrame
     rows: Rows
@@ -148,7 +148,7 @@ class PlantedReasons(NamedTuple):
 
 
 def combinations(frame: pd.DataFrame, seed: int) -> PlantedReasons:
-    """Give a column of some rows a usual value that does not go with another column."""
+    """Give a column of some rows a usual value that does not fit another column."""
     X, rng, rows = _chosen(frame, seed)
     before, ranks, related = X.copy(), frame.rank(pct=True).to_numpy(), relations(X)
     strongest = np.argsort(related.ravel())[-STRONGEST:]
@@ -180,13 +180,13 @@ def far_values(frame: pd.DataFrame, seed: int) -> PlantedReasons:
 
 
 def ordinary(frame: pd.DataFrame, seed: int) -> PlantedReasons:
-    """Choose rows that stay as they are."""
+    """Choose rows that do not change."""
     rng, most = np.random.default_rng(seed), min(ORDINARY, len(frame))
     rows = rng.choice(len(frame), most, replace=False)
     return PlantedReasons(frame, rows, np.zeros(most, np.intp), relations(frame.to_numpy(float)))
 
 
-#: By kind of rows: how to plant them.
+#: The function that plants each kind of rows.
 PLANTED: dict[str, Callable[[pd.DataFrame, int], PlantedReasons]] = {
     "combination": combinations,
     "far": far_values,
@@ -195,7 +195,7 @@ PLANTED: dict[str, Callable[[pd.DataFrame, int], PlantedReasons]] = {
 
 
 def relations(X: Floats) -> Floats:
-    """Return the size of the rank correlation of each two columns (d, d), with 0 of one alone."""
+    """Return the absolute rank correlation of each two columns (d, d), with 0 on the diagonal."""
     related = np.abs(np.nan_to_num(spearmanr(X).statistic))
     np.fill_diagonal(related, 0.0)
     return related

@@ -1,15 +1,15 @@
-"""The cost of a row against the number of rows, columns and tables, and what the machine allows.
+"""Measure the cost of a row by rows, columns, and tables, and compare it with the machine's limit.
 
-Our detectors with one thread: fit, counting of all rows, and scoring. The most rows are
-streamed: the same million over and over, more than caches hold, so that memory stays flat.
-HushTable makes one pass here: what a second adds to `fit` is in the table of `speed`, and what it
-holds of streamed rows is watched below.
+The case times our detectors with one thread: fit, counting of all rows, and scoring. The largest
+numbers of rows are streamed: the same million rows repeatedly, more than caches hold, so that
+memory stays flat. HushTable makes one pass here: the table of `speed` has the time that a second
+pass adds to `fit`, and this case also measures the memory of two passes on streamed rows.
 
-The machine's floor counts operations by hand, for tables of random features whose look-ups stay in
-the first cache and whose comparisons run in vectors, as the kernels are written. It is a bound on
-this way to work, not on every one: another layout of the tables may get by with less. What it
-leaves out (bringing rows into columns, loads and stores of intermediate results, loop control,
-Python) is what a ratio above 1 is made of.
+The machine's floor is a manual count of operations, for tables of random features whose look-ups
+stay in the first cache and whose comparisons run in vectors, as in the kernels. It is a bound on
+this method only: another layout of the tables could need less. It leaves out transposing rows into
+columns, loads and stores of intermediate results, loop control, and Python, which explain a ratio
+above 1.
 """
 
 import collections
@@ -37,14 +37,14 @@ from hushtable_bench.cases.speed import can_measure, watch
 from hushtable_bench.results import Promise, markdown_table
 from hushtable_bench.runner import CaseRun, RowSource, progress, seconds
 
-#: Bytes of the array that is copied: far more than caches hold.
+#: Bytes of the copied array: far more than caches hold.
 COPIED = 1 << 28
 CHAIN = 100_000_000
 
-#: Vector operations, and loads, that a core begins in one cycle. Every core with AVX2 or AVX-512
-#: does two; on one that does more (Zen 5: up to four), the bound is up to twice too high.
+#: Vector operations, and loads, that a core starts in one cycle. Every core with AVX2 or AVX-512
+#: starts two; on a core that starts more (Zen 5: up to four), the bound is up to twice too high.
 EACH_CYCLE = 2
-#: A hash function on a number: load and compare, shift the bits so far, put the answer in.
+#: A hash function on a number: load and compare, shift the bits so far, insert the answer.
 COMPARE = 3
 #: Ranks are bytes: a vector holds twice as many as codes.
 RANKS = 2
@@ -63,7 +63,7 @@ ENCODE = 10
 class Machine:
     """``copying`` in bytes read and written a second, ``clock`` in cycles a second.
 
-    ``lanes`` is how many 16-bit codes one vector holds.
+    ``lanes`` is the number of 16-bit codes in one vector.
     """
 
     copying: float
@@ -79,15 +79,15 @@ class Machine:
         return 4 * columns / self.copying
 
     def bound(self, family: RandomFeature) -> float:
-        """Return the seconds that counting or scoring a row takes at least, by operations.
+        """Return the least seconds for counting or scoring a row, by operations.
 
-        Encoding, hashing and looking up come one after the other, a block of rows at a time;
-        within each, the busiest resource decides.
+        Encoding, hashing, and looking up follow each other, for a block of rows at a time; in each
+        step, the busiest resource decides.
         """
         functions, folded = int(family.depth.sum(dtype=np.int64)), folds(family)
         columns = len(family.schema)
         ranked = functions >= REPAID * columns
-        # Tables that are joined are looked up as one.
+        # Joined tables are looked up as one.
         tables = family.n_tables if folded else _joined(family)
         in_vectors = (
             COMPARE * functions / (RANKS if ranked else 1)
@@ -109,7 +109,7 @@ def _joined(family: RandomFeature) -> int:
 
 
 def folds(family: RandomFeature) -> int:
-    """Return how many tables have fewer cells than codes."""
+    """Return the number of tables with fewer cells than codes."""
     return int((1 << family.depth.astype(np.int64) > family.max_cells).sum())
 
 
@@ -120,14 +120,14 @@ def _copying() -> float:
 
 
 def _clock() -> float:
-    """Count cycles by a chain of additions and exclusive ors, each of which waits for the last."""
+    """Count cycles with a chain of additions and exclusive ors, each waiting for the last one."""
     _chain(10, 12_345)
     return 2 * CHAIN / seconds(lambda: _chain(CHAIN, 12_345), repeats=5)
 
 
 @numba.njit
 def _chain(n, key):
-    # No compiler shortens it, as it would a chain of additions alone.
+    # No compiler shortens this chain, unlike a chain of additions alone.
     x = np.int64(1)
     for i in range(n):
         x = (x + i) ^ key
@@ -143,16 +143,16 @@ def _lanes() -> int:
 
 
 class CannotCountError(Exception):
-    """The machine does not count this event; the message says what perf said."""
+    """The machine does not count this event; the message quotes perf."""
 
 
 def events(do: Callable[[], object], event: str = "instructions:u") -> float:
-    """Count, with perf, what this process does in ``do``; raises `CannotCountError`."""
+    """Count an event of this process in ``do`` with perf; raise `CannotCountError` if it fails."""
     if shutil.which("perf") is None:
         raise CannotCountError("perf is not installed")
     command = ["perf", "stat", "-x,", "-e", event, "-p", str(os.getpid())]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as perf:
-        time.sleep(0.2)  # perf does not say when it begins; a process that sleeps does nothing
+        time.sleep(0.2)  # perf does not report when it begins; a sleeping process causes no events
         do()
         perf.send_signal(signal.SIGINT)
         record = perf.communicate()[1].strip()
@@ -160,17 +160,17 @@ def events(do: Callable[[], object], event: str = "instructions:u") -> float:
     try:
         return float(count)
     except ValueError:
-        raise CannotCountError(f"perf stat says of {event}: {count or record}") from None
+        raise CannotCountError(f"perf stat reports for {event}: {count or record}") from None
 
 
-#: Each with its settings: all rows are counted, once.
+#: Detectors with settings that count all rows, once.
 DETECTORS: dict[type[LSHiTables] | type[HushTable], dict[str, int]] = {
     LSHiTables: {},
     HushTable: {"passes": 1},
 }
 #: Values at most: 400 MB as float32.
 LARGEST = 10**8
-#: From so many rows on, the cost per row should be the same.
+#: From this number of rows on, the cost per row should be constant.
 FLAT_ROWS = 100_000
 
 
@@ -178,8 +178,8 @@ FLAT_ROWS = 100_000
 class Extent:
     """The sizes that one run covers.
 
-    ``floor_rows`` are those that costs are held to the machine's floor at, and that are streamed
-    over and over, with the first of ``columns``, until they are ``streamed`` rows.
+    ``floor_rows`` are the rows for the comparison with the machine's floor; with the first of
+    ``columns``, they are also streamed repeatedly, until there are ``streamed`` rows.
     """
 
     rows: Sequence[int]
@@ -195,10 +195,10 @@ QUICK = Extent((10**3, 10**4, 10**5), (10, 100), (100,), 10**5, 10**6)
 
 @dataclass(frozen=True)
 class RowCost:
-    """Median seconds a row; ``bound`` and ``reading`` are the machine's floor, likewise.
+    """Median seconds a row; ``bound`` and ``reading`` are the machine's floor in the same unit.
 
-    ``instructions`` is how many scoring takes a row, NaN where they cannot be counted.
-    ``beyond`` is the peak of memory in bytes over the rows', where it was watched, else 0.
+    ``instructions`` is the number for scoring a row, NaN if they cannot be counted. ``beyond`` is
+    the peak of memory in bytes beyond the rows if it was measured, else 0.
     """
 
     data: str
@@ -226,7 +226,7 @@ class RowCost:
 
 
 def repeated(X: np.ndarray, rows: int) -> Reader:
-    """Return a reader of ``rows`` rows: those of ``X``, in the same batches, over and over."""
+    """Return a reader of ``rows`` rows: the batches of ``X``, repeatedly."""
     times, rest = divmod(rows, len(X))
     assert rest == 0
 
@@ -237,7 +237,7 @@ def repeated(X: np.ndarray, rows: int) -> Reader:
 
 
 def measure_streamed(extent: Extent, machine: Machine) -> list[RowCost]:
-    """Measure the streamed rows, once each, and watch the memory where the system lets us."""
+    """Measure the streamed rows once each, and their memory if the system supports it."""
     base = RowSource.normal(extent.floor_rows, extent.columns[0])
     reader = repeated(base.load(), extent.streamed)
     name = RowSource.normal(extent.streamed, base.columns).name + ", streamed"
@@ -254,9 +254,9 @@ def measure_streamed(extent: Extent, machine: Machine) -> list[RowCost]:
 
 
 def two_passes(extent: Extent) -> int:
-    """Return the bytes at their peak that a fit with two passes takes on the streamed rows.
+    """Return the peak bytes of a fit with two passes on the streamed rows.
 
-    Without the byte that it holds of each row.
+    The one byte that it keeps for each row is subtracted.
     """
     reader = repeated(
         RowSource.normal(extent.floor_rows, extent.columns[0]).load(), extent.streamed
@@ -267,7 +267,7 @@ def two_passes(extent: Extent) -> int:
 
 
 def measure_all(extent: Extent, machine: Machine, *, counting: bool) -> list[RowCost]:
-    """Measure every case in memory; ``counting``: instructions as well, at ``floor_rows``."""
+    """Measure every case in memory; if ``counting``, count instructions, too, at ``floor_rows``."""
     costs = []
     for columns, rows in itertools.product(extent.columns, extent.rows):
         data = RowSource.normal(rows, columns)
@@ -291,9 +291,9 @@ def measure(
     repeats: int,
     counting: bool = False,
 ) -> RowCost:
-    """Measure one detector on one case; batches of scores are dropped as they come."""
+    """Measure one detector on one case; batches of scores are dropped at once."""
     detector = make(n_tables=m, random_state=0, **DETECTORS[make])
-    # A single run is of a size that what a first one costs besides does not show in.
+    # A single run is so large that the extra cost of a first run does not matter.
     uncounted = int(repeats > 1)
     fit = seconds(lambda: detector.fit(reader), repeats, uncounted)
     plan: Any = detector.plan_
@@ -322,7 +322,7 @@ def measure(
 
 
 def warm_up() -> None:
-    """Compile the kernels, outside the timings and the memory that is watched."""
+    """Compile the kernels, outside the measured times and memory."""
     X = np.random.default_rng(0).random((300, 3), dtype=np.float32)
     for make in DETECTORS:
         detector = make(random_state=0).fit(X)
@@ -331,7 +331,7 @@ def warm_up() -> None:
 
 
 def table_of_flatness(costs: Sequence[RowCost]) -> str:
-    """Lay out the largest cost of a row over the smallest, from `FLAT_ROWS` rows on."""
+    """Lay out the ratio of the largest to the smallest cost of a row, from `FLAT_ROWS` rows on."""
     rows = []
     many = [c for c in costs if c.rows >= FLAT_ROWS]
     for kind in dict.fromkeys((c.columns, c.detector, c.m) for c in many):
@@ -351,7 +351,7 @@ def _span(costs: Sequence[RowCost], cost: Callable[[RowCost], float]) -> str:
 
 
 def table_of_the_floor(costs: Sequence[RowCost], rows: int) -> str:
-    """Lay out cost against what the machine allows, for cases of ``rows`` rows."""
+    """Lay out the cost beside the machine's floor, for cases of ``rows`` rows."""
     chosen = [c for c in costs if c.rows == rows]
     header = [
         "data", "detector", "m", "read the row, ns", "operations, ns", "count, ns",
@@ -373,9 +373,9 @@ def table_of_the_floor(costs: Sequence[RowCost], rows: int) -> str:
 
 
 def targets(streamed: Sequence[RowCost], both: int = 0) -> list[Promise]:
-    """Hold the memory of the streamed rows to its bound, where it was watched.
+    """Compare the memory of the streamed rows with its bound, if it was measured.
 
-    ``both`` is that of a fit with two passes, in bytes.
+    ``both`` is the memory of a fit with two passes, in bytes.
     """
     if not all(c.beyond for c in streamed):
         return []
@@ -399,7 +399,7 @@ def scaling(run: CaseRun, *, quick: bool = False) -> None:
         why_not = ""
     except CannotCountError as error:
         why_not = f" No instructions counted: {error}."
-    # First, since memory that was used before would not show.
+    # This comes first, because memory that was used before would not show.
     streamed = measure_streamed(extent, machine)
     both = two_passes(extent) if can_measure() else 0
     costs = measure_all(extent, machine, counting=not why_not)

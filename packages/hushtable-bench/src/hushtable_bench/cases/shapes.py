@@ -1,9 +1,9 @@
-"""CPU seconds of many shapes of rows beside what else a data scientist would run on them.
+"""Measure CPU seconds for many shapes of rows, beside common alternatives.
 
-Files from the command line and in Python, columns of texts, wide rows, few rows, many rows, and
-sparse rows. The contestants of a shape take turns in one process, or in processes of their own
-where a start belongs to the measure; figures are ratios of medians of CPU seconds, so that what
-else the machine does changes little.
+The shapes are files from the command line and in Python, columns of texts, wide rows, few rows,
+many rows, and sparse rows. The contestants of a shape take turns in one process, or in separate
+processes if the start is part of the measure. Figures are ratios of medians of CPU seconds, which
+the machine's other work changes little.
 """
 
 import os
@@ -34,10 +34,10 @@ from hushtable_bench.results import markdown_table
 from hushtable_bench.runner import CaseRun, progress
 
 Do = Callable[[], object]
-#: What rows are divided by with --quick.
+#: The divisor of rows with --quick.
 QUICK_SCALE = 20
 
-#: What pandas and IsolationForest do with a file: read, fit, score, write.
+#: The same work with pandas and IsolationForest: read, fit, score, and write a file.
 BESIDE = """
 import sys
 import pandas
@@ -53,9 +53,9 @@ pandas.DataFrame(found).to_csv(sys.argv[2], index=False)
 
 @dataclass(frozen=True)
 class Ratio:
-    """CPU seconds of two that were compared, and the target for one over the other.
+    """CPU seconds of two contestants, and the target for their ratio.
 
-    ``ratio`` is ours over the other's, or the other way round where ``needs`` is ``>=``.
+    ``ratio`` is ours over the other's, or the inverse if ``needs`` is ``>=``.
     """
 
     shape: str
@@ -82,7 +82,7 @@ def cpu_in_turns(contestants: dict[str, Do], rounds: int) -> dict[str, float]:
 
 
 def of_process(*command: object, cwd: Path | None = None) -> float:
-    """Return the CPU seconds of a new process of Python, which keeps its bytecode."""
+    """Return the CPU seconds of a new process of Python, with cached bytecode."""
     there = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
@@ -176,13 +176,13 @@ def wide(scale: int, rounds: int) -> Iterator[Ratio]:
         },
         3 * rounds,
     )
-    # 1,024 columns took 3.4 times as long a value when a column was read by itself.
+    # When each column was read by itself, 1,024 columns took 3.4 times as long per value.
     shape = "score of rows of 1,024 columns / of 1,000"
     yield Ratio(shape, found["1,024"], found["1,000"], "<=", 1.15)
 
 
 def small(rounds: int) -> Iterator[Ratio]:
-    """Compare small sets with ECOD, which takes no time to fit."""
+    """Compare small sets with ECOD, which needs no time to fit."""
     for n, bound in ((100, 0.5), (1_000, 0.5)):
         X = np.random.default_rng(0).standard_normal((n, 10), dtype=np.float32)
         found = cpu_in_turns(
@@ -196,7 +196,7 @@ def small(rounds: int) -> Iterator[Ratio]:
 
 
 def many(scale: int, rounds: int) -> Iterator[Ratio]:
-    """Compare many rows with IsolationForest: all of them counted, and a sample."""
+    """Compare many rows with IsolationForest, counting all rows and a sample."""
     X = np.random.default_rng(0).standard_normal((10**6 // scale, 100), dtype=np.float32)
     yield beside_forest(X, f"{len(X):,} x 100", 1.0, rounds)
     shape = f"{len(X):,} x 100, max_rows=131,072"
@@ -218,7 +218,7 @@ def sparse(scale: int, rounds: int) -> Iterator[Ratio]:
 
 
 def shapes(run: CaseRun, *, quick: bool = False) -> None:
-    """CPU of files, texts, wide, few, many and sparse rows: two minutes; --quick, 20 s."""
+    """Compare CPU seconds of all shapes: two minutes; --quick, 20 s."""
     scale, rounds = (QUICK_SCALE, 1) if quick else (1, 3)
     found: list[Ratio] = []
     with threadpool_limits(limits=1):
@@ -249,7 +249,7 @@ from hushtable import HushTable
 X = np.random.default_rng(0).normal(size=(2000, 10))
 HushTable(random_state=0).fit(X).score_samples(X)
 """
-#: Code of Python's, or words of a command of ours; and CPU seconds at most.
+#: Python code or a command of ours, and the most CPU seconds.
 STARTS: dict[str, tuple[str, float | None]] = {
     "hushtable score": ("score rows.csv --model model.hush -o scores.csv", 0.45),
     "hushtable fit": ("fit rows.csv -o fitted.hush", 0.9),
@@ -284,7 +284,7 @@ def time_starts(rounds: int) -> dict[str, float]:
 
 
 def starts(run: CaseRun, *, quick: bool = False) -> None:
-    """CPU seconds of new processes: a minute; --quick, ten seconds."""
+    """Measure CPU seconds of new processes: a minute; --quick, ten seconds."""
     found = time_starts(1 if quick else START_ROUNDS)
     run.say(markdown_table(("start", "CPU, s"), [(k, f"{v:.2f}") for k, v in found.items()]))
     for name, (_, most) in STARTS.items():

@@ -1,8 +1,8 @@
-"""Time and memory of fit and score beside other packages, and with a second thread.
+"""Measure time and memory of fit and score beside other packages, and with a second thread.
 
-The contestants take turns in rounds, and medians of the rounds are compared, so that what else
-the machine does falls on all of them alike. How the cost grows, and how near it is to what the
-machine allows, is the matter of `scaling`.
+The contestants take turns in rounds, and medians of the rounds are compared, so that the machine's
+other work affects all of them alike. The case `scaling` measures how the cost grows, and how near
+it is to the machine's limit.
 """
 
 import ctypes
@@ -43,9 +43,9 @@ from hushtable_bench.runner import (
     timed,
 )
 
-#: Whose times the others' are multiples of.
+#: The contestant with whose times the others' are compared.
 PEER = "IsolationForest"
-#: Two passes, and what they are held to; then novelty detection.
+#: Two passes, and one pass for comparison; then novelty detection.
 DEFAULT, ONE_PASS, NOVELTY = "HushTable", "HushTable, one pass", "HushTable, novelty"
 DECISION = "decision_function"
 
@@ -55,8 +55,8 @@ class Racer:
     """A detector that can be fitted and timed.
 
     ``m`` is its number of tables, trees or projections, 0 without any. ``score`` is the method
-    that scores rows. Rows come as ``dtype``, which it reads without converting them first.
-    ``bytes_a_value`` is what it holds for each value, besides the value as float32.
+    that scores rows. Rows come as ``dtype``, which it reads without a conversion.
+    ``bytes_a_value`` is the memory for each value, in addition to the value as float32.
     """
 
     name: str
@@ -84,7 +84,7 @@ def _coniferest() -> Any:
 def _isotree() -> Any:
     import isotree
 
-    # As many rows a tree as the other forests draw: with its own default, up to 10,000, it takes
+    # As many rows per tree as in the other forests: with its own default, up to 10,000, it takes
     # seven times as long.
     return isotree.IsolationForest(ntrees=100, sample_size=256, random_seed=1, nthreads=1)
 
@@ -93,18 +93,18 @@ RACERS = [
     _ours(LSHiTables, 100),
     _ours(LSHiTables, 400),
     _ours(HushTable, 100),
-    # Right after the default, so that what else the machine does meets them alike.
+    # Right after the default, so that the machine's other work affects both alike.
     _ours(HushTable, 100, ", one pass", passes=1),
     _ours(HushTable, 100, ", novelty", novelty=True),
     _ours(HushTable, 400),
     Racer(PEER, partial(IsolationForest, random_state=0, n_jobs=1)),
     Racer("coniferest", _coniferest, dtype=np.float64, bytes_a_value=8),
-    # isotree works on columns: every call puts the rows into a copy.
+    # isotree works on columns: every call copies the rows.
     Racer("isotree", _isotree, score=DECISION, dtype=np.float64, bytes_a_value=16),
-    # HBOS works out a float64 for every value before it adds them up.
+    # HBOS computes a float64 for every value before it adds them up.
     Racer("HBOS", HBOS, 0, DECISION, bytes_a_value=8),
     Racer("LODA", partial(LODA, random_state=0), 100, DECISION, True, np.float64, 8),
-    # ECOD scores the rows of its fit again, and holds about ten float64 for each value of both.
+    # ECOD scores the rows of its fit again, and keeps about ten float64 for each value of both.
     Racer("ECOD", partial(ECOD, n_jobs=1), 0, DECISION, bytes_a_value=150),
 ]
 
@@ -112,7 +112,7 @@ RACERS = [
 def installed(
     contestants: Iterable[Racer] = RACERS,
 ) -> tuple[list[Racer], list[str]]:
-    """Return those that can run here, and for each of the others a line that says why not."""
+    """Return the contestants that can run here, and for each other one a line with the reason."""
     present, absent = [], []
     for contestant in contestants:
         try:
@@ -124,13 +124,13 @@ def installed(
     return present, absent
 
 
-#: A peer's call that would take longer, in seconds, is extrapolated.
+#: Seconds; a peer's call that would take longer is extrapolated.
 PATIENCE = 20.0
-#: A contestant that has taken so long on a case, in seconds, leaves the rounds that are to come.
+#: Seconds; a contestant that has taken longer on a case leaves the later rounds.
 BUDGET, QUICK_BUDGET = 15.0, 1.0
-#: For one detector, method and size, in seconds: how long one thread and two take turns.
+#: Seconds in which one thread and two take turns, for one detector, method, and size.
 TURNS, QUICK_TURNS = 2.0, 0.2
-#: New rows that nearest neighbours are found of, how often, and among how many.
+#: New rows whose nearest neighbours are found, how often, and among how many rows.
 NEIGHBOURS, QUICK_NEIGHBOURS = (4_000, 3, 10**5), (500, 1, 10**5)
 #: Values at most: 400 MB as float32.
 LARGEST = 10**8
@@ -142,7 +142,7 @@ THREAD_ROWS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 10**5, 10**6, 10**7)
 THREAD_SIZES = [(n, d) for d in (10, 100) for n in THREAD_ROWS if n * d <= 10**8]
 QUICK_THREAD_SIZES = [(n, 10) for n in THREAD_ROWS if n <= 10**5]
 
-#: With 100 tables and one thread: how many times as fast as a peer, on cover and on many columns.
+#: Speed with 100 tables and one thread, as a multiple of a peer's, on cover and on many columns.
 COVER, MANY = "cover", "normal 1e6 x 100"
 EXPECTED = (
     (COVER, "LSHiTables", "score", PEER, 40.0),
@@ -158,7 +158,7 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class RaceTiming:
-    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated.
+    """Medians over the rounds, in seconds; ``rounds`` is 0 if they were extrapolated.
 
     ``each`` has fit and score of every round, in their order.
     """
@@ -174,13 +174,13 @@ class RaceTiming:
 
 
 def rounds_for(data: RowSource) -> int:
-    """Return how often to time: short calls more often, since they vary more."""
+    """Return how often to time a call: short calls more often, because they vary more."""
     return 25 if data.rows < 50_000 else 9 if data.rows < 500_000 else 5
 
 
 @dataclass(frozen=True)
 class Peak:
-    """Bytes that fit and score took at their peak, over what the process held before."""
+    """Peak bytes of fit and score, beyond those that the process held before."""
 
     data: str
     detector: str
@@ -208,7 +208,7 @@ def time_all(
     rounds: Callable[[RowSource], int] = rounds_for,
     budget: float = BUDGET,
 ) -> list[RaceTiming]:
-    """Time every contestant on every case; of one kind, the cases with fewer rows come first."""
+    """Time every contestant on every case; in each kind, cases with fewer rows come first."""
     _warm_up(racing)
     timings: list[RaceTiming] = []
     fewer_rows: dict[tuple[Path | None, int], dict[Racer, RaceTiming]] = {}
@@ -225,7 +225,7 @@ def time_all(
 def _race(
     data: RowSource, racing: Sequence[Racer], rounds: int, budget: float
 ) -> dict[Racer, RaceTiming]:
-    """Let the contestants take turns; each round starts with another one."""
+    """Run the contestants in turn; each round starts with another one."""
     X = data.load()
     seconds: dict[Racer, list[tuple[float, float]]] = {c: [] for c in racing}
     for at in range(rounds):
@@ -282,15 +282,15 @@ def find(timings: Sequence[RaceTiming], data: str, detector: str) -> RaceTiming:
 
 
 def notes(timings: Sequence[RaceTiming]) -> str:
-    """Return what a reader has to know of the times."""
+    """Return the notes on the times for readers."""
     found = [
         "One thread; medians of the rounds; rows in C order, float32, or float64 for coniferest, "
         "isotree and LODA. m: tables, trees or projections. HBOS, LODA and ECOD score the rows in "
         "their fit as well."
     ]
     found += [
-        f"~ {t.detector} on {t.data} was not run: in proportion to its time at fewer rows, since "
-        f"a call would take over {PATIENCE:.0f} s or half of the memory."
+        f"~ {t.detector} on {t.data} did not run, because a call would take over "
+        f"{PATIENCE:.0f} s or half of the memory: in proportion to its time with fewer rows."
         for t in timings
         if not t.rounds
     ]
@@ -298,7 +298,7 @@ def notes(timings: Sequence[RaceTiming]) -> str:
 
 
 def targets(timings: Sequence[RaceTiming], peaks: Sequence[Peak]) -> list[Promise]:
-    """Hold our detectors to their peers, and their memory to its bound."""
+    """Compare our detectors with their peers, and their memory with its bound."""
     found = []
     timed = {(t.data, t.detector) for t in timings}
     for data, detector, method, peer, bound in EXPECTED:
@@ -320,7 +320,7 @@ def targets(timings: Sequence[RaceTiming], peaks: Sequence[Peak]) -> list[Promis
 
 
 def find_cover(given: Path | None) -> Path | None:
-    """Return the file of cover, or None where there is none and none was asked for."""
+    """Return the file of cover, or None if it is missing and was not requested."""
     if given is not None:
         return given
     try:
@@ -349,7 +349,7 @@ class Neighbours:
 
 
 def time_neighbours(new: int, repeats: int, rows: int) -> Neighbours:
-    """Let k nearest neighbours and novelty detection score the same new rows, in turns."""
+    """Score the same new rows with k nearest neighbours and novelty detection, in turns."""
     progress(f"{rows:,} rows: {K} nearest neighbours of {new:,} new rows")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, NEIGHBOUR_COLUMNS), dtype=np.float32)
@@ -370,16 +370,16 @@ def time_neighbours(new: int, repeats: int, rows: int) -> Neighbours:
 def _ratios(timings: Sequence[RaceTiming], one: str, other: str, which: int) -> dict[str, float]:
     """Return, for each case that both were timed on, the time of one over the other's.
 
-    It is the median over the rounds: in a round they are neighbours, so that what slows the
-    machine for a while slows both alike. ``which`` is 0 for fit, 1 for score.
+    It is the median over the rounds. In a round, they run one after the other, so a temporary
+    slowdown of the machine affects both alike. ``which`` is 0 for fit, 1 for score.
     """
     found = {
-        # The first of several numbers of tables.
+        # Takes the first of several numbers of tables.
         name: {t.data: t.each for t in reversed(timings) if t.detector == name and t.each}
         for name in (one, other)
     }
     return {
-        # Who has used up its time leaves, so that the rounds of both are the first ones.
+        # A contestant that has used up its time leaves, so both have the first rounds in common.
         data: statistics.median(
             a[which] / b[which] for a, b in zip(each, found[other][data], strict=False)
         )
@@ -398,7 +398,7 @@ def _comparisons(timings: Sequence[RaceTiming]) -> Iterator[tuple[str, dict[str,
 def targets_of_passes(
     timings: Sequence[RaceTiming], nearest: Neighbours | None = None
 ) -> list[Promise]:
-    """Hold two passes to one, and novelty detection to two passes and to nearest neighbours."""
+    """Compare two passes with one, and novelty detection with two passes and neighbours."""
     found = []
     ratios = dict(_comparisons(timings))
     for what, bound in (
@@ -424,21 +424,21 @@ T = TypeVar("T")
 
 
 def can_measure() -> bool:
-    """Whether this system can reset the high-water mark of a process."""
+    """Whether this system can reset the peak memory of a process."""
     return Path("/proc/self/clear_refs").exists()
 
 
 def watch(do: Callable[[], T]) -> tuple[T, int]:
-    """Return what ``do`` returns, and the bytes that it took at its peak over those held before."""
+    """Return the result of ``do``, and its peak bytes beyond those held before."""
     _give_back()
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts from here
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is measured from here on
     before = process_memory("VmRSS")
     result = do()
     return result, process_memory("VmHWM") - before
 
 
 def _give_back() -> None:
-    """Return freed memory to the system: fit could take it again, and it would not show."""
+    """Return freed memory to the system; otherwise fit could reuse it without a trace."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
@@ -446,7 +446,7 @@ def _give_back() -> None:
 
 
 def speed(run: CaseRun, *, quick: bool = False, cover: Path | None = None) -> None:
-    """Fit and score beside other packages: 16 minutes; --quick, only cover and 1e5 rows, one."""
+    """Time fit and score beside other packages: 16 minutes; --quick, cover and 1e5 rows, once."""
     cases = [RowSource.normal(*size) for size in (QUICK_SIZES if quick else SIZES)]
     turns = [RowSource.normal(*size) for size in (QUICK_THREAD_SIZES if quick else THREAD_SIZES)]
     racing, absent = installed()
@@ -473,7 +473,7 @@ def speed(run: CaseRun, *, quick: bool = False, cover: Path | None = None) -> No
 
 
 def print_times(run: CaseRun, timings: Sequence[RaceTiming]) -> None:
-    """Lay out all timings; the ratios say how many times as fast as IsolationForest."""
+    """Lay out all timings, with ratios of IsolationForest's times to them."""
     rows = []
     for t in timings:
         peer = find(timings, t.data, PEER)
@@ -493,7 +493,7 @@ def print_times(run: CaseRun, timings: Sequence[RaceTiming]) -> None:
 
 
 def print_passes(run: CaseRun, timings: Sequence[RaceTiming], nearest: Neighbours) -> None:
-    """Lay out the ratios: a row a case, and a line on nearest neighbours below."""
+    """Lay out the ratios, one row per case, and a line on nearest neighbours."""
     columns = dict(_comparisons(timings))
     cases = [
         data
@@ -506,14 +506,14 @@ def print_passes(run: CaseRun, timings: Sequence[RaceTiming], nearest: Neighbour
     ]
     run.say(markdown_table(("data", *columns), rows))
     run.say(
-        f"After {nearest.rows:,} rows of {nearest.columns}, a new row takes {K} nearest neighbours "
-        f"(scikit-learn's, one thread) {1e6 * nearest.neighbours:,.0f} µs, and novelty detection "
-        f"{1e6 * nearest.novelty:.2f} µs, each of {nearest.new:,}."
+        f"After {nearest.rows:,} rows of {nearest.columns} columns, {K} nearest neighbours "
+        f"(scikit-learn, one thread) take {1e6 * nearest.neighbours:,.0f} µs for a new row, and "
+        f"novelty detection takes {1e6 * nearest.novelty:.2f} µs, for {nearest.new:,} rows each."
     )
 
 
 def measure_memory(data: RowSource) -> Iterator[Peak]:
-    """Measure the peaks of our detectors with two threads, each in a process of its own."""
+    """Measure the peaks of our detectors with two threads, each in its own process."""
     if not can_measure():
         return
     source = [str(data.path.resolve())] if data.path else [str(data.rows), str(data.columns)]
@@ -526,7 +526,7 @@ def measure_memory(data: RowSource) -> Iterator[Peak]:
 
 
 def peak_here() -> None:
-    """Fit and score here and print the peak; what ran before in this process makes it too small."""
+    """Fit and score here and print the peak; earlier work in this process would reduce it."""
     detector, threads, *source = sys.argv[1:]
     data = (
         RowSource.normal(*map(int, source))
@@ -547,7 +547,7 @@ def print_memory(run: CaseRun, peaks: Sequence[Peak]) -> None:
         {
             "data": "{t.data}", "detector": "{t.detector}", "threads": "{t.threads}",
             "peak beyond input MB": "{t.beyond_mb[0]:.1f}",
-            "of it the scores MB": "{t.beyond_mb[1]:.1f}",
+            "of this, the scores MB": "{t.beyond_mb[1]:.1f}",
             "without the scores MB": "{t.beyond_mb[2]:.1f}",
         }, peaks, text=2,
     )  # fmt: skip

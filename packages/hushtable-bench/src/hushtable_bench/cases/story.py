@@ -1,9 +1,9 @@
-"""The gain of a hospital that joins: real thyroid patients, four hospitals, three years.
+"""Measure the gain of a hospital that joins: real thyroid patients, four hospitals, three years.
 
 The rows are those of the Garavan Institute in Sydney (``38_thyroid`` of ADBench): 3,772 patients,
-six measurements scaled to 0 to 1, 93 of them ill. Which hospital and year a patient is of, is ours,
-and dealt anew with each seed. Writes ``docs/figures/story.svg`` and prints the tables of
-``docs/benchmarks/story.md``. Each masked round is a real one: keys, books, noise, masks, and the sum.
+93 of them ill, with six measurements scaled to 0 to 1. Hospitals and years are simulated: each seed
+assigns the patients again. The case writes ``docs/figures/story.svg`` and prints its tables. Each
+masked round is a real one, with keys, books, noise, masks, and the sum.
 """
 
 import tempfile
@@ -29,7 +29,7 @@ from hushtable_federation.online.carriers import Memory
 SET = "38_thyroid.npz"
 MEASURED = ("age", "TSH", "T3", "TT4", "T4U", "FTI")
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in MEASURED])
-#: Shares of the healthy and of the ill; what is left is at the general hospital.
+#: Shares of the healthy and of the ill patients; all others are at the general hospital.
 SHARES = {"county": (0.25, 0.20), "clinic": (0.02, 0.50), "new": (0.02, 0.05)}
 SITES = ("general", *SHARES)
 YEARS, OPENS = 3, {"new": 2}  # the new hospital opens in the second year
@@ -51,7 +51,7 @@ TITLES = {
 
 
 def deal(data: LabelledSet, rng: np.random.Generator) -> pd.DataFrame:
-    """Deal the patients to hospitals and years; return one row each."""
+    """Assign the patients to hospitals and years; return one row each."""
     patients = pd.DataFrame(data.X, columns=list(MEASURED))
     patients["ill"], patients["site"] = data.y, SITES[0]
     patients["year"] = rng.integers(1, YEARS + 1, len(patients))
@@ -105,7 +105,7 @@ class Hospitals:
         return result
 
     def model(self, patients: pd.DataFrame, epsilon: float, seed: int) -> HushTable:
-        """Hold a campaign within one total: marginals, where they pay, and tables."""
+        """Hold a campaign within one total: marginals, if they pay, and tables."""
         terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(patients)}
         first = None
         if Design(**terms).pays_marginals(len(SCHEMA)):
@@ -117,7 +117,7 @@ class Hospitals:
 
 
 def by_site(patients: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each hospital with what it counts."""
+    """Yield each hospital with its counts."""
     for site, rows in patients.groupby("site", sort=False):
         yield str(site), rows[list(MEASURED)]
 
@@ -130,13 +130,13 @@ def private(patients: pd.DataFrame, epsilon: float, seed: int) -> HushTable:
 
 
 def judge(model: HushTable, rows: pd.DataFrame, **about: object) -> dict[str, object]:
-    """Score rows, and hold the ranking against who is ill."""
+    """Score rows, and compare the ranking with the ill patients."""
     found = auc_and_ap(rows["ill"].to_numpy(), model.score_samples(rows[list(MEASURED)]))
     return about | {"rows": len(rows), "ill": int(rows["ill"].sum())} | found
 
 
 def one_seed(data: LabelledSet, seed: int) -> Iterator[dict[str, object]]:
-    """Yield how well each hospital ranks its patients of each year, by each model."""
+    """Yield the accuracy of each hospital on its patients of each year, by each model."""
     patients = deal(data, np.random.default_rng(seed))
     for year in range(1, YEARS + 1):
         so_far, this_year = patients[patients["year"] <= year], patients[patients["year"] == year]
@@ -152,7 +152,7 @@ def one_seed(data: LabelledSet, seed: int) -> Iterator[dict[str, object]]:
 
 
 def draw(found: pd.DataFrame) -> Figure:
-    """Draw ROC-AUC over the years, a panel a hospital."""
+    """Draw ROC-AUC over the years, one panel per hospital."""
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     axes = figure.subplots(1, len(SITES), sharey=True)
     means = found.pivot_table("auc", ["site", "year"], "counts")

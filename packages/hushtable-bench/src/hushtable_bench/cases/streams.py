@@ -1,10 +1,10 @@
-"""Waiting while rows and answers come: a sliding window, and a review.
+"""Measure the time to wait for rows and answers: a sliding window, and a review.
 
-`streams`: a new pane, a thousand rows into it, their scores, against the window's length; one
-thread, medians over panes, once the window is full. `review`: time from an answer to the next row,
-and until all rows are scored: HushTable on 1e6 normal rows, a thousand of which are moved by 4 in
-the first column, and are said to be outliers. An answer is learned, the rows that are kept are
-scored again, and the next row comes with values and reasons.
+`streams`: the time for a new pane, for counting a thousand rows in it, and for their scores, by the
+window's length, with one thread; medians over panes after the window is full. `review`: the time
+from an answer to the next row, and until all rows are scored, for HushTable on 1e6 normal rows. A
+thousand of them are moved by 4 in the first column, and get the answer outlier. The model learns an
+answer, scores the kept rows again, and returns the next row with values and reasons.
 """
 
 import statistics
@@ -92,7 +92,7 @@ def measured(rows: int, columns: int) -> Waiting:
 
 
 def streams(run: CaseRun, *, quick: bool = False) -> None:
-    """Cost of a sliding window against its length."""
+    """Measure the cost of a sliding window by its length."""
     panes = (2, 5) if quick else PANES
     found = [time_window(n, 50, 3) if quick else time_window(n) for n in panes]
     run.table(
@@ -108,7 +108,7 @@ def streams(run: CaseRun, *, quick: bool = False) -> None:
 
 
 def review(run: CaseRun, *, quick: bool = False) -> None:
-    """Time from an answer to the next row in a review."""
+    """Measure the time from an answer to the next row in a review."""
     found = []
     for columns in COLUMNS:
         progress(f"{columns} columns")

@@ -1,10 +1,10 @@
-"""Time of a secure sum, for each site and for the coordinator, without and with dropouts.
+"""Measure the time of a secure sum for each site and the coordinator, with and without dropouts.
 
-`secure_sum`: all steps of a site, with its book
-on disk, and the coordinator's, over a transport that costs nothing; and what a site sends and
-reads, against the masked vector alone. `folder`: each visit begins from files, as ``hushtable round
-sync`` does, in a folder on this disk. One process, one thread. The noise is drawn by a fast
-stand-in and not timed: OpenDP draws 100,000 counts in about a second, masks or not.
+`secure_sum`: all steps of a site, with its book on disk, and of the coordinator, over a transport
+without cost; and the bytes that a site sends and reads, as multiples of the masked vector.
+`folder`: each visit begins from files, as in ``hushtable round sync``, in a folder on this disk.
+There is one process with one thread. A fast substitute draws the noise, which is not timed: OpenDP
+draws 100,000 counts in about a second, with or without masks.
 """
 
 import statistics
@@ -38,7 +38,7 @@ from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 from hushtable_federation.visit import Visit
 
-#: Counters of a vector, and tables of 256 cells that make them up.
+#: Counters of a vector, and the tables of 256 cells that contain them.
 TABLES = 391
 SITES = (20, 100)
 SHARES_LOST = (0.0, 0.05, 0.3)
@@ -46,7 +46,7 @@ SHARES_LOST = (0.0, 0.05, 0.3)
 
 @dataclass
 class SumTiming:
-    """Seconds of one sum; whether it was the plain one, to the bit."""
+    """Seconds of one sum, and whether it is bit-identical to the plain sum."""
 
     form: str
     sites: int
@@ -55,7 +55,7 @@ class SumTiming:
     coordinator: float
     exact: bool
     counters: int
-    #: Bytes that a site sends and reads, of those of the masked vector.
+    #: Bytes that a site sends and reads, as multiples of the masked vector.
     sent: float
     read: float
 
@@ -133,7 +133,7 @@ def online(those: TimedConsortium, share_lost: float) -> SumTiming:
 
     def answer(name: str, request: bytes) -> bytes | None:
         asked[name] += 1
-        if asked[name] >= 2 and name in lost:  # gone when the masked counts are due
+        if asked[name] >= 2 and name in lost:  # drops out when the masked counts are due
             return None
         start, noise = time.perf_counter(), clock.noise
         record = agents[name].answer(request)
@@ -213,7 +213,7 @@ class CountedDirectory(Directory):
 
 @dataclass
 class FolderTiming:
-    """Of a round: seconds of the longest visits, bytes of a site until it has answered all."""
+    """Seconds of the longest visits in a round, and bytes of a site until it has answered all."""
 
     lost: int
     visits: int
@@ -226,7 +226,7 @@ class FolderTiming:
 
 
 class RoundInFolder:
-    """A round in a folder, and what its parties spend on it."""
+    """A round in a folder, and the costs of its parties."""
 
     def __init__(self, those: TimedConsortium, folder: Path, round_: Round) -> None:
         self.those, self.round, self.folder = those, round_, folder
@@ -238,7 +238,7 @@ class RoundInFolder:
         self.read: dict[str, list[int]] = {}
 
     def visit(self, name: str) -> Visit:
-        """Have a party visit."""
+        """Run a visit of a party."""
         those, place = self.those, CountedDirectory(str(self.box))
         start, noise = time.perf_counter(), those.clock.noise
         (found,) = rounds(store := Store(place))
@@ -263,7 +263,7 @@ class RoundInFolder:
 
 
 def sync_round(those: TimedConsortium, folder: Path, share_lost: float) -> FolderTiming:
-    """Run a round of which some sites never answer."""
+    """Run a round in which some sites never answer."""
     names = list(those.keys)
     lost = names[: round(share_lost * len(names))]
     here = [name for name in names if name not in lost]
@@ -289,7 +289,7 @@ def sync_round(those: TimedConsortium, folder: Path, share_lost: float) -> Folde
 
 
 def time_folder(sites: int = FOLDER_SITES, tables: int = TABLES) -> list[FolderTiming]:
-    """Return what rounds with and without lost sites take."""
+    """Return the costs of rounds with and without lost sites."""
     timings = []
     with tempfile.TemporaryDirectory() as folder:
         those = TimedConsortium(Path(folder), sites, tables)
@@ -306,7 +306,7 @@ def time_folder(sites: int = FOLDER_SITES, tables: int = TABLES) -> list[FolderT
 
 
 def secure_sum(run: CaseRun, *, sites: Sequence[int] = SITES, tables: int = TABLES) -> None:
-    """Secure sums, without and with dropouts."""
+    """Time secure sums with and without dropouts."""
     found = [timing for n in sites for timing in time_sites(n, tables)]
     run.table(
         {
@@ -325,7 +325,7 @@ def secure_sum(run: CaseRun, *, sites: Sequence[int] = SITES, tables: int = TABL
 
 
 def folder(run: CaseRun, *, sites: int = FOLDER_SITES, tables: int = TABLES) -> None:
-    """Bytes and time of a round in a folder."""
+    """Measure bytes and time of a round in a folder."""
     found = time_folder(sites, tables)
     run.table(
         {

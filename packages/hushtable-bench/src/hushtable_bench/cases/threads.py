@@ -1,8 +1,8 @@
-"""The gain of a second thread: one thread and two, in turns, from few rows to many.
+"""Measure the gain of a second thread: one thread and two, in turns, from few rows to many.
 
-A ratio is the median over pairs of neighbouring timings, so that a core that other processes
-slow down for a while slows both alike. Where a call is short, a timing is made of many. A part of
-the case `speed`.
+A ratio is the median over pairs of successive timings, so that a temporary slowdown of a core
+affects both alike. If a call is short, a timing consists of many calls. This is a part of the case
+`speed`.
 """
 
 import math
@@ -22,12 +22,12 @@ from hushtable_bench.results import Promise
 from hushtable_bench.runner import CaseRun, RowSource, progress
 
 DETECTORS = (LSHiTables, HushTable)
-#: Calls in a timing: as many as take so long with one thread, in seconds.
+#: Seconds of a timing with one thread, which determine its number of calls.
 SHORTEST = 0.005
 FEWEST_PAIRS = 5
-#: From so many rows on, a second thread has to pay.
+#: From this number of rows on, a second thread has to pay.
 MANY_ROWS = 50_000
-#: Two threads that do what one does differ from it by this much in a median of pairs.
+#: Difference, in a median of pairs, of two threads that do the work of one.
 NOISE = 0.03
 
 
@@ -130,7 +130,7 @@ def _busy_elsewhere() -> float:
 
 
 def targets(gains: Sequence[Gain]) -> list[Promise]:
-    """Hold two threads to one: never slower, and far faster in scoring many rows."""
+    """Compare two threads with one: never slower, and far faster in scoring many rows."""
     found = []
     for make in DETECTORS:
         ours = [g for g in gains if g.detector == make.__name__]
@@ -149,7 +149,7 @@ def targets(gains: Sequence[Gain]) -> list[Promise]:
 
 
 def print_gains(run: CaseRun, gains: Sequence[Gain]) -> None:
-    """Lay out one thread's times, and what the second gains."""
+    """Lay out one thread's times, and the gain of the second."""
     run.table(
         {
             "data": "{t.data}", "detector": "{t.detector}",

@@ -1,1 +1,1 @@
-"""The paper's experiments: its sets, systems and tables, beside what it published."""
+"""The paper's experiments: its sets, systems, and tables, beside its published figures."""

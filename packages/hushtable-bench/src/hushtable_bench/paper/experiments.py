@@ -24,14 +24,14 @@ from hushtable_bench.results import Row, Step
 
 @dataclass(frozen=True)
 class PaperSystem:
-    """A detector as the paper sets it (section 4, Parameter settings)."""
+    """A detector with the paper's settings (section 4, Parameter settings)."""
 
     name: str
     make: Callable[[int], Any]
     #: Rows above which only `FEW` seeds are run: neighbours take minutes there, and the mean of
     #: 100 samples of 1,000 rows hardly varies.
     limit: int | None = None
-    largest: int | None = None  # rows above which it is not run at all
+    largest: int | None = None  # rows above which it does not run at all
 
     #: Seeds for sets above ``limit``.
     FEW = 2
@@ -43,7 +43,7 @@ class PaperSystem:
         return range(seeds if self.limit is None or rows <= self.limit else min(seeds, self.FEW))
 
 
-#: The paper's eight, in its order; what it leaves open is set as reproduces its figures.
+#: The paper's eight systems, in its order; settings that it omits are those that reproduce it.
 SYSTEMS = (
     PaperSystem("LSH iTables", lambda seed: LSHiTables(random_state=seed)),
     PaperSystem("RS-H", lambda seed: RSHash(random_state=seed)),
@@ -56,7 +56,7 @@ SYSTEMS = (
     PaperSystem("LODA", lambda seed: LODA(max_features="all", random_state=seed)),
     PaperSystem("ACE", lambda seed: ACE(random_state=seed)),
 )
-#: What this project adds, and what two of the systems are by their own papers.
+#: Systems that this project adds, and two systems with the settings of their own papers.
 OURS = (
     PaperSystem("HushTable", lambda seed: HushTable(random_state=seed)),
     PaperSystem("RotatedRSHash", lambda seed: RotatedRSHash(random_state=seed)),
@@ -68,7 +68,7 @@ OURS = (
 
 @cache
 def _warm_up(system: PaperSystem) -> None:
-    """Compile or load the system's kernels, so that no run's time holds it."""
+    """Compile or load the system's kernels, so that this is in no run's time."""
     rows = np.random.default_rng(0).normal(size=(300, 3))
     system.make(0).fit(rows).score_samples(rows)
 
@@ -80,18 +80,18 @@ def run(system: PaperSystem, data: LabelledSet, seed: int) -> dict[str, float]:
     with threadpool_limits(limits=1):
         start = time.perf_counter()
         model.fit(data.X)
-        # The baselines score the rows of fit in fit, for their threshold.
+        # For their threshold, the baselines score the rows of fit in fit.
         scores = model.scores_ if hasattr(model, "scores_") else model.score_samples(data.X)
         seconds = time.perf_counter() - start
     return auc_and_ap(data.y, scores) | {"seconds": seconds}
 
 
-#: Figure 1: medical sets, as the paper says; share of the outliers that the participant holds,
+#: Figure 1: medical sets, as in the paper; share of the outliers that the participant holds,
 #: and of the inliers.
 LOCAL_SETS = ("BreastW", "Cardio", "Thyroid")
 SHARE_OF_OUTLIERS = 0.9
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-#: Figure 2: per-table epsilons, and the sets; ACE is left out where the paper leaves it out.
+#: Figure 2: per-table epsilons, and the sets; ACE is left out if the paper leaves it out.
 EPSILONS = (0.001, 0.002, 0.003, 0.004, math.inf)
 NOISE_SETS = ("BreastW", "Cardio", "Mnist", "Pendigits")
 WITHOUT_ACE = ("BreastW", "Cardio")
@@ -154,11 +154,11 @@ def _local_rows(data: LabelledSet, seed: int) -> list[Row]:
 
 
 def _participant(data: LabelledSet, share: float, seed: int) -> NDArray[np.int64]:
-    """Return the rows of a participant that has most of the outliers, and a share of the rest."""
+    """Return the rows of a participant with most of the outliers and a share of the rest."""
     rng = np.random.default_rng(seed)
     outliers, inliers = np.flatnonzero(data.y), np.flatnonzero(~data.y)
     mine = rng.permutation(outliers)[: round(SHARE_OF_OUTLIERS * len(outliers))]
-    # The same inliers and more at each share.
+    # Each larger share has the same inliers and more.
     others = rng.permutation(inliers)[: max(1, round(share * len(inliers)))]
     return np.sort(np.concatenate([mine, others]))
 
@@ -205,16 +205,17 @@ def _noise_rows(
 def shared_auc(
     data: LabelledSet, system: str, participants: int, epsilons: Sequence[float], seed: int
 ) -> list[tuple[float, float, float]]:
-    """Release, merge and score as the paper does (Algorithms 1 and 2).
+    """Release, merge, and score like the paper (Algorithms 1 and 2).
 
-    Rows are dealt to the participants at random; each counts its own (a sample of at most
-    1,000 for each table, all for ACE), adds Laplace noise of scale 1 / epsilon to every cell,
-    and scores its own rows by the sum of all that was released. The seed draws hash functions
-    and deals the rows; samples and noise are drawn anew each time, as the totals suppose.
+    Rows are assigned to the participants at random. Each participant counts its own rows (a
+    sample of at most 1,000 for each table, all for ACE), adds Laplace noise of scale 1 / epsilon
+    to every cell, and scores its own rows by the sum of all releases. The seed draws hash
+    functions and assigns the rows; samples and noise are drawn again each time, as the totals
+    assume.
 
     Returns the paper's epsilons, for one table; the participants' mean ROC-AUC; and the true total
-    of a row: every histogram counts (a CountMin sketch has four), twice where the sample's size is
-    fixed, since a row more then pushes another out.
+    of a row: every histogram counts (a CountMin sketch has four), and counts twice if the sample
+    has a fixed size, because an additional row then displaces another.
     """
     rng = np.random.default_rng(seed)
     parts = np.array_split(rng.permutation(len(data.X)), participants)
@@ -242,7 +243,7 @@ def noised_values(
     plan: Plan, data: LabelledSet, local: Iterable[NDArray[np.int64]], epsilon: float
 ) -> NDArray[np.float64]:
     """Return the cells' scores by the sum of all counts, each with the paper's Laplace noise."""
-    # Noise on a cell that no row falls into is never read: it is not drawn.
+    # Noise on a cell without rows is never read, so it is not drawn.
     read = np.flatnonzero(Sketch.from_data(plan, data.X).counts)
     total = np.zeros(plan.family.n_cells, np.int64)
     for counts in local:
@@ -254,7 +255,7 @@ def noised_values(
 
 
 def papers_plan(data: LabelledSet, system: str, rows: int, seed: int) -> Plan:
-    """Draw a system's plan, for participants of at most so many rows."""
+    """Draw a system's plan, for participants with at most this number of rows."""
     settings: dict[str, Any] = {} if system == "ACE" else {"max_samples": min(_SAMPLE, rows)}
     return Plan.draw(data.schema(), detector=_DETECTORS[system], random_state=seed, **settings)
 
@@ -267,7 +268,7 @@ def local_counts(
     *,
     everything: bool = False,
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the counts of each participant's rows; without a seed, samples are drawn anew."""
+    """Yield the counts of each participant's rows; without a seed, samples are drawn again."""
     for number, rows in enumerate(parts):
         if len(rows) > 0:
             sample = None if everything or len(rows) <= _SAMPLE else _SAMPLE

@@ -1,4 +1,4 @@
-"""The paper's eleven data sets: where they come from, and what the paper says of them."""
+"""The paper's eleven data sets: their sources, and the paper's figures for them."""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("
 #: The columns of the paper's Table 2, in its order.
 SYSTEMS_OF_THE_PAPER: tuple[str, ...] = tuple(PUBLISHED["systems"])
 
-# One commit of the collection: what it holds does not change.
+# One commit of the collection, whose content does not change.
 _ADBENCH = (
     "https://raw.githubusercontent.com/Minqi824/ADBench/"
     "f7fed68dea6901fe9a81ed51b251b1d2456790cd/adbench/datasets/Classical/"
@@ -38,9 +38,9 @@ class PaperSet:
     outliers: int
     #: The paper's ROC-AUC in percent (Table 2), as `SYSTEMS_OF_THE_PAPER` orders them.
     auc: tuple[float, ...]
-    sha256: str = ""  # of the public .npz file; empty where the set is rebuilt
-    remark: str = ""  # why the public file is not what the paper's Table 1 says, if it is not
-    comparable: bool = True  # whether the paper's figures can be held against this file's
+    sha256: str = ""  # digest of the public .npz file; empty if the set is rebuilt
+    remark: str = ""  # why the public file differs from the paper's Table 1, if it does
+    comparable: bool = True  # whether the paper's figures can be compared with this file's
 
     @property
     def published(self) -> Mapping[str, float]:
@@ -52,7 +52,7 @@ SETS = tuple(PaperSet(**entry | {"auc": tuple(entry["auc"])}) for entry in PUBLI
 
 
 def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
-    """Load a set as the paper takes it: without duplicate rows, under the paper's name.
+    """Load a set as in the paper: without duplicate rows, with the paper's name.
 
     Without a folder, the public file is fetched, once, and checked. Also returns the number of
     rows with duplicates.
@@ -66,8 +66,8 @@ def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
         found = (*data.X.shape, int(data.y.sum()))
         if found != (48_146, 39, 233):
             raise DataError(
-                f"{_UCI}: the rebuilt set has {found} rows, columns and outliers; needs (48146, "
-                "39, 233): the public file has changed, name a folder with kdd99.npz"
+                f"{_UCI}: the rebuilt set has {found} rows, columns, and outliers; needs (48146, "
+                "39, 233): the public file has changed; name a folder with kdd99.npz"
             )
     distinct = data.distinct()
     return LabelledSet(which.name, distinct.X, distinct.y), len(data.X)
@@ -76,7 +76,7 @@ def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
 def load_sets(
     names: Collection[str], folder: Path | None
 ) -> tuple[list[tuple[PaperSet, LabelledSet, int]], dict[str, str]]:
-    """Load several sets; one that cannot be loaded is left out, with the reason by its name."""
+    """Load several sets; leave out sets that cannot be loaded, and return the reasons by name."""
     loaded, left_out = [], {}
     for which in SETS:
         if which.name in names:
@@ -97,20 +97,20 @@ _USER_TO_ROOT = (
 def kdd99_from_uci(path: Path) -> LabelledSet:
     """Rebuild the set from KDD Cup 1999's labelled test file (CSV, gzipped or not).
 
-    Outliers are user-to-root attacks and multihop, inliers normal rows; no other row is taken.
-    The value of a category is log(n / frequency), n being the distinct rows.
+    Outliers are user-to-root attacks and multihop, and inliers are normal rows; other rows are left
+    out. The value of a category is log(n / frequency), where n is the number of distinct rows.
     """
     options = pyarrow.csv.ReadOptions(autogenerate_column_names=True)
     try:
         table = pyarrow.csv.read_csv(path, read_options=options)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: not KDD Cup 1999's rows: {error}") from None
+        raise DataError(f"{path}: these are not KDD Cup 1999's rows: {error}") from None
     if table.num_columns != 42:
         raise DataError(f"{path}: {table.num_columns} columns; KDD Cup 1999's rows have 42")
     label = table.column(41)
     outlying = pc.is_in(label, pa.array([*_USER_TO_ROOT, "multihop."]))
     table = table.filter(pc.or_(outlying, pc.equal(label, "normal.")))
-    # Distinct rows, whatever the name of the attack.
+    # Rows are distinct without the name of the attack.
     table = table.set_column(41, "normal", pc.equal(table.column(41), "normal."))
     table = table.group_by(table.column_names).aggregate([])
     n = table.num_rows

@@ -1,4 +1,4 @@
-"""The paper's tables from results beside its own figures, and what these are held to."""
+"""The paper's tables from results, beside its own figures, and the promises for them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from hushtable_bench.paper.experiments import (
     SHARE_OF_OUTLIERS,
 )
 from hushtable_bench.paper.sets import PUBLISHED, SETS, SYSTEMS_OF_THE_PAPER, PaperSet
-from hushtable_bench.results import Promise, Results, markdown_table, spread
+from hushtable_bench.results import Promise, Results, markdown_table, spread, write_tables
 
 #: Table 3, by set.
 PAPERS_SECONDS: dict[str, list[float]] = PUBLISHED["seconds"]
@@ -86,7 +86,7 @@ def accuracy_table(results: Results) -> str:
 
 
 def ours_table(results: Results) -> str:
-    """Lay out the same for what the paper does not have, beside LSH iTables."""
+    """Lay out the same for systems that the paper does not have, beside LSH iTables."""
     names = ("LSH iTables", *(system.name for system in OURS))
     rows = [
         (w.name, *(_cell(results, "central", data=w.name, system=name) for name in names))
@@ -133,7 +133,7 @@ def local_table(results: Results) -> str:
         curves = [results.curve("local", data, name) for name in ("iForest", "LODA", "LSH iTables")]
         rows += [(data, f"{n:.0f}", *(spread(curve[n]) for curve in curves)) for n in curves[0]]
     header = ("set", "local rows", "iForest, local", "LODA, local", "LSH iTables, merged")
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, text=2)
 
 
 def true_total(results: Results, data: str, system: str) -> float:
@@ -144,7 +144,7 @@ def true_total(results: Results, data: str, system: str) -> float:
 
 
 def epsilon_table(results: Results) -> str:
-    """Lay out Figure 2's figures, every epsilon as the paper counts it and as it really is."""
+    """Lay out Figure 2's figures, with every epsilon as in the paper and as the true total."""
     rows = []
     for data in NOISE_SETS:
         for system in ("LSH iTables", "RS-H", "ACE"):
@@ -181,10 +181,10 @@ def by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dic
     }
 
 
-#: How far from the paper's ROC-AUC a system may be, in points, before it needs an explanation.
+#: Difference from the paper's ROC-AUC, in points, from which on a system needs an explanation.
 TOLERANCE = 2.5
 
-#: Why a system is further than that on a comparable set.
+#: Explanations of larger differences on comparable sets.
 EXPLAINED: dict[tuple[str, str], str] = {
     (system, data): why
     for system, sets in PUBLISHED["explained"].items()
@@ -193,14 +193,14 @@ EXPLAINED: dict[tuple[str, str], str] = {
 
 
 def explanations(results: Results) -> str:
-    """List every figure that is further from the paper's than the tolerance, and why."""
+    """List every figure that differs from the paper's by more than the tolerance, and why."""
     rows = []
     for which, name, ours in _comparable(results):
         distance = ours - which.published[name]
         if abs(distance) > TOLERANCE:
             why = EXPLAINED.get((name, which.name), "not explained")
             rows.append((name, which.name, f"{which.published[name]}", f"{ours:.1f}", why))
-    return markdown_table(("system", "set", "paper", "here", "why"), rows)
+    return markdown_table(("system", "set", "paper", "here", "why"), rows, text=2)
 
 
 def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
@@ -213,7 +213,7 @@ def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
 
 
 def targets(results: Results) -> list[Promise]:
-    """Hold the results to what is promised: the paper's figures, orders and shapes."""
+    """Compare the results with the promises: the paper's figures, orders, and shapes."""
     found = []
     ours = {w.name: auc for w, name, auc in _comparable(results) if name == "LSH iTables"}
     if ours:
@@ -253,9 +253,9 @@ def _time_targets(results: Results) -> list[Promise]:
 
 
 def _shape_targets(results: Results) -> list[Promise]:
-    """Hold Table 4 and Figure 2 to the paper's shape, in the mean over their sets.
+    """Compare Table 4 and Figure 2 with the paper's shape, in the mean over their sets.
 
-    On a single small set, one draw of the noise can turn it round.
+    On a single small set, one draw of the noise can reverse it.
     """
     found = []
     participants = [by_setting(results, "participants", data) for data in PARTICIPANT_SETS]
@@ -282,7 +282,7 @@ def _shape_targets(results: Results) -> list[Promise]:
     return found
 
 
-# The last two are Okabe and Ito's: distinct to colour-blind readers, and in grey.
+# The last two are Okabe and Ito's: distinct for colour-blind readers, and in grey.
 _LOOKS = {
     "LSH iTables": (ROWS, "o"),
     "RS-H": (FLAG, "s"),
@@ -339,16 +339,16 @@ def _epsilon_panel(axes: Any, results: Results, data: str) -> None:
 
 
 def _place(epsilon: float) -> float:
-    """Where an epsilon stands on the axis: infinity one step behind the last."""
+    """Return the place of an epsilon on the axis; infinity is one step after the last."""
     return 1000 * epsilon if epsilon < math.inf else 5.0
 
 
 Loaded = Sequence[tuple[PaperSet, LabelledSet, int]]
 
 ACCURACY = "Mean ± standard deviation over the seeds, and the paper's in brackets."
-_EXPLAINED = f"Further than {TOLERANCE} from the paper, on sets that can be compared:"
+_EXPLAINED = f"More than {TOLERANCE} from the paper, on sets that can be compared:"
 TIME = (
-    "Seconds to fit and score with one thread: those of LSH iTables, and ratios to them; the "
+    "Seconds to fit and score with one thread for LSH iTables, and ratios to these; the "
     "paper's in brackets."
 )
 #: The last three sections: experiment, title, what the table shows, table.
@@ -357,21 +357,21 @@ SECTIONS = (
         "local",
         "Figure 1: local detectors",
         f"A participant holds {SHARE_OF_OUTLIERS:.0%} of the outliers and some of the inliers; "
-        "iForest and LODA learn from its rows alone, LSH iTables from the merged tables. All "
+        "iForest and LODA learn only from its rows, LSH iTables from the merged tables. All "
         "rows are scored.",
         local_table,
     ),
     (
         "epsilon",
         "Figure 2: two participants with noise",
-        "ε is the paper's: of one table by itself. *Really* is the total of one row over "
+        "ε is the paper's, for one table. *Really* is the total of one row over "
         "everything that its participant releases.",
         epsilon_table,
     ),
     (
         "participants",
         "Table 4: two to ten participants",
-        f"ε = {EPSILON_OF_PARTICIPANTS} as the paper counts it, for one table; *really* is the "
+        f"ε = {EPSILON_OF_PARTICIPANTS} is the paper's, for one table; *really* is the "
         "total of one row.",
         participants_table,
     ),
@@ -379,7 +379,7 @@ SECTIONS = (
 
 
 def markdown(results: Results, loaded: Loaded) -> str:
-    """Return the tables for which there are results; the paper's figures stand in brackets."""
+    """Return the tables for which there are results, with the paper's figures in brackets."""
     parts = ["# The paper's experiments\n", "## Table 1: data\n", data_table(loaded)]
     if results.select("central"):
         parts += ["\n## Table 2: ROC-AUC\n", f"{ACCURACY}\n", accuracy_table(results)]
@@ -397,8 +397,8 @@ def markdown(results: Results, loaded: Loaded) -> str:
 def write(results: Results, loaded: Loaded, folder: Path) -> list[Path]:
     """Write the page and the figures; return the files."""
     page = folder / "paper.md"
-    page.write_text(markdown(results, loaded) + "\n")
-    files = [page]
+    page.write_text((text := markdown(results, loaded)) + "\n")
+    files = [page, *write_tables(folder, "paper", text)]
     if results.select("local"):
         files += local_figure(results, folder)
     if results.select("epsilon"):

@@ -13,14 +13,14 @@ from hushtable.describe.plan import values_of_rows
 from hushtable_connect.exports import Format, Model, format_of
 
 _Model = Annotated[
-    Path, argument("MODEL", "Model of hushtable fit, or a (merged) sketch or release.")
+    Path, argument("MODEL", "Model of hushtable fit, or a sketch or release, merged or not.")
 ]
 _Dialect = Annotated[
     Literal["duckdb", "postgresql"] | None,
-    option("duckdb|postgresql", "With -o FILE.sql: the database; duckdb by default."),
+    option("duckdb|postgresql", "With -o FILE.sql: the database. Default: duckdb."),
 ]
 _Table = Annotated[
-    str | None, option("NAME", "With -o FILE.sql: the table of the rows; data by default.")
+    str | None, option("NAME", "With -o FILE.sql: the table with the rows. Default: data.")
 ]
 
 
@@ -32,8 +32,9 @@ def export(
 ) -> CommandResult:
     """Write a model for another runtime: ONNX, SQL or JSON.
 
-    The ending of FILE says which: .onnx, .sql or .json. Rows score there as they do here. The
-    cells' scores are in the file: of a model of exact counts, keep it where the rows are.
+    The ending of FILE selects the format: .onnx, .sql, or .json. The other runtime gives rows the
+    same scores as hushtable. The file holds the cells' scores: if the model has exact counts,
+    keep the file where the rows are.
 
     Example:
       hushtable export model.hush -o model.json
@@ -73,15 +74,15 @@ def _blocks(model: Model, kind: Format, target: Target) -> Iterator[Block]:
     schema, unit = model.plan.schema, model.plan.score.unit
     line = f"rows below {model.threshold:.4g} {unit} are outliers"
     if math.isnan(model.threshold):
-        line = "noise leaves no line below which rows are outliers"
+        line = "there is too much noise for a threshold below which rows are outliers"
     sentences = [f"Wrote {target}, the model as {kind.words}: {kind.use}; {line}."]
     if not model.scorer.sketch.may_leave:
         values = values_of_rows(schema)
         of_rows = f"values of your rows: {values}; and " if values else ""
         sentences += [
-            shown(f"It holds {of_rows}scores of cells, which tell exact counts."),
+            shown(f"It holds {of_rows}scores of cells, which reveal exact counts."),
             "Keep it where the rows are.",
         ]
     elif model.plan.hidden:
-        sentences.append("It holds hash functions that are hidden: it is for the sites only.")
+        sentences.append("It holds the hidden hash functions: give it only to the sites.")
     yield Paragraph(sentences)

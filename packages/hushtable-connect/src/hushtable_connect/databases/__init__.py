@@ -1,4 +1,4 @@
-"""Rows of databases: what a query brings out of PostgreSQL, SQLite, DuckDB, or by SQLAlchemy."""
+"""Rows of databases: the result of a query to PostgreSQL, SQLite, DuckDB, or SQLAlchemy."""
 
 from hushtable.data.readers import FileLayout, Reader, register_url
 

@@ -1,7 +1,7 @@
-"""Drivers of databases: one statement, run as often as asked, and never a write.
+"""Database drivers: each runs one statement as often as needed, and never writes.
 
-Each pass has a connection of its own, so that passes may run beside each other, and one that is
-given up leaves nothing behind. Libraries load where they are used.
+Each pass has its own connection, so that passes can run at the same time, and an abandoned pass
+leaves nothing behind. Libraries load where they are used.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ from hushtable.errors import DataError, DataTypeError, MissingExtraError
 _TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
 _TAKEN = (str, int, float, Decimal, UUID, *_TIMES)
 _ADVICE = "leave it out (--drop {0}), or make it a number or a text in the query: CAST({0} AS ...)"
-#: Python's years end at 9999; PostgreSQL's infinity lies beyond.
+#: Python's years end at 9999; PostgreSQL's infinity is later.
 _DAYS = (-719_162, 2_932_896)
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def server_type(field: pa.Field) -> str:
-    """Return what the server calls a column's type, if it is known, else what Arrow calls it."""
+    """Return the server's name of a column's type if it is known, else Arrow's name."""
     notes = field.metadata or {}
     name = notes.get(b"POSTGRESQL:type") or notes.get(b"server") or str(field.type).encode()
     return str(name.decode())
 
 
 def check_types(schema: pa.Schema, columns: Sequence[str]) -> None:
-    """Raise `DataTypeError` for columns of which no numbers, texts or times can be made."""
+    """Raise `DataTypeError` for columns that cannot become numbers, texts, or times."""
     refused = [
         f"{name!r} ({server_type(schema.field(name))})"
         for name in columns
@@ -49,7 +49,7 @@ def check_types(schema: pa.Schema, columns: Sequence[str]) -> None:
     if refused:
         name = columns[[not _is_plain(schema.field(name)) for name in columns].index(True)]
         raise DataTypeError(
-            f"of no type that can be read: {', '.join(refused)}: {_ADVICE.format(name)}"
+            f"columns of types that cannot be read: {', '.join(refused)}: {_ADVICE.format(name)}"
         )
 
 
@@ -57,7 +57,7 @@ def _is_plain(field: pa.Field) -> bool:
     name, kind = server_type(field).lower(), field.type
     if name in ("numeric", "uuid"):
         return True
-    # Of money, the number of decimals is the server's secret.
+    # The client cannot know how many decimals the server's type "money" has.
     if name in ("json", "jsonb", "money", "xml") or isinstance(kind, pa.BaseExtensionType):
         return False
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
@@ -100,7 +100,7 @@ def _uuids(column: pa.Array) -> pa.Array:
 
 
 def _durations(column: pa.Array, what: str, first: int) -> pa.Array:
-    """Make durations of intervals; those of months have no length."""
+    """Convert intervals to durations; intervals of months have no fixed length."""
     parts = np.dtype([("months", "<i4"), ("days", "<i4"), ("ns", "<i8")])
     n, valid = len(column), column.is_valid()
     if n == 0:
@@ -126,13 +126,13 @@ def _check_times(column: pa.Array, what: str) -> None:
     low, high = ends["min"].as_py(), ends["max"].as_py()
     if low is not None and (low < _DAYS[0] * per_day or high >= (_DAYS[1] + 1) * per_day):
         raise DataError(
-            f"{what} holds a time that is infinite, or outside the years 1 to 9999: make it NULL "
+            f"{what} holds a time that is infinite or outside the years 1 to 9999: make it NULL "
             "in the query"
         )
 
 
 class Columns:
-    """Rows of Python's objects, as Arrow: a column keeps the type that its first values had."""
+    """Rows of Python objects, as Arrow: a column keeps the type of its first values."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, pa.DataType] = {}
@@ -140,7 +140,7 @@ class Columns:
     def batch(
         self, names: Sequence[str], rows: Sequence[Sequence[Any]], first: int
     ) -> pa.RecordBatch:
-        """Return rows, the first of which has this number, as a batch."""
+        """Return rows as a batch; ``first`` is the number of the first row."""
         values = zip(*rows, strict=True)
         columns = [self._column(n, v, first) for n, v in zip(names, values, strict=True)]
         return pa.RecordBatch.from_arrays(columns, list(names))
@@ -163,8 +163,8 @@ class Columns:
         other = next(v for v in values if v is not None and pa.scalar(v).type != known)
         raise DataError(
             f"column {name!r} held values of type {known} before row {first}, and of type "
-            f"{column.type} from there on, such as {other!r}: make them alike in "
-            f"the query, as by CAST({name} AS ...) or NULLIF"
+            f"{column.type} from there on, such as {other!r}: convert them to one "
+            f"type in the query, with CAST({name} AS ...) or NULLIF"
         )
 
 
@@ -195,11 +195,11 @@ def _text(value: Any) -> str | None:
     return value.isoformat() if isinstance(value, _TIMES[:3]) else str(value)
 
 
-#: Seconds; without, a server that is away is waited for as long as the system likes.
+#: Seconds to wait for a server that does not answer; without it, the system's timeout applies.
 _PATIENCE = 30
-#: Bytes in a batch of PostgreSQL's: with its driver's own 16 MiB, four times the memory.
+#: Bytes in a batch of PostgreSQL's: its driver's default, 16 MiB, needs four times the memory.
 _BATCH_BYTES = 1 << 22
-#: What keeps a session of SQLAlchemy's from writing; all are rolled back where they close.
+#: Statements that keep a session of SQLAlchemy from writing; each session ends with a rollback.
 _READ_ONLY = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
@@ -213,21 +213,21 @@ class Driver(Protocol):
     """A statement that a database runs."""
 
     def schema(self) -> pa.Schema:
-        """Return the columns; of type null are those whose types show in the rows only."""
+        """Return the columns; a column has type null if only its rows show its type."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the statement."""
 
 
 class Postgres:
-    """PostgreSQL by ADBC; all passes see the tables as they were when the first began."""
+    """PostgreSQL by ADBC; all passes see the tables as they were when the first pass began."""
 
     def __init__(self, url: str, sql: str) -> None:
         self._dbapi = _library("adbc_driver_postgresql.dbapi", "adbc-driver-postgresql")
         waits = "connect_timeout=" in url or "PGCONNECT_TIMEOUT" in os.environ
         more = "" if waits else f"{'&' if '?' in url else '?'}connect_timeout={_PATIENCE}"
         self._url, self._sql = url + more, sql
-        # It holds the state of the tables, but no lock, which would make other people wait.
+        # It holds the state of the tables, but no lock that would make other users wait.
         keeper = contextlib.ExitStack()
         cursor = keeper.enter_context(_session(self._dbapi, self._url))
         weakref.finalize(self, keeper.close)
@@ -235,7 +235,7 @@ class Postgres:
         self._state = cursor.fetchone()[0]
 
     def schema(self) -> pa.Schema:
-        """Ask for the columns; no rows are read."""
+        """Request the columns; no rows are read."""
         with _session(self._dbapi, self._url, self._state) as cursor:
             return cursor.adbc_execute_schema(self._sql)
 
@@ -251,7 +251,7 @@ class Postgres:
 
 @contextlib.contextmanager
 def _session(dbapi: Any, url: str, state: str = "") -> Iterator[Any]:
-    """Open a transaction that only reads, in a state of the tables that another one holds."""
+    """Open a read-only transaction, in the state of the tables that another transaction holds."""
     with dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         if state:
@@ -260,24 +260,24 @@ def _session(dbapi: Any, url: str, state: str = "") -> Iterator[Any]:
 
 
 class DuckDB:
-    """DuckDB's own Arrow reader, over a file."""
+    """DuckDB's own Arrow reader, for a database in a file."""
 
     def __init__(self, url: str, sql: str, *, alone: bool = False) -> None:
         self._duckdb = _library("duckdb", "DuckDB")
         self._path, self._sql = _file(url), sql
         self._unchanged = _same_state()
-        # Or a view of a file from elsewhere could read other files, or fetch an extension.
+        # Otherwise, a view in someone's database could read other files or fetch an extension.
         self._settings = {"enable_external_access": "false"} if alone else {}
 
     def _run(self) -> Any:
         return self._duckdb.connect(str(self._path), read_only=True, config=self._settings)
 
     def schema(self) -> pa.Schema:
-        """Ask for the columns; no rows are read."""
+        """Request the columns; no rows are read."""
         with self._run() as connection:
             found = connection.sql(self._sql)
             columns = zip(found.columns, map(str, found.types), strict=True)
-            # Named twice, columns get other names on the way to Arrow.
+            # If two columns have one name, DuckDB renames them on the way to Arrow.
             return pa.schema([
                 pa.field(name, field.type, metadata={"server": kind})
                 for (name, kind), field in zip(
@@ -290,7 +290,7 @@ class DuckDB:
         with self._run() as connection:
             self._unchanged(_stamp(self._path))
             found = connection.sql(self._sql)
-            # Before DuckDB 1.4 by its older name.
+            # Before DuckDB 1.4, the method has an older name.
             read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
             yield from read(FILE_ROWS)
 
@@ -298,7 +298,7 @@ class DuckDB:
 class SQLite:
     """SQLite by Python's own driver.
 
-    Not by ADBC, which returns a column's numbers with seven digits once it holds one text.
+    ADBC is not used, because it returns numbers with seven digits as soon as a column holds a text.
     """
 
     def __init__(self, url: str, sql: str) -> None:
@@ -327,7 +327,7 @@ class SQLite:
             cursor = connection.execute(self._sql)
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchmany(BATCH_ROWS)
-            # Now that the statement runs, it sees no more changes: were there any before?
+            # Once the statement runs, it sees no more changes. Check whether there were any before.
             self._unchanged(self._keeper.execute("PRAGMA data_version").fetchone())
             first = 0
             while rows:
@@ -337,7 +337,7 @@ class SQLite:
 
 
 class SQLAlchemy:
-    """Whatever SQLAlchemy has a dialect and a driver for."""
+    """Any database that SQLAlchemy has a dialect and a driver for."""
 
     def __init__(self, url: str, sql: str) -> None:
         try:
@@ -352,8 +352,8 @@ class SQLAlchemy:
             if type(error).__name__ != "NoSuchModuleError":
                 raise
             raise DataError(
-                f"{url.partition('://')[0]}:// is no database that is known: needs postgresql://, "
-                "sqlite:///, duckdb:///, or what SQLAlchemy has a dialect for"
+                f"{url.partition('://')[0]}:// is not a known database: needs postgresql://, "
+                "sqlite:///, duckdb:///, or a database that SQLAlchemy has a dialect for"
             ) from None
         self._sql, self._columns = sql, Columns()
 
@@ -363,13 +363,13 @@ class SQLAlchemy:
         try:
             if (statement := _READ_ONLY.get(self._engine.dialect.name)) is not None:
                 connection.exec_driver_sql(statement)
-            # Percent signs and colons of the query are its own.
+            # Percent signs and colons in the query are no parameters.
             connection = connection.execution_options(
                 stream_results=True, max_row_buffer=BATCH_ROWS, no_parameters=True
             )
             yield connection.exec_driver_sql(self._sql)
         finally:
-            # Which rolls back. A connection that is lost cannot, and need not.
+            # Closing rolls back. A lost connection cannot be rolled back, and does not have to be.
             with contextlib.suppress(self._library.exc.SQLAlchemyError):
                 connection.close()
 
@@ -404,27 +404,27 @@ def _file(url: str) -> Path:
     if str(path) in (".", ":memory:"):
         raise DataError("needs the path of a file, such as sqlite:///rows.db")
     if not path.is_file():
-        raise DataError("no such file: check the path; an absolute one has four slashes")
+        raise DataError("no such file: check the path; an absolute path has four slashes")
     return path
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return what differs once something has been written."""
+    """Return values that change when something is written."""
     log = path.with_name(f"{path.name}.wal")
     seen = [one.stat() for one in (path, log) if one.exists()]
     return tuple(figure for one in seen for figure in (one.st_size, one.st_mtime_ns))
 
 
 def _same_state() -> Callable[[Any], None]:
-    """Return a check that each pass finds the state that the first one found."""
+    """Return a check that each pass finds the state that the first pass found."""
     states: list[Any] = []
 
     def check(state: Any) -> None:
         states.append(state)
         if state != states[0]:
             raise DataError(
-                "the table changed while it was read: something was written to its file between "
-                "two passes; read it while nobody writes, or from a copy"
+                "the table changed while it was read: its file was written to between two passes; "
+                "read it while no one writes to it, or read a copy"
             )
 
     return check

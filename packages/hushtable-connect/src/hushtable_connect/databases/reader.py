@@ -1,4 +1,4 @@
-"""Rows that a query brings out of a database, named by a URL."""
+"""Rows that a query returns from a database, which a URL names."""
 
 import os
 import re
@@ -18,40 +18,40 @@ from hushtable_connect.databases.drivers import check_types, plain
 
 T = TypeVar("T")
 
-#: By the scheme of a URL; all others are SQLAlchemy's.
+#: Drivers by the scheme of a URL; SQLAlchemy opens all others.
 DRIVERS: dict[str, Callable[[str, str], drivers.Driver]] = {
     "postgresql": drivers.Postgres,
     "postgres": drivers.Postgres,
     "sqlite": drivers.SQLite,
     "duckdb": drivers.DuckDB,
 }
-#: Further ones that need no query to be known for databases.
+#: Further schemes that are known to be databases, even without a query.
 _OF_SQLALCHEMY = frozenset({"mysql", "mariadb", "oracle", "mssql"})
 _IN_FILES = frozenset({"sqlite", "duckdb"})
-#: Of a URL: parameters whose values a message may repeat.
+#: Parameters of a URL whose values a message may repeat.
 _HARMLESS = frozenset({
     "application_name", "charset", "connect_timeout", "dbname", "driver", "host", "port",
     "service", "sslmode", "user",
 })  # fmt: skip
 QUERY = "--query 'SELECT ... FROM ...' or --query FILE.sql; in Python, query='SELECT ...'"
 _READS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
-#: What a semicolon does not end a statement in: texts, names and remarks.
+#: Parts in which a semicolon does not end a statement: texts, names, and comments.
 _QUOTED = re.compile(
     r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(\$\w*\$).*?\1", re.DOTALL
 )
 _REMARK = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
-#: By words in what a server or a driver says: what to do about it.
+#: What to do, by words in the message of a server or driver.
 _ADVICE = (
     ("password|authentication|access denied", "give the user's password in the environment, such "
      "as PGPASSWORD, or in the URL"),
     ("read.?only|query_only", "hushtable only reads: give a query that changes nothing"),
     ("snapshot|idle-in-transaction", "the connection that held the state of the tables has ended: "
-     "read again"),
+     "run it again"),
     ("closed the connection|terminating|connection to server was lost|no connection to the server"
-     "|lost connection", "the connection broke, and nothing was kept: run it again"),
-    ("refused|could not translate|timeout|timed out|unreachable|can't connect", "check host and "
-     "port, and that the server runs"),
+     "|lost connection", "the connection was lost, and nothing was kept: run it again"),
+    ("refused|could not translate|timeout|timed out|unreachable|can't connect", "check the host "
+     "and the port, and that the server is running"),
     ("not a database|not a valid duckdb", "check the path"),
     ("different configuration|conflicting lock|locked", "close what else has the file open"),
 )  # fmt: skip
@@ -67,7 +67,7 @@ def is_database(data: object, layout: FileLayout) -> bool:
 
 
 def without_secrets(url: str) -> str:
-    """Return a URL without what may be secret."""
+    """Return a URL without the parts that may be secret."""
     try:
         return Address(url).source
     except DataError:
@@ -75,14 +75,14 @@ def without_secrets(url: str) -> str:
 
 
 def database(url: str, layout: FileLayout) -> Reader:
-    """Read what the layout's query returns, as often as asked."""
+    """Read the result of the layout's query, as often as needed."""
     address = Address(url)
     sql = _statement(layout.query, address.source)
     opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
     return _rows(address, address.guard(lambda: opened(url, sql)))
 
 
-#: The tables and views of a database in a file, each as it is written in a statement.
+#: Queries for the tables and views of a database in a file, with their names quoted for SQL.
 _TABLES = {
     "sqlite": """
         SELECT name, '"' || replace(name, '"', '""') || '"' FROM sqlite_master
@@ -95,9 +95,9 @@ _TABLES = {
 
 
 def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
-    """Read a table or a view of a database in a file, or what the layout's query returns."""
+    """Read a table or a view of a database in a file, or the result of the layout's query."""
     if "?" in str(path):
-        raise DataError(f"{path}: the name of a database may hold no question mark: rename it")
+        raise DataError(f"{path}: the name of a database cannot hold a question mark: rename it")
     address = Address(f"{scheme}:///{path}")
     opened: Any = {"sqlite": drivers.SQLite, "duckdb": partial(drivers.DuckDB, alone=True)}[scheme]
 
@@ -120,24 +120,24 @@ def database_file(scheme: str, path: Path, layout: FileLayout) -> Reader:
 
 
 def _table(path: Path, tables: list[str], wanted: str | None) -> str:
-    """Return the name of the one table, or of the one that is wanted."""
+    """Return the name of the only table, or of the requested one."""
     if wanted in tables:
         return str(wanted)
     held = f"{tables[:10]}{f' and {len(tables) - 10:,} more' if len(tables) > 10 else ''}"
     if wanted is not None:
-        raise DataError(f"{path}: has no table or view {wanted!r}: it holds {held}")
+        raise DataError(f"{path}: the database has no table or view {wanted!r}: it holds {held}")
     if not tables:
-        raise DataError(f"{path}: the database holds no table: check the path")
+        raise DataError(f"{path}: the database holds no tables: check the path")
     if len(tables) > 1:
         raise DataError(
-            f"{path}: holds several tables, {held}: give one by --member NAME\n"
+            f"{path}: the database holds several tables, {held}: choose one with --member NAME\n"
             f"Add: --member {shlex.quote(tables[0])}"
         )
     return tables[0]
 
 
 def _rows(address: "Address", driver: drivers.Driver) -> Reader:
-    """Read what a driver's statement returns, as often as asked."""
+    """Read the result of a driver's statement, as often as needed."""
     schema = address.guard(driver.schema)
     names = column_names(schema)
     n_rows: list[int] = []
@@ -148,12 +148,12 @@ def _rows(address: "Address", driver: drivers.Driver) -> Reader:
             rows, batches = 0, address.guard(driver.batches)
             while (batch := address.guard(lambda: next(batches, None))) is not None:
                 if tuple(batch.schema.names) != names:
-                    raise _changed(address.source, f"its columns are {batch.schema.names} now")
+                    raise _changed(address.source, f"its columns are now {batch.schema.names}")
                 yield from split(iter([address.guard(partial(plain, batch, columns, rows))]))
                 rows += len(batch)
             n_rows.append(rows)
             if rows != n_rows[0]:
-                raise _changed(address.source, f"{n_rows[0]:,} rows at first, {rows:,} now")
+                raise _changed(address.source, f"{n_rows[0]:,} rows at first, now {rows:,}")
 
         return read
 
@@ -163,28 +163,28 @@ def _rows(address: "Address", driver: drivers.Driver) -> Reader:
 
 def _changed(source: str, how: str) -> DataError:
     return DataError(
-        f"{source}: the table changed while it was read: {how}; read it while nobody writes, or "
-        "from a copy"
+        f"{source}: the table changed while it was read: {how}; read it while no one writes to "
+        "it, or read a copy"
     )
 
 
 @dataclass(frozen=True)
 class Address:
-    """URL of a database, and what of it may be shown."""
+    """URL of a database, and the parts of it that messages may repeat."""
 
     url: str
 
     def __post_init__(self) -> None:
-        """Refuse what a driver would read otherwise than people, and quote in part."""
+        """Refuse a URL that a driver would read differently from people, and quote in part."""
         if re.search(r"[/?#@\s]|%(?![0-9A-Fa-f]{2})", self._user):
             raise DataError(
-                f"{self.scheme}://...: in the URL of a database, write the signs @ : / ? # % of "
-                "users, passwords and parameters as %40 %3A %2F %3F %23 %25"
+                f"{self.scheme}://...: in the URL of a database, write the characters @ : / ? # % "
+                "of users, passwords, and parameters as %40 %3A %2F %3F %23 %25"
             )
 
     @property
     def scheme(self) -> str:
-        """How the URL begins, in small letters."""
+        """The scheme of the URL, in lower case."""
         return self.url.partition("://")[0].lower()
 
     @cached_property
@@ -193,7 +193,7 @@ class Address:
 
     @property
     def _user(self) -> str:
-        """User and password; up to the last @, wherever that is, since it may be a password's."""
+        """User and password: everything before the last @, because a password may hold an @."""
         of_file = self.scheme.partition("+")[0] in _IN_FILES and self._rest.startswith("/")
         return "" if of_file else self._rest.rpartition("@")[0]
 
@@ -205,7 +205,7 @@ class Address:
 
     @property
     def secrets(self) -> list[str]:
-        """Texts that no message may hold, the longest first."""
+        """Texts that must not appear in messages, the longest first."""
         found = [self._user.partition(":")[2], os.environ.get("PGPASSWORD", "")]
         for parameter in re.split("[&#]", self._rest.partition("?")[2]):
             name, _, value = parameter.partition("=")
@@ -215,7 +215,7 @@ class Address:
         return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
 
     def guard(self, do: Callable[[], T]) -> T:
-        """Return what ``do`` returns; raise what goes wrong as an error without secrets."""
+        """Return the result of ``do``; raise any failure as an error without secrets."""
         try:
             return do()
         except DataError as error:
@@ -223,12 +223,12 @@ class Address:
         except HushTableError as error:
             fault = error
         except Exception as error:
-            # Of whatever kind, since drivers raise all kinds, and their words may quote the URL.
+            # Any exception: drivers raise all kinds, and their messages may quote the URL.
             fault = DataError(self._words(error))
         try:
-            raise fault  # out here, where the driver's own error does not hang on to it
+            raise fault  # raised outside, so that the driver's error is not its context
         finally:
-            del fault  # or it would keep this frame, and so the connection
+            del fault  # it would keep this frame alive, and with it the connection
 
     def _words(self, error: Exception) -> str:
         text = str(error)
@@ -242,23 +242,23 @@ class Address:
 
 
 def _statement(query: str | None, source: str) -> str:
-    """Return the one statement that is to be run, which must read; its text may be in a file."""
+    """Return the one statement to run, which must only read; its text may be in a file."""
     if query is None:
         raise UsageError(f"{source}: a database needs a query: {QUERY}")
     if re.fullmatch(r"[^\n]*\S\.sql", query.strip()):
         query = _text_of(Path(query.strip()))
-    # As long as the query: a semicolon is where it was. A text may be the end of a query.
+    # The mask is as long as the query, so positions agree. A query may end with a text.
     masked = _QUOTED.sub(lambda q: (" " if q[0][0] in "-/" else "x") * len(q[0]), query).rstrip()
     end = len(masked.rstrip("; \t\r\n"))
     if ";" in masked[:end]:
-        raise DataError(f"{source}: the query holds several statements: give one")
-    # A remark at the end would hide what a driver puts behind the query.
+        raise DataError(f"{source}: the query holds several statements: give a single one")
+    # A comment at the end would hide text that a driver appends to the query.
     sql = query[:end] if masked[:end].strip() else query
     bare = _REMARK.sub(" ", sql).lstrip("( \t\r\n").split(None, 1)
     first = re.split(r"\W", bare[0])[0].upper() if bare else ""
     if first not in _READS:
         began = f"begins with {first}" if first else "is empty"
-        raise DataError(f"{source}: the query {began}: needs one that reads, such as SELECT ...")
+        raise DataError(f"{source}: the query {began}: needs a query that reads, like SELECT ...")
     return sql
 
 

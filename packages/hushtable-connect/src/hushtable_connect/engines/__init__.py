@@ -1,7 +1,7 @@
-"""The same sketch and the same scores elsewhere: Dask, Spark and DuckDB, each with its extra.
+"""The same sketch and the same scores in Dask, Spark, and DuckDB, each with its own extra.
 
-May import `scores` and what lies below; tested in ``tests/engines``, on one machine. Names load on
-first use.
+May import `scores` and the layers below it; tested in ``tests/engines``, on one machine. Names load
+on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""Dask: sketch and score a Dask data frame, or files, on any scheduler or cluster.
+"""Sketch and score a Dask data frame, or files, on any Dask scheduler or cluster.
 
-Counts add up exactly, so that the sketch is, to the bit, the one that a single machine makes,
-however the rows are dealt out and whichever workers die. Needs the extra ``dask``. Noise is
-added once, to the sum: `Sketch.release`.
+Counts add up exactly, so the sketch is bit-identical to the sketch that a single machine makes,
+no matter how the rows are distributed and which workers fail. It needs the extra ``dask``. Noise
+is added once, to the sum: see `Sketch.release`.
 """
 
 import os
@@ -38,20 +38,20 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     Parameters
     ----------
     plan : Plan
-        What to count under; sent to each worker once.
+        The plan to count under; it is sent to each worker once.
     data : dask DataFrame, or path
-        Rows; a path names files that every worker can read, a folder of them, or a glob pattern:
-        one task a file.
+        Rows. A path names files that every worker can read, a folder of them, or a glob pattern;
+        each file is one task.
 
     Returns
     -------
     Sketch
-        Equal, to the bit, to ``Sketch.from_data`` of the same rows.
+        Bit-identical to ``Sketch.from_data`` of the same rows.
 
     Raises
     ------
     DataError
-        If there is no row, or the columns are not the plan's.
+        If there are no rows, or the columns are not the plan's.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
         waiting = [adding(waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
     result: Sketch = waiting[0].compute()
     if result.n_rows == 0:
-        raise DataError("the data hold no rows: there is nothing to count")
+        raise DataError("the data hold no rows: needs 1 or more")
     return result
 
 
@@ -81,14 +81,14 @@ def score_data(model: Any, data: Any) -> Any:
     Parameters
     ----------
     model : detector, Sketch, Release or LocalModel
-        What to score by; a detector has to be fitted.
+        The model that scores; a detector has to be fitted.
     data : dask DataFrame
         Rows.
 
     Returns
     -------
     dask Series of float64, named "score"
-        With the index of ``data``; low = abnormal. Nothing is scored until it is asked for.
+        With the index of ``data``; low = abnormal. Rows are scored when the result is computed.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def score_data(model: Any, data: Any) -> Any:
     dask = _dask()
     if not hasattr(data, "map_partitions"):
         raise UsageError(
-            f"{type(data).__name__} is no Dask data frame: files are scored by score_files"
+            f"{type(data).__name__} is not a Dask data frame: use score_files to score files"
         )
     shared = dask.delayed(counts_of(model))
     return data.map_partitions(_series, shared, reading_of(model), meta=("score", "f8"))
@@ -112,20 +112,20 @@ def score_data(model: Any, data: Any) -> Any:
 def score_files(
     model: Any, data: "str | os.PathLike[str]", folder: "str | os.PathLike[str]"
 ) -> list[Path]:
-    """Score files into a folder, a file of scores for each file of rows.
+    """Score files into a folder: one file of scores for each file of rows.
 
-    A file of scores that is there already is not made again, unless its rows have changed: an
-    interrupted call goes on where it stopped. Each appears only when it is complete.
+    An existing file of scores is kept unless its rows have changed, so an interrupted call
+    continues where it stopped. Each file appears only when it is complete.
 
     Parameters
     ----------
     model : detector, Sketch, Release or LocalModel
-        What to score by.
+        The model that scores.
     data : path
         As in `sketch_data`.
     folder : path
-        Where; made if it is missing. Parquet, with the columns ``row`` (int64, from 0 in each
-        file) and ``score`` (float64).
+        The folder for the scores; it is created if it is missing. The files are Parquet, with the
+        columns ``row`` (int64, from 0 in each file) and ``score`` (float64).
 
     Returns
     -------
@@ -135,7 +135,7 @@ def score_files(
     Raises
     ------
     UsageError
-        If a file there holds something else, such as scores by another model.
+        If a file in the folder holds something else, such as scores by another model.
 
     Examples
     --------

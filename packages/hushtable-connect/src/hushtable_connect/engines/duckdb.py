@@ -1,6 +1,6 @@
-"""DuckDB: functions that score and count rows inside a query, over vectors in Arrow.
+"""Functions that score and count rows inside a DuckDB query, with Arrow vectors.
 
-The bits are the library's. Needs the extra ``databases``.
+Results are bit-identical to the library's. They need the extra ``databases``.
 """
 
 from collections.abc import Callable
@@ -31,28 +31,28 @@ __all__ = ["register_score", "register_sketch"]
 
 
 def register_score(connection: Any, model: Any, name: str = "hush_score") -> str:
-    """Make a model a function of a DuckDB connection, from a row's columns to its score.
+    """Register a model as a function of a DuckDB connection, from a row's columns to its score.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
-        Where the function is known until it is closed.
+        The connection, which has the function until it is closed.
     model : detector, Sketch, Release or LocalModel
-        What to score by; a detector has to be fitted.
+        The model that scores; a detector has to be fitted.
     name : str, default="hush_score"
         The function's name.
 
     Returns
     -------
     str
-        The call, on the model's columns in its order, for a query. The function takes numbers as
-        DOUBLE, categories as VARCHAR and dates as TIMESTAMP; NULL is missing; it returns a
-        DOUBLE, low = abnormal.
+        The call to write into a query, with the model's columns in their order. The function takes
+        numbers as DOUBLE, categories as VARCHAR, and dates as TIMESTAMP; NULL is a missing value.
+        It returns a DOUBLE, low = abnormal.
 
     Raises
     ------
     UsageError
-        If this is no connection or no model, or the name is taken, or no plain name.
+        If this is not a connection or not a model, or the name is taken or not a plain name.
     MissingExtraError
         If DuckDB is not installed.
 
@@ -80,31 +80,31 @@ def register_score(connection: Any, model: Any, name: str = "hush_score") -> str
 
 
 def register_sketch(connection: Any, plan: Plan, name: str = "hush_sketch") -> str:
-    """Make counting under a plan a function of a DuckDB connection, from rows to a sketch.
+    """Register counting under a plan as a function of a DuckDB connection, from rows to a sketch.
 
     DuckDB collects the rows of each group in a list, and the function counts them. To count all
-    rows of a query, in no more memory than a batch takes, give ``Sketch.from_data`` the relation.
+    rows of a query in the memory of one batch, pass the relation to ``Sketch.from_data``.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
-        Where the function is known until it is closed.
+        The connection, which has the function until it is closed.
     plan : Plan
-        What to count under.
+        The plan to count under.
     name : str, default="hush_sketch"
         The function's name.
 
     Returns
     -------
     str
-        The call, on a list of the plan's columns, for a query with or without GROUP BY. The
-        function returns a BLOB, which `hushtable_connect.engines.sketch_of` makes a sketch. It
-        holds exact counts: it is kept like the rows.
+        The call to write into a query with or without GROUP BY, on a list of the plan's columns.
+        The function returns a BLOB, which `hushtable_connect.engines.sketch_of` converts to a
+        sketch. It holds exact counts: protect it like the rows.
 
     Raises
     ------
     UsageError
-        If this is no connection or no plan, or the name is taken, or no plain name.
+        If this is not a connection or not a plan, or the name is taken or not a plain name.
     MissingExtraError
         If DuckDB is not installed.
 
@@ -127,7 +127,7 @@ def register_sketch(connection: Any, plan: Plan, name: str = "hush_sketch") -> s
     columns = [quoted(one, '"') for one in fields]
 
     def sketches(groups: Any) -> pa.Array:
-        # The list of no rows is NULL.
+        # For no rows, the list is NULL.
         rows = (pa.Table.from_struct_array(one.values) if one.is_valid else None for one in groups)
         found = (Sketch.zero(plan) if one is None else count(plan, one) for one in rows)
         return pa.array([packed(one) for one in found], pa.binary())
@@ -147,12 +147,14 @@ def _type(feature: Feature) -> str:
 def _create(
     connection: Any, name: str, function: Callable[..., pa.Array], types: list[Any], gives: str
 ) -> None:
-    """Make a function known to a connection; NULL reaches it."""
+    """Register a function that is called for NULL, too."""
     duckdb = _duckdb()
     check_name(name)
     if not isinstance(connection, duckdb.DuckDBPyConnection):
-        raise UsageError(f"{type(connection).__name__} is no DuckDB connection: duckdb.connect()")
-    # DuckDB counts the parameters that a function names, and wants as many as there are types.
+        raise UsageError(
+            f"{type(connection).__name__} is not a DuckDB connection: use duckdb.connect()"
+        )
+    # DuckDB needs as many named parameters as there are types.
     places = [Parameter(f"_{j}", Parameter.POSITIONAL_ONLY) for j in range(len(types))]
     function.__signature__ = Signature(places)  # type: ignore[attr-defined] # of any callable
     try:
@@ -161,7 +163,7 @@ def _create(
         )
     except duckdb.NotImplementedException as error:
         raise UsageError(
-            f"{name} is a function of this connection already: give another name=, or remove it, "
+            f"{name} is already a function of this connection: give another name=, or remove it, "
             f"connection.remove_function({name!r}) ({error})"
         ) from None
 

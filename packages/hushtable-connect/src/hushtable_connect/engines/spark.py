@@ -1,9 +1,9 @@
-"""Spark: sketch and score a Spark data frame by its Arrow batches, or files in the executors.
+"""Sketch and score a Spark data frame by its Arrow batches, or files in the executors.
 
-Counts add up exactly, so that the sketch is, to the bit, the one that a single machine makes.
-Data frames go through ``mapInArrow``, functions in SQL are Arrow functions: Spark Connect has both.
-Needs the extra ``spark``, and hushtable on the workers. Noise is added once, to the sum:
-`Sketch.release`.
+Counts add up exactly, so the sketch is bit-identical to the sketch that a single machine makes.
+Data frames go through ``mapInArrow``, and functions in SQL are Arrow functions; Spark Connect has
+both. It needs the extra ``spark``, and hushtable on the workers. Noise is added once, to the sum:
+see `Sketch.release`.
 """
 
 import itertools
@@ -41,9 +41,9 @@ from hushtable_connect.engines.work import (
 
 __all__ = ["register_score", "register_sketch", "score_data", "score_files", "sketch_data"]
 
-#: Spark's setting of how many rows it passes on at a time: 10,000, unless somebody changes it.
+#: Spark's setting for the number of rows that it passes on at a time; its default is 10,000.
 _AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
-#: Partitions that the sketches of all others are added up in, before the driver adds the rest.
+#: Partitions that add up the sketches of all others, before the driver adds the rest.
 _SUMS = 8
 
 
@@ -53,22 +53,22 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     Parameters
     ----------
     plan : Plan
-        What to count under.
+        The plan to count under.
     data : pyspark.sql.DataFrame, or path
         Rows, classic or Connect; columns that the plan does not name are left out. A path names
-        files that every executor can read, a folder of them, or a glob pattern: one task a file,
-        under the active session. hushtable reads them itself, three times as fast as rows that
-        Spark's JVM has read and passes on.
+        files that every executor can read, a folder of them, or a glob pattern; each file is one
+        task under the active session. hushtable reads the files itself, which is three times as
+        fast as receiving rows that Spark's JVM has read.
 
     Returns
     -------
     Sketch
-        Equal, to the bit, to ``Sketch.from_data`` of the same rows.
+        Bit-identical to ``Sketch.from_data`` of the same rows.
 
     Raises
     ------
     UsageError, DataError
-        If it is neither, lacks a column, or has no row; or if no session is active.
+        If the data are neither, lack a column, or have no rows; or if no session is active.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
         sketches = _sketches(plan, sums.toArrow())
     result = total([Sketch.zero(plan), *sketches])
     if result.n_rows == 0:
-        raise DataError("the data hold no rows: there is nothing to count")
+        raise DataError("the data hold no rows: needs 1 or more")
     return result
 
 
@@ -111,15 +111,15 @@ def score_data(model: Any, data: Any) -> Any:
     Parameters
     ----------
     model : detector, Sketch, Release or LocalModel
-        What to score by; a detector has to be fitted.
+        The model that scores; a detector has to be fitted.
     data : pyspark.sql.DataFrame
         Rows.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        ``data`` with a column more, ``score`` (double; low = abnormal). Spark scores when the
-        result is written or collected.
+        ``data`` with an additional column, ``score`` (double; low = abnormal). Spark scores when
+        the result is written or collected.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def score_data(model: Any, data: Any) -> Any:
     counts, reading = counts_of(model), reading_of(model)
     _chosen(counts.plan, data)  # lacks no column
     if "score" in data.columns:
-        raise UsageError("the data have a column named score: rename it, or leave it out")
+        raise UsageError("the data already have a column named score: rename it, or leave it out")
 
     def scoring(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         scorer = Scorer(counts)
@@ -144,7 +144,7 @@ def score_data(model: Any, data: Any) -> Any:
             schema = batch.schema.append(pa.field("score", pa.float64()))
             yield pa.RecordBatch.from_arrays([*batch.columns, scores], schema=schema)
 
-    # The engine's own types: pyspark is the extra.
+    # typed by pyspark, which may be missing
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     types = StructType([*data.schema.fields, StructField("score", DoubleType())])
@@ -154,19 +154,20 @@ def score_data(model: Any, data: Any) -> Any:
 def score_files(
     model: Any, data: "str | os.PathLike[str]", folder: "str | os.PathLike[str]"
 ) -> list[Path]:
-    """Score files into a folder, a file of scores for each file of rows, under the active session.
+    """Score files into a folder, one file of scores for each file of rows, by the active session.
 
-    What is written, and what is not made again, is as in `hushtable_connect.engines.dask`.
+    Files are written, or kept, as by `score_files` of `hushtable_connect.engines.dask`.
 
     Parameters
     ----------
     model : detector, Sketch, Release or LocalModel
-        What to score by.
+        The model that scores.
     data : path
         As in `sketch_data`.
     folder : path
-        Where, for every executor; made if it is missing. Parquet, with the columns ``row`` (int64,
-        from 0 in each file) and ``score`` (float64).
+        The folder for the scores, which every executor can write; it is created if it is missing.
+        The files are Parquet, with the columns ``row`` (int64, from 0 in each file) and ``score``
+        (float64).
 
     Returns
     -------
@@ -176,8 +177,8 @@ def score_files(
     Raises
     ------
     UsageError
-        If a file there holds something else, such as scores by another model; or if no session is
-        active.
+        If a file in the folder holds something else, such as scores by another model; or if no
+        session is active.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def score_files(
     waiting = {}
     for pair in pairs:
         if not pair.is_done():
-            # Executors have a folder of their own.
+            # Executors have their own working folder.
             source, target = pair.source.absolute(), pair.target.absolute()
             waiting[str(source)] = replace(pair, source=source, target=target)
 
@@ -212,27 +213,27 @@ def score_files(
 
 
 def register_score(session: Any, model: Any, name: str = "hush_score") -> str:
-    """Make a model a function of Spark SQL, from a row's columns to its score.
+    """Register a model as a function of Spark SQL, from a row's columns to its score.
 
     Parameters
     ----------
     session : pyspark.sql.SparkSession
-        Where the function is known, classic or Connect.
+        The session that gets the function, classic or Connect.
     model : detector, Sketch, Release or LocalModel
-        What to score by; a detector has to be fitted.
+        The model that scores; a detector has to be fitted.
     name : str, default="hush_score"
-        The function's name. One of that name is replaced.
+        The function's name. An existing function of that name is replaced.
 
     Returns
     -------
     str
-        The call, on the model's columns in its order, for a query. NULL is missing; the function
-        returns a double, low = abnormal.
+        The call to write into a query, with the model's columns in their order. NULL is a missing
+        value; the function returns a double, low = abnormal.
 
     Raises
     ------
     UsageError
-        If this is no session or no model, or no plain name.
+        If this is not a session or not a model, or the name is not a plain name.
 
     Examples
     --------
@@ -249,11 +250,11 @@ def register_score(session: Any, model: Any, name: str = "hush_score") -> str:
     counts, reading = counts_of(model), reading_of(model)
     names = counts.plan.schema.of_rows.names
 
-    # The types are Spark's: they say that it is called once a partition.
+    # Spark reads from the types that it is called once per partition.
     def scores(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         scorer = Scorer(counts)
         for columns in batches:
-            # A single column comes by itself.
+            # A single column does not come as a tuple.
             rows = rows_of(columns if isinstance(columns, tuple) else (columns,), names)
             yield pa.array(score(scorer, rows, reading))
 
@@ -262,31 +263,31 @@ def register_score(session: Any, model: Any, name: str = "hush_score") -> str:
 
 
 def register_sketch(session: Any, plan: Plan, name: str = "hush_sketch") -> str:
-    """Make counting under a plan an aggregate of Spark SQL, from rows to a sketch.
+    """Register counting under a plan as an aggregate of Spark SQL, from rows to a sketch.
 
-    The rows of a group are counted by one worker, in its memory. To count all rows, use
+    One worker counts all rows of a group in its memory. To count all rows, use
     `sketch_data`.
 
     Parameters
     ----------
     session : pyspark.sql.SparkSession
-        Where the function is known, classic or Connect.
+        The session that gets the function, classic or Connect.
     plan : Plan
-        What to count under.
+        The plan to count under.
     name : str, default="hush_sketch"
-        The function's name. One of that name is replaced.
+        The function's name. An existing function of that name is replaced.
 
     Returns
     -------
     str
-        The call, on the plan's columns in its order, for a query with GROUP BY. The function
-        returns a binary, which `hushtable_connect.engines.sketch_of` makes a sketch. It holds exact
-        counts: it is kept like the rows.
+        The call to write into a query with GROUP BY, with the plan's columns in their order. The
+        function returns a binary, which `hushtable_connect.engines.sketch_of` converts to a
+        sketch. It holds exact counts: protect it like the rows.
 
     Raises
     ------
     UsageError
-        If this is no session or no plan, or no plain name.
+        If this is not a session or not a plan, or the name is not a plain name.
 
     Examples
     --------
@@ -305,7 +306,7 @@ def register_sketch(session: Any, plan: Plan, name: str = "hush_sketch") -> str:
     check_plan(plan)
     names = plan.schema.of_rows.names
 
-    # The types are Spark's: they say that this is an aggregate.
+    # Spark reads from the types that this is an aggregate.
     def sketched(*columns: pa.Array) -> bytes:
         return packed(count(plan, rows_of(columns, names)))
 
@@ -316,10 +317,12 @@ def register_sketch(session: Any, plan: Plan, name: str = "hush_sketch") -> str:
 def _register(session: Any, name: str, function: Any, gives: str) -> None:
     check_name(name)
     if not hasattr(session, "udf"):
-        raise UsageError(f"{type(session).__name__} is no Spark session: needs a SparkSession")
+        raise UsageError(f"{type(session).__name__} is not a Spark session: needs a SparkSession")
     from pyspark.sql.pandas import functions
 
-    arrow_udf: Any = functions.arrow_udf  # its stubs take a function of fixed columns alone
+    arrow_udf: Any = (
+        functions.arrow_udf
+    )  # its stubs allow only functions of a fixed number of columns
     session.udf.register(name, arrow_udf(function, gives))
 
 
@@ -329,8 +332,10 @@ def _files(names: Sequence[Path | str]) -> Any:
 
     session = SparkSession.getActiveSession()
     if session is None:
-        raise UsageError("no Spark session is active: make one with SparkSession.builder first")
-    rows = [(str(Path(name).absolute()),) for name in names]  # executors have their own folder
+        raise UsageError("no Spark session is active: first make one with SparkSession.builder")
+    rows = [
+        (str(Path(name).absolute()),) for name in names
+    ]  # executors have another working folder
     return session.createDataFrame(rows, "path string").repartition(len(rows))
 
 
@@ -345,7 +350,7 @@ def _of_stream(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Sketch:
 
 @contextmanager
 def _large_batches(session: Any) -> Iterator[None]:
-    """Have Spark pass on more rows at a time, where it passes on fewer; in here."""
+    """Let Spark pass on more rows at a time inside this block, unless it already does."""
     before = session.conf.get(_AT_ONCE)
     session.conf.set(_AT_ONCE, str(FILE_ROWS) if 0 < int(before) < FILE_ROWS else before)
     try:
@@ -356,11 +361,13 @@ def _large_batches(session: Any) -> Iterator[None]:
 
 def _chosen(plan: Plan, data: Any) -> Any:
     if not hasattr(data, "mapInArrow"):
-        raise UsageError(f"{type(data).__name__} is no Spark data frame")
+        raise UsageError(f"{type(data).__name__} is not a Spark data frame: needs one")
     names = plan.schema.of_rows.names
     lacking = [name for name in names if name not in data.columns]
     if lacking:
-        raise DataError(f"the data lack the plan's columns {lacking}: they have {data.columns}")
+        raise DataError(
+            f"the data lack the plan's columns {lacking}: their columns are {data.columns}"
+        )
     return data.select(*names)
 
 

@@ -23,12 +23,12 @@ from hushtable.scores.scorer import Scorer
 
 
 def call(name: str, arguments: Sequence[str], quote: str) -> str:
-    """Return the call of a function on columns, each quoted: their names are never read as SQL."""
+    """Return the call of a function on columns, quoted so that no name is read as SQL."""
     return f"{name}({', '.join(quoted(one, quote) for one in arguments)})"
 
 
 def quoted(column: str, quote: str) -> str:
-    """Return the name of a column as SQL takes it, whatever is in it."""
+    """Return the name of a column quoted for SQL, whatever characters it holds."""
     return f"{quote}{column.replace(quote, 2 * quote)}{quote}"
 
 
@@ -36,14 +36,16 @@ def check_name(name: str) -> None:
     """Raise `UsageError` unless a function can have this name without quotes."""
     if not isinstance(name, str) or not name.isascii() or not name.isidentifier():
         raise UsageError(
-            f"name={name!r}: needs letters, digits and _, a letter first, such as 'hush_score'"
+            f"name={name!r}: needs letters, digits and _, with a letter first: 'hush_score'"
         )
 
 
 def check_plan(plan: object) -> None:
     """Raise `UsageError` unless it is a plan."""
     if not isinstance(plan, Plan):
-        raise UsageError(f"{type(plan).__name__} is no plan: needs one of Plan.draw, or a model's")
+        raise UsageError(
+            f"{type(plan).__name__} is not a plan: needs a plan of Plan.draw, or of a model"
+        )
 
 
 def rows_of(columns: Sequence[Any], names: Sequence[str]) -> pa.Table:
@@ -63,24 +65,24 @@ def packed(sketch: Sketch) -> bytes:
 
 
 def sketch_of(plan: Plan, packed: bytes) -> Sketch:
-    """Return the sketch that an engine's ``hush_sketch`` gave as bytes.
+    """Return the sketch in the bytes that an engine's ``hush_sketch`` returned.
 
     Parameters
     ----------
     plan : Plan
-        What was counted under.
+        The plan that the rows were counted under.
     packed : bytes
         A value of the function's column.
 
     Returns
     -------
     Sketch
-        Equal, to the bit, to ``Sketch.from_data`` of the rows of the group.
+        Bit-identical to ``Sketch.from_data`` of the rows of the group.
 
     Raises
     ------
     UsageError
-        If the bytes are no sketch, or one under another plan.
+        If the bytes are not a sketch, or a sketch under another plan.
 
     Examples
     --------
@@ -105,18 +107,18 @@ def sketch_of(plan: Plan, packed: bytes) -> Sketch:
 
 
 def counts_of(model: Any) -> Counts:
-    """Return the counts that a model scores by; raises `UsageError` if it is none."""
-    # A fitted detector stands for its counts, and for what it has learned.
+    """Return the counts that a model scores by; raise `UsageError` if it is not a model."""
+    # From a fitted detector, take its counts and what it has learned.
     counts = model._scorer.sketch if hasattr(model, "sketch_") else model
     if not isinstance(counts, Counts) or counts.hidden:
         raise UsageError(
-            f"{type(model).__name__} is no model: needs a fitted detector, a sketch or a release"
+            f"{type(model).__name__} is not a model: needs a fitted detector, sketch or release"
         )
     return counts
 
 
 def count(plan: Plan, rows: Any) -> Sketch:
-    """Count the rows of one partition, with one thread; none is no rows."""
+    """Count the rows of one partition, with one thread; return None if there are no rows."""
     reader = open_rows(rows, plan.schema)
     return Sketch.zero(plan) if reader.n_rows == 0 else Sketch.from_data(plan, reader)
 
@@ -127,7 +129,7 @@ def total(sketches: Sequence[Sketch]) -> Sketch:
 
 
 def reading_of(model: Any) -> Reading:
-    """Return how the rows of a fitted detector were read, which holds for others."""
+    """Return how the rows of a fitted detector were read, which applies to other rows, too."""
     reading: Reading = getattr(model, "reading_", Reading())
     return reading
 
@@ -139,7 +141,7 @@ def score(scorer: Scorer, rows: Any, reading: Reading) -> NDArray[np.float64]:
 
 
 def score_file(model: tuple[Counts, Reading], pair: ScoreFile) -> None:
-    """Score a file of rows into its file of scores, which appears when it is complete."""
+    """Score a file of rows into a file of scores, which appears when it is complete."""
     counts, reading = model
     scores = score(Scorer(counts), pair.source, reading)
     table = pa.table({"row": np.arange(len(scores)), "score": scores})
@@ -149,9 +151,7 @@ def score_file(model: tuple[Counts, Reading], pair: ScoreFile) -> None:
 
 
 def path_of(data: Any, engine: str) -> str:
-    """Return the path of files; raises `UsageError` if it is none."""
+    """Return the path of files; raise `UsageError` if it is not a path."""
     if not isinstance(data, str | os.PathLike):
-        raise UsageError(
-            f"{type(data).__name__}: needs a {engine} data frame, or the path of files"
-        )
+        raise UsageError(f"{type(data).__name__}: needs a {engine} data frame or the path of files")
     return os.fspath(data)

@@ -1,4 +1,4 @@
-"""A model's part of a SQL statement: cuts as numbers of the table, cells as whole numbers."""
+"""The model's part of a SQL statement: cuts as numbers of the table, cells as whole numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hushtable.plans.families import RandomFeature
 from hushtable.scores.explain import Explainer, rare_below
 from hushtable_connect.exports.formats import Model
 
-#: Scores of cells are multiples of one part in so many.
+#: Scores of cells are multiples of one divided by this number.
 UNIT = 1 << 20
 
 Floats = NDArray[np.float64]
@@ -23,14 +23,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Function:
-    """One hash function: the bit that it gives is ``2**place`` of its table's code."""
+    """One hash function: its bit has the weight ``2**place`` in its table's code."""
 
     feature: int
     place: int
-    #: Numbers from here on are on the high side, and missing ones if ``missing``.
+    #: Numbers from here on are on the high side; so are missing ones if ``missing``.
     cut: float
     missing: bool
-    #: Of a categorical feature: sides of a missing value, of each category, of an unseen one.
+    #: For a categorical feature: sides of a missing value, of each category, of an unseen one.
     sides: str
 
 
@@ -38,8 +38,8 @@ class Function:
 class Beyond:
     """How far a number is beyond its range: (low - x) / unit, or (x - high) / unit.
 
-    It is nothing between ``below`` and ``above``, and ``farthest`` from ``far_below`` down and from
-    ``far_above`` up. Where no number is as far, those are infinite.
+    It is 0 between ``below`` and ``above``, and ``farthest`` at and below ``far_below`` and at and
+    above ``far_above``. If no number is that far, these two are infinite.
     """
 
     low: float
@@ -54,10 +54,10 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Codes that rows reach if one feature's value changes, in the order of the features.
+    """Codes that rows reach when one feature's value changes, in the order of the features.
 
-    For alternative a, ``keep[a]`` are the bits that stay, and ``flip[a]`` those that change then.
-    Those of one feature in one table are a group.
+    For alternative a, ``keep[a]`` holds the bits that stay, and ``flip[a]`` those that change.
+    The alternatives of one feature in one table are a group.
     """
 
     table: Ints
@@ -75,7 +75,7 @@ class Alternatives:
 
 
 class SqlContent:
-    """A model as a statement needs it. Tables that fold their codes come first."""
+    """A model in the form that a statement needs. Tables that fold their codes come first."""
 
     def __init__(self, model: Model, family: RandomFeature) -> None:
         self.features, self.folds = family.schema.features, model.plan.schema.labels > 0
@@ -90,7 +90,7 @@ class SqlContent:
         #: Place of each table's first cell, from 1.
         self.first = np.cumsum(last - first) - (last - first) + 1
         numeric = any(feature.kind == "numeric" for feature in self.features)
-        #: Where nothing is beyond a range, nothing is lost by it.
+        #: If no number can be beyond its range, no score is reduced for it.
         self.margin = family.margin / LEVELS if numeric else 0.0
         self.depth = family.least(model.scorer.values) / family.n_tables - 1.0
         self.threshold = model.threshold
@@ -130,7 +130,7 @@ class SqlContent:
             return {}
         low, high, unit = self._encoder.low, self._encoder.high, self._encoder.unit
         n = len(low)
-        # Of the low side, numbers are negated, so that they rise.
+        # On the low side, numbers are negated, so that they rise.
         far = first_number(lambda x: excess(-x, low, unit) >= FARTHEST, n)
         some = first_number(lambda x: excess(-x, low, unit) > 0.0, n)
         far_above = first_number(lambda x: excess(high, x, unit) >= FARTHEST, n)
@@ -143,7 +143,7 @@ class SqlContent:
         }
 
     def alternatives(self) -> Alternatives:
-        """Return what rows reach by a change of one feature."""
+        """Return the codes that rows reach by a change of one feature."""
         groups, of_group, bits, at, patterns = self._family.reachable
         every = (1 << 32) - 1
         place = np.argsort(self.order)
@@ -152,7 +152,7 @@ class SqlContent:
             for g in range(groups[t], groups[t + 1]):
                 own = patterns[at[g] : at[g + 1]].tolist()
                 others = every & ~int(bits[g])
-                # No patterns: one bit that flips.
+                # Without patterns, a single bit flips.
                 moves = [(others, p) for p in own] or [(every, int(bits[g]))]
                 found.append((int(of_group[g]), int(place[t]) + 1, moves))
         found.sort(key=lambda one: one[:2])
@@ -174,13 +174,14 @@ def excess(a: Floats, b: Floats, unit: Floats) -> Floats:
 def first_number(holds: Callable[[Floats], Any], n: int) -> Floats:
     """Return the least finite float64 (n,) from which on each condition holds, else infinity.
 
-    ``holds`` takes (n,) numbers, and stays true for larger ones: halves the numbers, in the order
-    of their bits, until one is left. So cuts are exact in a runtime that only compares.
+    ``holds`` takes (n,) numbers, and stays true for larger ones. The function halves the numbers,
+    in the order of their bits, until one is left. This makes cuts exact in a runtime that only
+    compares.
     """
     largest = int(np.float64(np.finfo(np.float64).max).view(np.int64))
     low, high = np.full(n, -largest - 1), np.full(n, largest + 1)
     while (wide := low + 1 < high).any():
-        # Halves are added up: the distance exceeds int64.
+        # Adds halves, because the distance exceeds int64.
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         with np.errstate(over="ignore", invalid="ignore"):
             true = np.asarray(holds(_number(middle)))
@@ -190,11 +191,11 @@ def first_number(holds: Callable[[Floats], Any], n: int) -> Floats:
 
 
 def _number(place: Ints) -> Floats:
-    """Return the float64 at a place: 0 at 0, and then one after the other, both ways."""
+    """Return the float64 at a place: 0 at place 0, then one after the other in both directions."""
     size = np.abs(place).view(np.float64)
     return np.where(place < 0, -size, size)
 
 
 def could_be_boolean(feature: Feature) -> bool:
-    """Whether a feature's range, widened or not, is one that true and false may have."""
+    """Whether a feature's range, widened or not, could be that of true and false."""
     return feature.low >= -0.25 and feature.high <= 1.25

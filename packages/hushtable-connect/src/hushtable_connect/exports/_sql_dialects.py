@@ -1,4 +1,4 @@
-"""SQL as the engines have it: quoting, types, and tables of cells."""
+"""The engines' dialects of SQL: quoting, types, and tables of cells."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from hushtable_connect.exports._sql_content import (
     could_be_boolean,
 )
 
-#: MurmurHash3's factors, less 2**32: a product with 32 bits then fits 64 with a sign.
+#: MurmurHash3's factors minus 2**32, so that a product with 32 bits fits in 64 signed bits.
 _FACTORS = (0x85EBCA6B - (1 << 32), 0xC2B2AE35 - (1 << 32))
 _EVERY = (1 << 32) - 1
 
@@ -25,9 +25,9 @@ _EVERY = (1 << 32) - 1
 class SqlDialect(ABC):
     """The parts of a statement that differ between engines."""
 
-    #: Behind a subquery, so that its columns are worked out once.
+    #: Text after a subquery that makes the engine compute its columns only once.
     fence: ClassVar[str] = ""
-    #: The row of table d as one value, and its columns again.
+    #: The row of table d as one value, and that value's columns.
     row: ClassVar[str]
     columns: ClassVar[str]
 
@@ -42,11 +42,11 @@ class SqlDialect(ABC):
         return "'" + value.replace("'", "''") + "'"
 
     def check(self, features: Sequence[Feature]) -> None:  # noqa: B027 (one engine needs it)
-        """Raise `UsageError` if the engine cannot tell these columns apart."""
+        """Raise `UsageError` if the engine cannot distinguish these columns."""
 
     @abstractmethod
     def xor(self, a: str, b: str) -> str:
-        """Return the bits in which two whole numbers differ."""
+        """Return an expression for the bits in which two whole numbers differ."""
 
     @abstractmethod
     def ints(self, values: Iterable[Any]) -> str:
@@ -66,27 +66,27 @@ class SqlDialect(ABC):
 
     @abstractmethod
     def error(self, words: str, value: str) -> str:
-        """Return an expression that fails with some words, and a value that is text."""
+        """Return an expression that fails with a message that ends with a value, which is text."""
 
     @abstractmethod
     def number(self, column: str, feature: Feature) -> str:
-        """Return a column as float64; statements fail on a type of which that is not exact."""
+        """Return a column as float64; statements fail on a type for which this is not exact."""
 
     @abstractmethod
     def finite(self, number: str, feature: Feature) -> str:
-        """Return a number, NULL if it is NaN; fails if it is infinite."""
+        """Return a number, or NULL if it is NaN; the statement fails if it is infinite."""
 
     @abstractmethod
     def category(self, column: str, feature: Feature, *, folds: bool) -> str:
         """Return the place of a category: 0 if missing, K + 1 if it is not listed.
 
-        Where the plan ``folds`` texts, so does the statement, by the rules of
+        If the plan ``folds`` texts, the statement does so, too, by the rules of
         `hushtable.data.labels`.
         """
 
     @abstractmethod
     def position(self, text: str, texts: Sequence[str]) -> str:
-        """Return the place, from 1, of a text in a list; NULL if it is not there."""
+        """Return the place, from 1, of a text in a list; NULL if the list does not hold it."""
 
     @abstractmethod
     def composed(self, text: str) -> str:
@@ -97,7 +97,7 @@ class SqlDialect(ABC):
         """Return the characters of a class of a regular expression, in ASCII."""
 
     def place(self, column: str, text: str, feature: Feature, *, folds: bool) -> str:
-        """Return the place of a category, of a column and of its text."""
+        """Return the place of a category, from a column and its text."""
         listed, unseen = feature.categories, len(feature.categories) + 1
         places = [self.position(text, listed)]
         if folds and "" in listed:
@@ -107,7 +107,7 @@ class SqlDialect(ABC):
         return f"CASE WHEN {column} IS NULL THEN 0 ELSE coalesce({', '.join(places)}, {unseen}) END"
 
     def _folded(self, text: str) -> str:
-        """Return a text as `hushtable.data.labels.fold` does."""
+        """Return a folded text, as `hushtable.data.labels.fold` does."""
         outer, selectors = self.signs(BLANKS + MARKS), self.signs(SELECTORS)
         text = self.composed(f"regexp_replace({text}, {self.text(f'[{selectors}]')}, '', 'g')")
         return f"regexp_replace({text}, {self.text(f'^[{outer}]+|[{outer}]+$')}, '', 'g')"
@@ -118,18 +118,18 @@ class SqlDialect(ABC):
 
     @abstractmethod
     def sums(self, content: SqlContent) -> list[str]:
-        """Return columns made of ``c``, the codes: v or what else reasons need, and the ``total``.
+        """Return columns computed from the codes ``c``: v, others that reasons need, and ``total``.
 
         The total is in units.
         """
 
     @abstractmethod
     def total(self, numbers: str) -> str:
-        """Return the sum of an array of float64, one after the other."""
+        """Return the sum of an array of float64, added one after the other."""
 
     @abstractmethod
     def reasons(self, source: str, content: SqlContent, when: str) -> str:
-        """Return a query of r, score, outlier and the reason of those rows for which ``when``."""
+        """Return a query of r, score, outlier, and, where ``when`` is true, the reason."""
 
     def step(self, h: str, shift: int, factor: int) -> str:
         """Return a step of fmix32: h ^ h >> shift, times a factor, in 32 bits."""
@@ -147,12 +147,12 @@ class SqlDialect(ABC):
         return f"CASE WHEN {table} <= {content.n_folded} THEN {mixed} ELSE {code} END"
 
     def share(self, content: SqlContent, gain: str, equal: str, beyond: str) -> str:
-        """Return a feature's share of what a row falls short by, in the library's order."""
+        """Return a feature's share of the score that a row lacks, in the library's order."""
         m = number(content.n_tables)
         share = f"{gain} * (scale / {m}) + (rest / {m}) * {equal}"
         if content.margin == 0.0:
             return share
-        # What is too small to count is left out: PostgreSQL fails on numbers below all others.
+        # Leaves out negligible parts, because PostgreSQL fails when a number underflows.
         lost = (
             f"CASE WHEN lost = 0e0 THEN 0e0 WHEN {beyond} > e * 1e-30 THEN {beyond} / e * lost "
             "ELSE 0e0 END"
@@ -161,7 +161,7 @@ class SqlDialect(ABC):
 
 
 def number(value: float) -> str:
-    """Return a finite number as both engines read it, to the bit: with an exponent."""
+    """Return a finite number with an exponent, which both engines read exactly."""
     text = repr(float(value))
     return text if "e" in text else text + "e0"
 
@@ -173,7 +173,9 @@ def is_date(feature: Feature) -> bool:
 
 def _check_text(value: str, what: str) -> None:
     if "\0" in value:
-        raise UsageError(f"{what}, {value!r}, holds the character NUL, which no SQL can: rename it")
+        raise UsageError(
+            f"{what}, {value!r}, holds the character NUL, which SQL cannot hold: rename it"
+        )
 
 
 _WHOLE = "U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
@@ -183,20 +185,20 @@ _TEXTS = f"({_WHOLE}|VARCHAR|ENUM.*|BOOLEAN|UUID)"
 
 
 class DuckDBDialect(SqlDialect):
-    """DuckDB's SQL, from 1.3 on."""
+    """DuckDB's SQL, from version 1.3 on."""
 
     row: ClassVar[str] = "struct_pack(*COLUMNS(d.*))"
     columns: ClassVar[str] = "r.*"
 
     def check(self, features: Sequence[Feature]) -> None:
-        """Raise `UsageError` for names that differ in capitals only: DuckDB takes them for one."""
+        """Raise `UsageError` for names that differ only in case, which DuckDB does not tell."""
         seen: dict[str, str] = {}
         for feature in features:
             other = seen.setdefault(feature.name.lower(), feature.name)
             if other != feature.name:
                 raise UsageError(
-                    f"columns {other!r} and {feature.name!r} differ in capital letters only, and "
-                    "no table of DuckDB has both: rename one, and fit again"
+                    f"columns {other!r} and {feature.name!r} differ only in capital letters, and a "
+                    "table of DuckDB cannot have both: rename one, and fit again"
                 )
 
     def xor(self, a: str, b: str) -> str:
@@ -220,7 +222,7 @@ class DuckDBDialect(SqlDialect):
     def number(self, column: str, feature: Feature) -> str:
         if is_date(feature):
             seconds = f"epoch({self._checked(column, feature, _DATES, 'dates')})"
-            # An infinite date has no seconds, as NULL.
+            # Both an infinite date and NULL have no seconds.
             fails = self.error(_infinite(feature), f"CAST({column} AS VARCHAR)")
             missed = f"{column} IS NOT NULL AND {seconds} IS NULL"
             return f"CASE WHEN {missed} THEN {fails} ELSE {seconds} END"
@@ -244,7 +246,7 @@ class DuckDBDialect(SqlDialect):
         return self.place(column, text, feature, folds=folds)
 
     def position(self, text: str, texts: Sequence[str]) -> str:
-        # Whatever the collation of the column, capitals count.
+        # Case matters, whatever the collation of the column.
         return f"list_position({self.texts(texts)}, {text} COLLATE C)"
 
     def composed(self, text: str) -> str:
@@ -260,8 +262,8 @@ class DuckDBDialect(SqlDialect):
         return f"list_sum({numbers})"
 
     def _looked_up(self, content: SqlContent, codes: str, tables: Ints) -> str:
-        """Return the values of the cells of codes, of which each is of one of the tables."""
-        # No list of other rows in a lambda: DuckDB would copy it for each element.
+        """Return the values of the cells of codes, one code for each table."""
+        # A lambda must not use a list of other rows, which DuckDB would copy for each element.
         mixed = f"list_transform({codes}, lambda h: {self.step('h', 16, 0)})"
         mixed = f"list_transform({mixed}, lambda h: {self.step('h', 13, 1)})"
         first = self.ints(content.first[tables - 1])
@@ -305,7 +307,7 @@ class DuckDBDialect(SqlDialect):
         return source
 
     def _gains(self, content: SqlContent, found: Alternatives) -> str:
-        """Return what each group gains by the best of its alternatives, in units."""
+        """Return the gain of each group by the best of its alternatives, in units."""
         sizes = np.diff(found.ends, prepend=0)
         columns = [f"list_select(v, {self.ints(found.groups)})"]
         columns.append(self.ints(content.limits[found.groups - 1]))
@@ -321,7 +323,7 @@ def _infinite(feature: Feature) -> str:
     return f"column {feature.name!r}: needs finite numbers, or NULL, got "
 
 
-#: Bytes of a name that PostgreSQL keeps; it drops the rest without a word.
+#: Bytes of a name that PostgreSQL keeps; it drops the rest silently.
 _LONGEST = 63
 _EXACT = "smallint,integer,bigint,numeric"
 _PG_DATES = "date,timestamp,timestamptz"
@@ -329,10 +331,10 @@ _PG_TEXTS = "text,varchar,name,smallint,integer,bigint,boolean,uuid"
 
 
 class PostgreSQL(SqlDialect):
-    """PostgreSQL's SQL, from 13 on, in a database in UTF-8."""
+    """PostgreSQL's SQL, from version 13 on, in a database with UTF-8."""
 
     fence: ClassVar[str] = "\nOFFSET 0"
-    # Not d, which would be a column of that name.
+    # Not d, because a column could have that name.
     row: ClassVar[str] = "coalesce(d.*)"
     columns: ClassVar[str] = "(q.r).*"
 
@@ -346,7 +348,7 @@ class PostgreSQL(SqlDialect):
 
     def text(self, value: str) -> str:
         quoted = super().text(value)
-        # Whatever standard_conforming_strings is set to.
+        # Works with each setting of standard_conforming_strings.
         return "E" + quoted.replace("\\", "\\\\") if "\\" in quoted else quoted
 
     def xor(self, a: str, b: str) -> str:
@@ -366,7 +368,7 @@ class PostgreSQL(SqlDialect):
         return f"(ARRAY[{', '.join(items)}]::{kind}[])"
 
     def error(self, words: str, value: str) -> str:
-        # Without a function of one's own, only a text that is no number stops a statement.
+        # Without a user-defined function, only a text that is not a number stops a statement.
         return f"CAST({self.text(words)} || {value} AS double precision)"
 
     def number(self, column: str, feature: Feature) -> str:
@@ -379,10 +381,10 @@ class PostgreSQL(SqlDialect):
             )
         if not could_be_boolean(feature):
             return f"{column} + CAST(0 AS double precision)"
-        # No operator takes both numbers and truth: by way of texts, which are exact.
+        # No operator takes both numbers and booleans, so go through texts, which are exact.
         text, of = f"CAST({column} AS text)", f"pg_typeof({column})"
         words = f"column {feature.name!r}: needs numbers, true or false, got a column of type "
-        digits = "set extra_float_digits to 1: fewer digits change numbers, got "
+        digits = "set extra_float_digits to 1, because fewer digits change numbers: got "
         setting = "current_setting('extra_float_digits')"
         return (
             f"CASE WHEN {of} = ANY ('{{{_EXACT}}}'::regtype[]) "
@@ -429,7 +431,7 @@ class PostgreSQL(SqlDialect):
         return f"(SELECT sum(u.x) FROM unnest({numbers}) AS u(x))"
 
     def _looked_up(self, content: SqlContent, source: str) -> str:
-        """Return rows of a source, with codes c of tables t, and the values v of their cells."""
+        """Return rows of a source with codes c of tables t, adding the values v of their cells."""
         g = f"SELECT u.*, {self.step('u.c', 16, 0)} AS g FROM {source} OFFSET 0"
         h = f"SELECT u.*, {self.step('u.g', 13, 1)} AS h FROM ({g}) AS u OFFSET 0"
         cell = self.cell(content, "u.h", "u.c", "u.t")
@@ -466,7 +468,7 @@ class PostgreSQL(SqlDialect):
         return f"SELECT q.*, {reason}\nFROM (\n{source}\n) AS q"
 
     def _gains(self, content: SqlContent) -> str:
-        """Return a query of features j and what rows gain by them, in units."""
+        """Return a query of features j and the rows' gains by them, in units."""
         found = content.alternatives()
         of = found.of_alternative
         columns = (found.table, found.feature[of] + 1, of, found.keep, found.flip)

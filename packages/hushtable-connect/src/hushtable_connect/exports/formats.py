@@ -1,7 +1,7 @@
-"""Models to be exported, and the formats.
+"""Models to export, and the formats.
 
-A format is one module and one entry point of `hushtable.exports`, which is named as the ending of
-its files, and gives its `Format`.
+A format is one module and one entry point of `hushtable.exports`, which has the name of the ending
+of its files, and provides its `Format`.
 """
 
 import os
@@ -21,10 +21,10 @@ from hushtable.scores.scorer import Scorer
 
 @dataclass(frozen=True)
 class Model:
-    """A model to be exported."""
+    """A model to export."""
 
     scorer: Scorer
-    #: Rows that score below are outliers; NaN where noise leaves no line.
+    #: Rows with scores below it are outliers; NaN if there is too much noise for a threshold.
     threshold: float
 
     @property
@@ -34,13 +34,13 @@ class Model:
 
     @classmethod
     def of(cls, source: Any) -> "Model":
-        """Take a fitted detector, counts that score, or the path of their .hush file.
+        """Make a model from a fitted detector, counts that score, or the path of their .hush file.
 
         Raises
         ------
         UsageError
-            If it is none of these, or takes numbers or categories for missing ones, or several
-            spellings for one label, which no other runtime does.
+            If it is none of these, or if it reads some values as missing, or several spellings as
+            one label, because no other runtime does this.
         FileError, OSError
             If the file cannot be read, or holds counts that do not score.
         """
@@ -53,47 +53,47 @@ class Model:
             _check_exportable(Reading(), scorer.plan)
             return cls(scorer, scorer.auto_offset())
         if not hasattr(source, "offset_"):
-            raise UsageError(f"a {type(source).__name__}: needs a fitted detector, or counts")
+            raise UsageError(f"a {type(source).__name__}: needs a fitted detector or counts")
         _check_exportable(source.reading_, source._scorer.plan)
         return cls(source._scorer, float(source.offset_))
 
 
 def _check_exportable(reading: Reading, plan: Plan) -> None:
-    """Raise `UsageError` if a score takes more than the row.
+    """Raise `UsageError` if a score depends on more than the row.
 
-    It may take a context, relations or a history; or values stand for missing ones, which other
-    runtimes would score as they are. A text that is no number cannot be a value where all features
-    are numeric.
+    It may depend on a context, relations, or a history; or the model may read some values as
+    missing, which other runtimes would score as they are. If all features are numeric, a text
+    that is not a number cannot be a value.
     """
     schema = plan.schema
     for what, there in (("a context", plan.context), ("relations", schema.relations)):
         if there:
             raise UsageError(
-                f"a model with {what} has no export yet: score rows with hushtable, or fit without "
-                f"{what.removeprefix('a ')}"
+                f"a model with {what} cannot be exported yet: score rows with hushtable, or fit "
+                f"without {what.removeprefix('a ')}"
             )
     if reading.entity:
         raise UsageError(
-            f"the model compares the readings of each {reading.entity!r}, which an export cannot: "
-            "make these columns with hushtable.history.history_columns, fit to the rows with them "
-            "and without entity, and make them again of rows before they are scored"
+            f"the model compares the readings of each {reading.entity!r}, which an export cannot "
+            "do: add the columns of hushtable.history.history_columns to the rows, fit to them "
+            "without entity, and add the same columns to rows before they are scored"
         )
     several = [n for n, one in reading.columns.items() if one.kind in ("label", "answer")]
     if several:
         raise UsageError(
-            f"the model takes several spellings for one label in {several}, which an export "
-            "cannot: write each label in one way, and fit again"
+            f"the model reads several spellings as one label in {several}, which an export "
+            "cannot do: write each label in one way, and fit again"
         )
     if reading.absent or (reading.missing and schema.categorical_names):
         raise UsageError(
-            f"the model takes {', '.join(map(repr, reading.missing))} for missing values, which "
-            "an export cannot say: replace them by nothing (null) in the rows, fit again without "
-            "missing (--missing), and do the same to rows before they are scored"
+            f"the model reads {', '.join(map(repr, reading.missing))} as missing values, which an "
+            "export cannot do: replace them with null in the rows, fit again without missing "
+            "(--missing), and replace them in the same way in rows before they are scored"
         )
 
 
 class Format(NamedTuple):
-    """A format: what it is called, how it is used, what writes it, and the options of that."""
+    """A format: its name, how to use its files, the function that writes it, and its options."""
 
     words: str
     use: str
@@ -101,11 +101,11 @@ class Format(NamedTuple):
     options: tuple[str, ...] = ()
 
     def check(self, options: dict[str, Any]) -> None:
-        """Raise `UsageError` if there are options that this format has not."""
+        """Raise `UsageError` if there are options that this format does not have."""
         for name in options:
             if name not in self.options:
                 taking = [ending for ending, one in formats().items() if name in one.options]
-                of = f"is for {', '.join(taking)} files" if taking else "is no option"
+                of = f"is for {', '.join(taking)} files" if taking else "is not an option"
                 raise UsageError(f"{name} {of}: leave it out for {self.words}")
 
 
@@ -118,7 +118,7 @@ def formats() -> dict[str, Format]:
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """Return the format of a file by its name; raises `UsageError` if there is none."""
+    """Return the format of a file by its name; raise `UsageError` if there is none."""
     known, ending = formats(), Path(path).suffix.lower()
     if ending not in known:
         raise UsageError(f"{path}: needs a name that ends in {', '.join(known)}")
@@ -126,19 +126,19 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 
 
 def export(model: Any, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write a model for another runtime, by the ending of the file's name.
+    """Write a model for another runtime, in the format that the ending of the file's name gives.
 
-    Only its owner may read the file: scores of cells tell their counts.
+    Only the owner of the file can read it, because the scores of cells reveal their counts.
 
     Parameters
     ----------
     model : fitted detector, Sketch, Release, LocalModel, or path of a .hush file
-        What scores.
+        The model that scores.
     path : path
         The file to write: ``.onnx``, ``.sql`` or ``.json``.
     **options
-        Of the format: see `hushtable_connect.exports.onnx`, `hushtable_connect.exports.sql` and
-        `hushtable_connect.exports.portable`.
+        Options of the format: see `hushtable_connect.exports.onnx`,
+        `hushtable_connect.exports.sql`, and `hushtable_connect.exports.portable`.
 
     Raises
     ------
@@ -146,7 +146,8 @@ def export(model: Any, path: str | os.PathLike[str], **options: Any) -> None:
         If the ending is none of these, the format has no such option, or the model's export would
         not be exact.
     FileError, OSError
-        If the model cannot be read, or holds counts that do not score; or nothing can be written.
+        If the model cannot be read, or holds counts that do not score; or the file cannot be
+        written.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Models as ONNX graphs, which score to the same bits.
+"""Models as ONNX graphs, whose scores are bit-identical to the library's.
 
-The graph does what the library does: a subtraction and a product in float64 give each number's
-level, exact texts each category's; from there on all is whole numbers, until values are looked up
-and summed. `docs/how-to/onnx.md` says what goes in, and what comes out.
+The graph does the same as the library: a subtraction and a product in float64 give each number's
+level, and exact texts give each category's. From there on it computes with whole numbers, until it
+looks up values and adds them. `docs/how-to/export.md` describes the inputs and outputs.
 """
 
 from collections.abc import Iterable
@@ -23,21 +23,21 @@ from hushtable_connect.exports.formats import Format, Model
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-#: The first opset with BitwiseXor; that of texts to numbers; the format of both.
+#: The first opset with BitwiseXor; the opset that maps texts to numbers; the format of both.
 OPSET, ML_OPSET, IR_VERSION = 18, 2, 8
 _ML = "ai.onnx.ml"
-#: ONNX's names of types by NumPy's.
+#: ONNX's names of types, by NumPy's names.
 _TYPES = {
     "bool": "BOOL", "float32": "FLOAT", "float64": "DOUBLE", "int64": "INT64",
     "object": "STRING", "uint64": "UINT64",
 }  # fmt: skip
-#: Nodes that onnxruntime 1.32 drops, where a constant of one element is 0 or 1 once it is rounded
-#: to float32, though the tensor is of float64.
+#: Nodes that onnxruntime 1.32 drops if a constant of one element is 0 or 1 after it is rounded to
+#: float32, although the tensor is of float64.
 _DROPPED = {"Add", "Div", "Mul", "Sub"}
 
 
 class Tensor(NamedTuple):
-    """An input or output: its name, NumPy's name of its type (texts are objects), its shape."""
+    """An input or output: its name, NumPy's name of its type (object for texts), its shape."""
 
     name: str
     dtype: str
@@ -53,14 +53,14 @@ def library() -> Any:
     newest = onnx.defs.onnx_opset_version()
     if newest < OPSET:
         raise UsageError(
-            f"onnx {onnx.__version__} writes opset {newest} at most: needs {OPSET}; "
+            f"onnx {onnx.__version__} writes opset {newest} at most: needs {OPSET}; run "
             "pip install --upgrade onnx"
         )
     return onnx
 
 
 class Graph:
-    """Nodes and constants so far; tensors go by names, none of which is among ``taken``."""
+    """Nodes and constants so far; tensors have names, and no name is among ``taken``."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._onnx = library()
@@ -71,13 +71,14 @@ class Graph:
     def add(
         self, op: str, *inputs: str | NDArray[Any] | float, out: str = "", **attributes: Any
     ) -> str:
-        """Add a node; return the name of its output, a new one unless it is given.
+        """Add a node; return the name of its output, which is new unless it is given.
 
-        Inputs are names of tensors, arrays, or numbers, which are taken as they are by NumPy. What
-        is added to an array, or multiplied by one, has its rank; with a fraction, 1.
+        Inputs are names of tensors, arrays, or numbers, which become arrays as NumPy makes them.
+        An input that is added to an array, or multiplied by one, has the array's rank; with a
+        fraction, it has rank 1.
         """
         if op in _DROPPED and any(not isinstance(x, str) and _is_nearly(x) for x in inputs):
-            # No runtime drops a node for a constant of two elements.
+            # No runtime drops a node because of a constant of two elements.
             twice = (x if isinstance(x, str) else np.stack([np.atleast_1d(x)] * 2) for x in inputs)
             return self.add("Gather", self.add(op, *twice), np.array(0), out=out, axis=0)
         names = [x if isinstance(x, str) else self._constant(np.asarray(x)) for x in inputs]
@@ -89,13 +90,13 @@ class Graph:
         return out
 
     def cast(self, tensor: str, dtype: str) -> str:
-        """Add a conversion to the type that NumPy names so."""
+        """Add a conversion to the type with this NumPy name."""
         return self.add("Cast", tensor, to=self._type(dtype))
 
     def model(
         self, inputs: list[Tensor], outputs: list[Tensor], facts: dict[str, str]
     ) -> "ModelProto":
-        """Return the model, with facts for people to read."""
+        """Return the model, with a description for people."""
         helper = self._onnx.helper
         ends = (
             [helper.make_tensor_value_info(x.name, self._type(x.dtype), x.shape) for x in side]
@@ -128,7 +129,7 @@ class Graph:
 
 
 def _is_nearly(constant: NDArray[Any] | float) -> bool:
-    """Whether this is one number, nearly 0 or 1, and neither."""
+    """Whether this is one number that is nearly, but not exactly, 0 or 1."""
     array = np.asarray(constant)
     if array.size != 1:
         return False
@@ -137,9 +138,9 @@ def _is_nearly(constant: NDArray[Any] | float) -> bool:
 
 
 class Numbers(NamedTuple):
-    """Numbers of n rows: codes (d, n) float32, with missing values low, and with them high.
+    """Numbers of n rows: codes (d, n) float32, once with missing values low, and once high.
 
-    ``beyond`` (n,) float64 is the sum of what `Outside` says of them; ``infinite`` (n,) bool.
+    ``beyond`` (n,) float64 is the sum of the values of `Outside`; ``infinite`` is (n,) bool.
     """
 
     low: str
@@ -150,10 +151,10 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class OnnxCodes:
-    """Names of tensors of a graph: the codes of n rows.
+    """Names of a graph's tensors with the codes of n rows.
 
-    ``numeric`` says which features are, ``place`` has each one's place among the numeric ones, or
-    among the categorical ones, of which ``categories`` has the codes (n,) int64.
+    ``numeric`` marks the numeric features; ``place`` has each feature's place among the numeric or
+    among the categorical ones; ``categories`` has the codes (n,) int64 of the categorical ones.
     """
 
     numbers: Numbers | None
@@ -165,11 +166,13 @@ class OnnxCodes:
 def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> OnnxCodes:
     """Add the encoding of inputs of shape (n, k), which hold the features in order.
 
-    The text ``missing`` stands for a missing category. Raises `UsageError` if inputs do not fit.
+    The text ``missing`` means a missing category. Raises `UsageError` if inputs do not fit.
     """
     widths = [int(tensor.shape[1]) for tensor in inputs]
     if sum(widths) != len(schema):
-        raise UsageError(f"inputs of {sum(widths)} columns: the model has {len(schema)} features")
+        raise UsageError(
+            f"inputs of {sum(widths)} columns: needs {len(schema)}, the features of the model"
+        )
     numbers, categories, first = [], [], 0
     for tensor, width in zip(inputs, widths, strict=True):
         features = schema.features[first : first + width]
@@ -178,14 +181,14 @@ def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> 
             names = [f.name for f in features]
             raise UsageError(
                 f"input {tensor.name!r} ({'texts' if tensor.dtype == 'object' else tensor.dtype}) "
-                f"holds {names}: numbers and categories need inputs of their own"
+                f"holds {names}: needs separate inputs for numbers and categories"
             )
         if tensor.dtype != "object":
             columns = graph.add("Transpose", tensor.name, perm=[1, 0])
             numbers.append(graph.cast(columns, "float64"))
             continue
         for k, feature in enumerate(features):
-            # Of each column alone: onnxruntime 1.32 loses texts that it transposes first.
+            # Takes each column alone: onnxruntime 1.32 loses texts that it transposes first.
             texts = graph.add("Gather", tensor.name, np.array(k), axis=1)
             categories.append(_category(graph, feature, texts, missing))
     numeric = np.array([f.kind == "numeric" for f in schema.features])
@@ -204,17 +207,17 @@ def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -
     )
     missing = graph.add("IsNaN", x)
     level = graph.add("Mul", graph.add("Sub", x, low), scale)
-    # NaN, of a range of one point and an infinite difference, is the lowest level, as below 0.
+    # NaN (a range of one point and an infinite difference) is the lowest level, as below 0.
     above = graph.add("GreaterOrEqual", level, 0.0)
     level = graph.add("Where", above, graph.add("Min", level, kernels.LEVELS - 1.0), 0.0)
-    # float32 holds all codes, and takes half of the memory.
+    # float32 holds all codes, and needs half of the memory.
     code = graph.cast(graph.add("Add", graph.add("Floor", level), 1.0), "float32")
     ends = np.float32(kernels.MISSING_LOW), np.float32(kernels.MISSING_HIGH)
     lowest, highest = (graph.add("Where", missing, np.asarray(end), code) for end in ends)
     excess = graph.add("Max", graph.add("Sub", low, x), graph.add("Sub", x, high), 0.0)
     beyond = graph.add("Min", graph.add("Div", excess, unit), FARTHEST)
     beyond = graph.add("Where", missing, 0.0, beyond)
-    # Added in the order of the features, as the library does: the order of a reduction is open.
+    # Adds in the order of the features, as the library does: a reduction has no defined order.
     sums = graph.add("CumSum", beyond, np.array(0))
     infinite = graph.cast(graph.add("IsInf", x), "float32")
     infinite = graph.add("ReduceMax", infinite, np.array([0]), keepdims=0)
@@ -230,8 +233,8 @@ def _category(graph: Graph, feature: Feature, texts: str, missing: str) -> str:
     """Add the codes (n,) of the texts of a categorical feature."""
     if missing in feature.categories:
         raise UsageError(
-            f"the text {missing!r} is to stand for a missing value, but is a category of "
-            f"{feature.name!r}: choose another, missing=..."
+            f"the text {missing!r} would mean a missing value, but it is a category of "
+            f"{feature.name!r}: choose another text with missing=..."
         )
     keys = [missing, *feature.categories]
     attributes: dict[str, Any] = {
@@ -241,7 +244,7 @@ def _category(graph: Graph, feature: Feature, texts: str, missing: str) -> str:
 
 
 def mixed(graph: Graph, key: str) -> str:
-    """Add MurmurHash3's fmix32, as `hushtable.kernels._mix.mix`."""
+    """Add MurmurHash3's fmix32, as `hushtable.kernels._mix.mix` computes it."""
     key = _times(graph, _shifted(graph, key, 16), 0x85EBCA6B)
     key = _times(graph, _shifted(graph, key, 13), 0xC2B2AE35)
     return _shifted(graph, key, 16)
@@ -264,7 +267,7 @@ def _shifted(graph: Graph, number: str, bits: int) -> str:
 
 
 def _times(graph: Graph, number: str, factor: int) -> str:
-    """Add a product modulo 2**32: of halves, so that nothing exceeds 2**49."""
+    """Add a product modulo 2**32, computed from halves, so that no value exceeds 2**49."""
     low, high = low_bits(graph, number, 1 << 16), high_bits(graph, number, 16)
     upper = graph.add("Mul", high, np.array((factor << 16) & 0xFFFFFFFF))
     return low_bits(
@@ -277,7 +280,7 @@ def subspace_grid(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
     seeds = family.seed.astype(np.int64).reshape(-1, family.sketch_rows)
     first = family.offsets[:-1].reshape(seeds.shape)
     key = graph.add("Unsqueeze", _keys(graph, family, codes), np.array([1]))
-    # Two histograms share a mixing: its halves.
+    # Two histograms share one mixed value: each uses a half.
     mixes = mixed(graph, graph.add("BitwiseXor", key, seeds[:, ::2, np.newaxis]))
     parts = []
     for half, begin in ((low_bits(graph, mixes, 1 << 16), 0), (high_bits(graph, mixes, 16), 1)):
@@ -293,7 +296,7 @@ def subspace_grid(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
 def _keys(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
     """Add the keys (m, n) of rows in the tables."""
     depth = family.depth.astype(np.int64)
-    # Column t has the functions of table t; what is below the last counts nothing.
+    # Column t has the functions of table t; entries below the last function have no effect.
     at = np.arange(depth.max())[:, np.newaxis]
     lacking = at >= depth
     function = np.where(lacking, 0, np.cumsum(depth) - depth + at)
@@ -318,7 +321,7 @@ def _keys(graph: Graph, family: SubspaceGrid, codes: OnnxCodes) -> str:
 
 
 def _rows(graph: Graph, codes: OnnxCodes, feature: np.ndarray) -> tuple[str, np.ndarray]:
-    """Add the codes of all features, int64; return them, and the row of each of some features."""
+    """Add the codes of all features, int64; return them, and the rows of the given features."""
     parts = [graph.cast(codes.numbers.low, "int64")] if codes.numbers else []
     parts += [graph.add("Unsqueeze", one, np.array([0])) for one in codes.categories]
     n_numbers = int(codes.numeric.sum())
@@ -326,17 +329,17 @@ def _rows(graph: Graph, codes: OnnxCodes, feature: np.ndarray) -> tuple[str, np.
     return graph.add("Concat", *parts, axis=0), row
 
 
-#: Answers of hash functions that one product of matrices puts together: sums below 2**8 are exact
-#: in any type of number that a processor multiplies matrices in.
+#: Answers of hash functions that one product of matrices combines: sums below 2**8 are exact in
+#: any type of number in which a processor multiplies matrices.
 _BITS = 8
-#: No code is as high.
+#: A number above all codes.
 _NEVER = 65_536.0
 
 
 def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[np.float64]) -> str:
     """Add the sums (n,), over the tables, of the ``values`` (n_cells,) of rows' cells.
 
-    Values are multiples of 2**-20 (see `hushtable.plans.score_rule`): their sums are exact in any
+    Values are multiples of 2**-20 (see `hushtable.plans.score_rule`), so sums are exact in any
     order. Raises `UsageError` for a family without an exact export.
     """
     if isinstance(family, RandomFeature):
@@ -346,9 +349,9 @@ def totals(graph: Graph, family: HashFamily, codes: OnnxCodes, values: NDArray[n
         found = graph.add("ReduceMin", found, np.array([1]), keepdims=0)
     else:
         raise UsageError(
-            f"{family.name} tables have no exact export to ONNX: their cells follow from sums of "
-            "products, and ONNX leaves open in which order they are added; export a HushTable, "
-            "LSHiTables or RSHash"
+            f"{family.name} tables cannot be exported exactly to ONNX: their cells depend on sums "
+            "of products, and ONNX does not define the order of additions; export a HushTable, "
+            "LSHiTables, or RSHash"
         )
     return graph.add("ReduceSum", found, np.array([0]), keepdims=0)
 
@@ -357,7 +360,7 @@ def _random_feature(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> st
     """Add the cells (m, n) of rows in tables of random-feature LSH."""
     depth = family.depth.astype(np.int64)
     rows, row_of, cut_of = _compared(graph, family, codes)
-    # Column t has the functions of table t, the last in the last row; what is above says no.
+    # Column t has the functions of table t, the last one in the last row; entries above are 0.
     from_end = np.arange(depth.max())[::-1, np.newaxis]
     function = np.cumsum(depth) - 1 - from_end
     lacking = from_end >= depth
@@ -378,7 +381,7 @@ def _random_feature(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> st
 
 
 def _concatenated(graph: Graph, rows: str, row: Any, cut: Any) -> str:
-    """Add the numbers (m, n) int64 of which k answers of m tables (k, m) are the bits."""
+    """Add the numbers (m, n) int64 whose bits are the k answers of m tables (k, m)."""
     k, m = row.shape
     values = graph.add("Gather", rows, row.ravel(), axis=0)
     answers = graph.cast(graph.add("GreaterOrEqual", values, cut.reshape(-1, 1)), "float32")
@@ -389,7 +392,7 @@ def _concatenated(graph: Graph, rows: str, row: Any, cut: Any) -> str:
 
 
 def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[str, Any, Any]:
-    """Add the rows (r, n) float32 that hash functions compare; return each one's row and cut.
+    """Add the rows (r, n) float32 that hash functions compare; return each function's row and cut.
 
     Rows are numbers with missing values low, then high, then the sides, 0 or 1, of categories.
     """
@@ -403,7 +406,7 @@ def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[st
     n_rows = 2 * d
     for j in np.unique(family.feature[categorical]).tolist():
         functions = np.flatnonzero(family.feature == j)
-        # All of one feature have as many sides.
+        # All functions of one feature have the same number of sides.
         first = (np.cumsum(sizes) - sizes)[functions, np.newaxis]
         sides = family.subsets[first + np.arange(sizes[functions[0]])]
         different, which = np.unique(sides, axis=0, return_inverse=True)
@@ -418,7 +421,7 @@ def _compared(graph: Graph, family: RandomFeature, codes: OnnxCodes) -> tuple[st
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-#: The name of the one input, where the columns have no names and hold numbers only.
+#: The name of the only input if the columns have no names and hold only numbers.
 MATRIX = "X"
 
 
@@ -434,19 +437,20 @@ def to_onnx(model: Any, *, missing: str = "") -> "ModelProto":
     Parameters
     ----------
     model : fitted detector, Sketch, Release, LocalModel, or path of a .hush file
-        What scores: tables of `HushTable`, `LSHiTables` or `RSHash`.
+        The model that scores, with tables of `HushTable`, `LSHiTables`, or `RSHash`.
     missing : str, default=""
-        The text that stands for a missing category. A missing number is NaN.
+        The text that means a missing category. A missing number is NaN.
 
     Returns
     -------
     onnx.ModelProto
-        Of opset 18. Its inputs have n rows each: one of shape (n, 1) for each feature, by its
-        name, float64 for numbers and texts for categories; or, where the columns have no names and
-        hold numbers only, ``X`` of shape (n, n_features), float64. Its outputs are ``score`` (n,)
-        float64, the same as `score_samples`, and ``label`` (n,) int64, the same as `predict`. An
-        output whose name a feature has ends in an underscore. Without a threshold there are no
-        labels. A row with an infinity, which the library refuses, has the score NaN.
+        A model of opset 18. Its inputs have n rows each: one of shape (n, 1) for each feature, with
+        the feature's name, float64 for numbers and texts for categories; or, if the columns have
+        no names and hold only numbers, ``X`` of shape (n, n_features), float64. Its outputs are
+        ``score`` (n,) float64, the same as `score_samples`, and ``label`` (n,) int64, the same as
+        `predict`. If a feature has the name of an output, the output's name ends in an
+        underscore. Without a threshold there are no labels. A row with an infinity, which the
+        library refuses, has the score NaN.
 
     Raises
     ------
@@ -516,7 +520,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _facts(model: Model, missing: str) -> dict[str, str]:
-    """Return what the file says of the model, for people."""
+    """Return the file's description of the model, for people."""
     return {
         "hushtable.detector": model.plan.detector,
         "hushtable.missing": missing,
@@ -526,4 +530,4 @@ def _facts(model: Model, missing: str) -> dict[str, str]:
     }
 
 
-FORMAT = Format("ONNX", "ONNX Runtime scores rows by it", written, ("missing",))
+FORMAT = Format("ONNX", "ONNX Runtime scores rows with it", written, ("missing",))

@@ -1,7 +1,7 @@
-"""JSON that holds all that a row's score follows from, for readers in other languages.
+"""JSON that holds everything that determines a row's score, for readers in other languages.
 
 The page on export describes it, entry by entry; ``docs/hushtable-model-2.schema.json`` is its
-JSON Schema. ``javascript/hushtable.mjs`` is a reader of it.
+JSON Schema. ``javascript/hushtable.mjs`` reads it.
 """
 
 import base64
@@ -19,9 +19,9 @@ from hushtable.plans.families import RandomFeature, RandomProjection, SimHash, S
 from hushtable_connect.exports.formats import Format, Model
 
 NAME = "hushtable-model"
-#: Version of the format. To bump it: raise the number where a reader of the old one would score
-#: wrong; let ``javascript/hushtable.mjs`` read both; publish the JSON Schema beside the old one.
-#: Models whose texts are not folded (see `hushtable.data.labels`) are still written in the first.
+#: Version of the format. Raise it if a reader of the old version would score wrongly; let
+#: ``javascript/hushtable.mjs`` read both; publish the new JSON Schema beside the old one. Models
+#: whose texts are not folded (see `hushtable.data.labels`) are still written in version 1.
 PROTOCOL = 2
 #: The families whose rules the format describes.
 FAMILIES = (RandomFeature, RandomProjection, SimHash, SubspaceGrid)
@@ -30,13 +30,13 @@ FAMILIES = (RandomFeature, RandomProjection, SimHash, SubspaceGrid)
 def written(model: Model) -> bytes:
     """Return a model as canonical JSON (RFC 8785), in UTF-8.
 
-    Numbers are the shortest that give the same float64 again. Arrays are their little-endian
-    bytes in base64, with dtype and shape.
+    Numbers are the shortest that give the same float64 again. Arrays are written as their
+    little-endian bytes in base64, with dtype and shape.
 
     Parameters
     ----------
     model : Model
-        What scores.
+        The model that scores.
 
     Returns
     -------
@@ -55,13 +55,13 @@ def written(model: Model) -> bytes:
 
 
 def _content(model: Model) -> dict[str, Any]:
-    """Return all that scores follow from."""
+    """Return everything that determines scores."""
     plan, family = model.plan, model.plan.family
     if type(family) not in FAMILIES:
         known = ", ".join(one.name for one in FAMILIES)
         raise UsageError(
             f"the model's tables are of the family {family.name!r}, which {NAME} {PROTOCOL} does "
-            f"not describe (it has {known}): score with hushtable itself"
+            f"not describe (it describes {known}): score with hushtable itself"
         )
     folds = plan.schema.labels if plan.schema.categorical_names else 0
     return {
@@ -82,7 +82,7 @@ def _content(model: Model) -> dict[str, Any]:
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
-    """Return an array as JSON carries it."""
+    """Return an array in the form that JSON holds."""
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return {
         "dtype": str(array.dtype),
@@ -92,5 +92,7 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
 
 
 FORMAT = Format(
-    "JSON", "hushtable.mjs scores rows by it in a browser or Node, as others may", written
+    "JSON",
+    "hushtable.mjs scores rows with it in a browser or Node, and other readers can, too",
+    written,
 )

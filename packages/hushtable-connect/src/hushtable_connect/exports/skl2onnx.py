@@ -1,7 +1,7 @@
 """Detectors in scikit-learn pipelines that skl2onnx converts.
 
-skl2onnx asks a detector itself, by ``onnx_converter`` and ``onnx_shape_calculator``: nothing has
-to be registered.
+skl2onnx calls a detector's ``onnx_converter`` and ``onnx_shape_calculator``, so no registration is
+needed.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ _TYPES = {
 
 
 def shape(operator: Any) -> None:
-    """Set the types of the outputs of a detector: those that skl2onnx's outlier detectors have."""
+    """Set the types of a detector's outputs to those of skl2onnx's outlier detectors."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType
 
     n = operator.inputs[0].get_first_dimension()
@@ -52,6 +52,6 @@ def _tensor(variable: Any) -> Tensor:
     if kind not in _TYPES or not isinstance(columns, int):
         raise UsageError(
             f"input {variable.raw_name!r} is a {kind} of {columns} columns: needs numbers or texts "
-            "of a known number of columns"
+            "with a known number of columns"
         )
     return Tensor(variable.onnx_name, _TYPES[kind], ("n", columns))

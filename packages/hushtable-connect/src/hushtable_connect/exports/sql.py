@@ -1,4 +1,4 @@
-"""Models as one SQL statement that scores the rows of a table: DuckDB's and PostgreSQL's."""
+"""Models as one SQL statement that scores the rows of a table in DuckDB or PostgreSQL."""
 
 import math
 from collections.abc import Sequence
@@ -11,43 +11,45 @@ from hushtable_connect.exports.formats import Format, Model
 
 #: By the name that `written` takes.
 DIALECTS: dict[str, SqlDialect] = {"duckdb": DuckDBDialect(), "postgresql": PostgreSQL()}
-#: What the statement adds to the table's columns.
+#: Columns that the statement adds to the table's columns.
 COLUMNS = ("hush_score", "hush_outlier", "hush_reason")
 
 
 def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str] = "data") -> bytes:
     """Return a statement that scores the rows of a table.
 
-    It selects all columns of the table, then ``hush_score``, the bits that `score_samples` gives;
-    ``hush_outlier``, whether it is below the line, NULL where noise leaves no line; and
-    ``hush_reason``, of outliers, the feature with the largest share by `Explainer.explain`.
+    It selects all columns of the table, then ``hush_score``, bit-identical to `score_samples`;
+    ``hush_outlier``, whether the score is below the threshold, or NULL if there is too much noise
+    for a threshold; and, for outliers, ``hush_reason``, the feature with the largest share by
+    `Explainer.explain`.
 
     Parameters
     ----------
     model : Model
-        Of HushTable or LSHiTables. Of one that was fitted to a matrix, columns are x0, x1, ...
+        A model of HushTable or LSHiTables. If it was fitted to a matrix, columns are x0, x1, ...
     dialect : {"duckdb", "postgresql"}
-        Whose SQL.
+        The database.
     table : str, or sequence of str
-        The table's name as it is, without quotes; of a schema's, ``("schema", "table")``.
+        The table's name without quotes; in a schema, ``("schema", "table")``.
 
     Returns
     -------
     bytes
-        UTF-8, without a semicolon at the end: it can be a view, or part of another statement.
+        UTF-8, without a semicolon at the end, so that it can become a view or a part of another
+        statement.
 
     Raises
     ------
     UsageError
-        If the tables are of another detector, or a name cannot be written.
+        If the tables are of another detector, or a name cannot be written in SQL.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"dialect {dialect!r}: needs one of {', '.join(DIALECTS)}")
     sql, family = DIALECTS[dialect], model.plan.family
     if not isinstance(family, RandomFeature):
         raise UsageError(
-            f"{family.name} tables: SQL is written of HushTable and LSHiTables, whose hash "
-            "functions compare one column with one number; export to ONNX or JSON, or fit one"
+            f"{family.name} tables: SQL needs HushTable or LSHiTables, whose hash functions "
+            "compare one column with one number; export to ONNX or JSON, or fit one of these"
         )
     _check_names(sql, model)
     content = SqlContent(model, family)
@@ -56,7 +58,7 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
         f'q.{column} AS "{name}"'
         for column, name in zip(("score", "outlier", "reason"), COLUMNS, strict=True)
     )
-    head = f"-- Scores rows as hushtable does, by plan {model.plan.plan_id}.\n"
+    head = f"-- Scores rows as hushtable does, with plan {model.plan.plan_id}.\n"
     when = "outlier" if math.isfinite(content.threshold) else "TRUE"
     source = sql.reasons(source, content, when)
     return f"{head}SELECT {sql.columns}, {last}\nFROM (\n{source}\n) AS q\n".encode()
@@ -67,7 +69,7 @@ def _check_names(sql: SqlDialect, model: Model) -> None:
     for feature in features:
         if feature.name.lower() in COLUMNS:
             raise UsageError(
-                f"the statement adds a column {feature.name!r}, and the model has one: rename it"
+                f"the statement adds a column {feature.name!r}, but the model has one: rename it"
             )
     sql.check(features)
 
@@ -80,9 +82,9 @@ def _table(sql: SqlDialect, table: str | Sequence[str]) -> str:
 
 
 def _scored(sql: SqlDialect, content: SqlContent, table: str) -> str:
-    """Return a query of the rows r, their codes c, and what follows from them.
+    """Return a query of the rows r, their codes c, and the values that follow from them.
 
-    Of feature j, x is the number, and k the place of the category; b holds how far numbers are
+    For feature j, x is the number, and k is the place of the category; b holds how far numbers are
     beyond their ranges.
     """
     source = _values(sql, content, table)
@@ -148,7 +150,7 @@ def _beyond(x: str, end: Beyond) -> str:
 
 
 def _share_lost(margin: float) -> str:
-    """Return the share that a row loses by being beyond, where no square is too small or large."""
+    """Return the share that a row loses beyond its range; no square overflows or underflows."""
     far, near = (
         f"(q.e / ({number(margin)} + q.e))",
         f"({number(margin)} / ({number(margin)} + q.e))",
@@ -168,7 +170,7 @@ def _code(sql: SqlDialect, functions: list[Function]) -> str:
         cut = _signed(one.cut) if math.isfinite(one.cut) else "'Infinity'"
         if one.sides:
             bits.append(f"{sql.side(one.sides, f'q.k{one.feature}')} * {weight}")
-        elif one.missing:  # what is NULL is not below
+        elif one.missing:  # NULL is not below
             bits.append(f"CASE WHEN {x} < {cut} THEN 0 ELSE {weight} END")
         else:
             bits.append(f"CASE WHEN {x} >= {cut} THEN {weight} ELSE 0 END")
@@ -177,7 +179,7 @@ def _code(sql: SqlDialect, functions: list[Function]) -> str:
 
 FORMAT = Format(
     "a SQL statement",
-    "run in the database, it scores the rows of a table",
+    "it scores the rows of a table when it runs in the database",
     written,
     ("dialect", "table"),
 )

@@ -1,4 +1,4 @@
-"""Files of other programs: SPSS, Stata, SAS, R and Weka, web pages, and databases by name."""
+"""Files of other programs: SPSS, Stata, SAS, R, and Weka; web pages; and files of databases."""
 
 from functools import partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from hushtable.data.readers import FileLayout, Reader
 from hushtable.data.readers.registry import built_in
 
-#: By the function of pyreadstat that reads them: what such files are called, and their endings.
+#: For each function of pyreadstat: the name of the files that it reads, and their endings.
 _OF_STATISTICS = {
     "read_sav": ("SPSS", (".sav", ".zsav")),
     "read_por": ("SPSS portable", (".por",)),
@@ -32,7 +32,7 @@ def register() -> None:
     built_in("web page", (".html", ".htm"), _page, ("encoding", "header", "member", "skip_lines"))
 
 
-# Modules load with the first file of theirs.
+# Each module loads with the first file that needs it.
 
 
 def _statistics(function: str, path: Path, layout: FileLayout) -> Reader:

@@ -1,4 +1,4 @@
-"""Tables that are held in memory: frames of R, files of ARFF, and tables of web pages."""
+"""Tables that are held in memory: data frames of R, ARFF files, and tables of web pages."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ _BEGINNING = 1 << 16
 
 
 def _read(path: Path, table: pa.Table, found: Sequence[str] = ()) -> Reader:
-    """Read a table that was in a file."""
+    """Read a table that came from a file."""
     column_names(table.schema)
     size = path.stat().st_size
     return replace(
@@ -41,16 +41,19 @@ def _read(path: Path, table: pa.Table, found: Sequence[str] = ()) -> Reader:
 
 
 def _one(path: Path, kind: str, tables: Mapping[str, Any], wanted: str | None, largest: str) -> str:
-    """Return the name of the one table, or of the one that is wanted."""
+    """Return the name of the only table, or of the requested one."""
     if wanted is not None:
         if wanted not in tables:
-            raise DataError(f"{path}: has no {kind} {wanted!r}: it holds {list(tables)[:10]}")
+            raise DataError(
+                f"{path}: the file has no {kind} {wanted!r}: it holds {list(tables)[:10]}"
+            )
         return wanted
     if not tables:
-        raise DataError(f"{path}: holds no {kind} with rows and columns: export it as CSV")
+        raise DataError(f"{path}: the file holds no {kind} with rows and columns: export it as CSV")
     if len(tables) > 1:
         raise DataError(
-            f"{path}: holds several {kind}s, {list(tables)[:10]}: give one by --member NAME\n"
+            f"{path}: the file holds several {kind}s, {list(tables)[:10]}: choose one with "
+            "--member NAME\n"
             f"Add: --member {shlex.quote(largest)}"
         )
     return next(iter(tables))
@@ -85,20 +88,20 @@ def r_file(path: Path, layout: FileLayout) -> Reader:
     encoding = None if layout.encoding is None else codec(layout.encoding)
     try:
         with unchanged(path), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes that it reads as what is below them
+            warnings.simplefilter("ignore")  # about classes whose base it reads
             parsed = rdata.parser.parse_file(path)
             held = rdata.conversion.convert(parsed, _MADE, default_encoding=encoding)
     except DataError:
         raise
     except UnicodeDecodeError:
         raise DataError(
-            f"{path}: its texts are of an encoding that it does not say: give it by --encoding "
+            f"{path}: the file does not state the encoding of its texts: give it with --encoding "
             "NAME, such as latin-1"
         ) from None
-    except Exception as error:  # of whatever kind: the library checks little
+    except Exception as error:  # any exception: the library checks little
         raise DataError(
-            f"{path}: no file of R that can be read, or a damaged one ({error or 'cut off'}): save "
-            "it again by saveRDS, or write.csv"
+            f"{path}: not an R file that can be read, or damaged ({error or 'cut off'}): save it "
+            "again with saveRDS or write.csv"
         ) from None
     frames = {"": held} if isinstance(held, _FrameOfR) else _frames(held)
     largest = max(frames, key=lambda name: frames[name].n_rows, default="")
@@ -113,7 +116,9 @@ def _frames(held: Any) -> dict[str, _FrameOfR]:
 
 def _of_frame(path: Path, frame: _FrameOfR) -> Reader:
     if len(frame.columns) < len(frame.attributes.get("names", ())):
-        raise DataError(f"{path}: two columns of the data frame have one name: rename one of them")
+        raise DataError(
+            f"{path}: two columns of the data frame have the same name: rename one of them"
+        )
     columns = {}
     for key, values in frame.columns.items():
         name, kind = str(key), getattr(values, "dtype", np.dtype(object)).kind
@@ -128,7 +133,7 @@ def _of_frame(path: Path, frame: _FrameOfR) -> Reader:
     numbered = [str(one) for one in rows] == [str(i + 1) for i in range(len(rows))]
     texts = not numbered and getattr(rows, "dtype", np.dtype(int)).kind in "UO"
     first = f", such as {rows[0]!s:.20}" if texts and len(rows) else ""
-    found = (f"names of rows left out{first}",) if texts else ()
+    found = (f"row names left out{first}",) if texts else ()
     return _read(path, pa.table(columns), found)
 
 
@@ -137,7 +142,7 @@ def _array(values: Any) -> pa.Array:
         return pa.array(values.data, mask=np.ma.getmaskarray(values))
     if values.dtype.kind in "UO":
         return pa.array([None if one is None else str(one) for one in values], pa.string())
-    return pa.array(values, from_pandas=True)  # NA is a NaN
+    return pa.array(values, from_pandas=True)  # R's NA is a NaN
 
 
 def _factor(codes: Any, attributes: Mapping[str, Any]) -> pa.Array:
@@ -147,7 +152,7 @@ def _factor(codes: Any, attributes: Mapping[str, Any]) -> pa.Array:
 
 
 def _seconds(values: Any, unit: float, kind: pa.DataType) -> pa.Array:
-    """Return numbers of a unit, in seconds, as a type of Arrow's that counts microseconds."""
+    """Return numbers as an Arrow type that counts microseconds; the unit is given in seconds."""
     numbers = np.ma.filled(np.ma.asarray(values, np.float64), np.nan)
     missing = ~np.isfinite(numbers)
     whole = np.round(np.where(missing, 0, numbers) * unit * 1e6)
@@ -164,7 +169,7 @@ def _length(values: Any, attributes: Mapping[str, Any]) -> pa.Array:
     return _seconds(values, _UNITS[str(unit)], pa.duration("us"))
 
 
-#: By the class in R, what makes a column of its numbers.
+#: For each class in R, the function that makes a column of its numbers.
 _MADE: dict[str | bytes, Callable[[Any, Mapping[str, Any]], Any]] = {
     "data.frame": _FrameOfR,
     "factor": _factor,
@@ -178,16 +183,16 @@ _MADE: dict[str | bytes, Callable[[Any, Mapping[str, Any]], Any]] = {
 # --- ARFF -----------------------------------------------------------------------------------------
 
 
-#: A date is read as the text that it is.
+#: A date is read as a text.
 _DATE = re.compile(r"^(\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+)date\b.*", re.IGNORECASE)
 
 
 def arff_file(path: Path, layout: FileLayout) -> Reader:
-    """Read a file of Weka's: numbers, nominal values, texts and dates."""
+    """Read a file of Weka: numbers, nominal values, texts, and dates."""
     try:
         import arff
     except ModuleNotFoundError:
-        raise MissingExtraError(f"{path}: a file of ARFF", "liac-arff", "files") from None
+        raise MissingExtraError(f"{path}: an ARFF file", "liac-arff", "files") from None
     with path.open("rb") as raw:
         sample = raw.read(_BEGINNING)
     encoding = codec(layout.encoding) if layout.encoding else find_encoding(sample, str(path))
@@ -202,8 +207,8 @@ def arff_file(path: Path, layout: FileLayout) -> Reader:
             table = _of_rows(iter(held["data"]), schema)
     except (arff.ArffException, ValueError, IndexError) as error:
         raise DataError(
-            f"{path}: no ARFF that can be read ({error or 'cut off'}): correct it, or export it as "
-            "CSV (in Weka: Save as, CSV)"
+            f"{path}: not an ARFF file that can be read ({error or 'cut off'}): correct it, or "
+            "export it as CSV (in Weka: Save as, CSV)"
         ) from None
     return _read(path, table)
 
@@ -227,7 +232,7 @@ _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 def page(path: Path, layout: FileLayout) -> Reader:
-    """Read a table of a web page, each cell as the text that it is."""
+    """Read a table of a web page, each cell as a text."""
     with unchanged(path):
         raw = path.read_bytes()
     tables = _tables(path, _decoded(path, raw, layout.encoding))
@@ -263,12 +268,13 @@ def _decoded(path: Path, raw: bytes, given: str | None) -> str:
         return _DECLARATION.sub("", raw.decode(encoding).removeprefix("\ufeff"))
     except UnicodeDecodeError:
         raise DataError(
-            f"{path}: its bytes are not {encoding}: give another one, such as --encoding cp1252"
+            f"{path}: its bytes are not {encoding}: give another encoding, such as "
+            "--encoding cp1252"
         ) from None
 
 
 def _tables(path: Path, text: str) -> dict[str, Any]:
-    """Return the tables with rows and columns that hold no other, by their number from 1."""
+    """Return the tables that have rows and columns and hold no other table, by number from 1."""
     try:
         import pandas as pd
         from lxml import etree, html
@@ -278,7 +284,7 @@ def _tables(path: Path, text: str) -> dict[str, Any]:
     try:
         elements = html.document_fromstring(text).iter("table")
     except (etree.ParserError, ValueError) as error:
-        raise DataError(f"{path}: no web page that can be read ({error})") from None
+        raise DataError(f"{path}: not a web page that can be read ({error})") from None
     for number, element in enumerate(elements, 1):
         if next(element.iterdescendants("table"), None) is not None:
             continue

@@ -1,4 +1,4 @@
-"""Files of SPSS, Stata and SAS: numbers, texts, dates, and labels in place of their codes."""
+"""Files of SPSS, Stata, and SAS: numbers, texts, dates, and labels in place of their codes."""
 
 import re
 import warnings
@@ -26,11 +26,11 @@ from hushtable.data.readers.reader import (
 )
 from hushtable.errors import DataError, MissingExtraError
 
-#: Values read at a time: each costs some 50 bytes, and each time the rows before are skipped.
+#: Values read at a time: each needs some 50 bytes, and each read has to skip the rows before it.
 _VALUES = 3 << 20
-#: Seconds from the first day of a program's calendar to 1970, by the function that reads its files.
+#: Seconds from the first day of a program's calendar to 1970, for each function of pyreadstat.
 _SPSS, _SAS = 12_219_379_200, 315_619_200
-#: By the function: how formats of dates, points in time and durations begin.
+#: For each function: the beginnings of the formats of dates, points in time, and durations.
 _DATES = {
     "spss": (r"[AESJ]?DATE\d|MOYR|QYR|WKYR", r"DATETIME|YMDHMS", r"[DM]?TIME\d"),
     "stata": (r"%-?(td|d)", r"%-?t[cC](?!HH)", r"%-?t[cC]HH"),
@@ -46,12 +46,12 @@ _PROGRAMS = {
 }  # fmt: skip
 #: Microseconds of Python's years 1 to 9999, from 1970 on.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-#: Columns that words are spent on.
+#: Columns that a message describes at most.
 _SAID = 3
 
 
 def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
-    """Read a file by a function of pyreadstat, which is rewritten once as one of Arrow's."""
+    """Read a file with a function of pyreadstat; the file is rewritten once in Arrow's format."""
     with unchanged(path):
         rewritten = _Rewritten(path, function, layout.encoding)
     rows = rewritten.copy.reader(lambda copy: feather_file(copy, FileLayout()))
@@ -81,13 +81,13 @@ def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
 
 @dataclass
 class _Rewritten:
-    """A copy of a file, in which dates and codes are the numbers that the file holds."""
+    """A copy of a file in which dates and codes are numbers, as in the file."""
 
     path: Path
     function: str
     encoding: str | None
     n_rows: int = 0
-    #: By column with labels, the codes that occur.
+    #: For each column with labels, the codes that occur.
     codes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,9 +100,11 @@ class _Rewritten:
              self.meta.column_names]
         )  # fmt: skip
         if not kinds:
-            raise DataError(f"{self.path}: has no columns: needs 1 or more")
+            raise DataError(f"{self.path}: the file has no columns: needs 1 or more")
         if len(kinds) < len(self.meta.column_names):
-            raise DataError(f"{self.path}: has two columns of one name: rename one of them")
+            raise DataError(
+                f"{self.path}: the file has two columns of the same name: rename one of them"
+            )
         at_a_time = max(1, _VALUES // len(kinds))
         with ipc.new_file(str(self.copy.path), self.schema) as file:
             while True:
@@ -123,20 +125,20 @@ class _Rewritten:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                # Not its dates: a duration of more than a day would lose the days.
+                # Dates are not converted, because durations of more than a day would lose the days.
                 found: tuple[Mapping[str, list[Any]], Any] = getattr(pyreadstat, self.function)(
                     str(self.path), output_format="dict", disable_datetime_conversion=True,
                     **options,
                 )  # fmt: skip
         except UnicodeDecodeError:
             raise DataError(
-                f"{self.path}: its texts are of another encoding than it says: give it by "
+                f"{self.path}: its texts have another encoding than it states: give it with "
                 "--encoding NAME, such as cp1252"
             ) from None
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
             raise DataError(
-                f"{self.path}: cannot be read ({error}): it may be damaged or cut off: export it "
-                "again, or as CSV"
+                f"{self.path}: the file cannot be read ({error}); it may be damaged or cut off: "
+                "export it again, or as CSV"
             ) from None
         return found
 
@@ -157,7 +159,7 @@ class _Rewritten:
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def _labels(self, name: str) -> dict[float, str]:
-        """Return the labels of a column's numbers, by the number."""
+        """Return the labels of a column's numbers, by number."""
         found = self.meta.variable_value_labels.get(name, {})
         # Marks of missing values, such as .a of Stata, are letters.
         return {float(code): str(text) for code, text in found.items() if not isinstance(code, str)}
@@ -168,7 +170,7 @@ class _Rewritten:
         return len(codes) > 0 and set(codes.tolist()) <= self._labels(name).keys()
 
     def columns(self) -> dict[str, Callable[[pa.Array, int], pa.Array]]:
-        """Return, by column, what makes values of the numbers in the copy."""
+        """Return, for each column, the function that makes values of the numbers in the copy."""
         return {name: self._values_of(name) for name in self.schema.names}
 
     def _values_of(self, name: str) -> Callable[[pa.Array, int], pa.Array]:
@@ -193,7 +195,7 @@ class _Rewritten:
         return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start)
 
     def words(self) -> tuple[str, ...]:
-        """Return words on numbers of which some have a label."""
+        """Return messages on columns in which only some of the numbers have a label."""
         some = {
             name: {code: text for code, text in self._labels(name).items() if code in codes}
             for name, codes in self.codes.items()
@@ -223,14 +225,14 @@ def _labelled(codes: NDArray[np.float64], texts: pa.Array, column: pa.Array, _: 
 def _dates(
     what: str, kind: str, unit: float, start: float, column: pa.Array, first: int
 ) -> pa.Array:
-    """Return dates, points in time or durations of numbers of a unit, in microseconds."""
+    """Convert numbers of a unit to dates, points in time, or durations, in microseconds."""
     numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
     found = np.round(np.where(missing, start / unit, numbers) * unit) - start
     if kind != "length" and ((found < _FIRST) | (found > _LAST)).any():
         row = int(np.flatnonzero((found < _FIRST) | (found > _LAST))[0])
         raise DataError(
-            f"{what} holds in row {first + row + 1} a date outside of the years 1 to 9999 "
+            f"{what} holds a date outside the years 1 to 9999 in row {first + row + 1} "
             f"({numbers[row]:g}): correct it, or leave the column out"
         )
     whole = pa.array(found.astype(np.int64), mask=missing)

@@ -1,7 +1,7 @@
-"""Several tables: features of the rows of one table beside the rows of another, by a key.
+"""Several tables: features of one table's rows joined to the rows of another table by a key.
 
-What ``--join`` asks for (`request`), features of each key by DuckDB (`aggregates`), and how they
-become columns of rows (`rows`). Needs the extra ``databases``; tested in ``tests/test_joins.py``.
+`request` parses ``--join``, `aggregates` computes the features of each key with DuckDB, and `rows`
+makes them columns of rows. It needs the extra ``databases``; tested in ``tests/test_joins.py``.
 """
 
 from collections.abc import Sequence
@@ -21,39 +21,40 @@ __all__ = ["grouped", "joined"]
 def joined(
     rows: Any, other: Any, *, on: str | tuple[str, str], features: Sequence[str], name: str = ""
 ) -> Reader:
-    """Put features of another table's rows beside rows with the same key.
+    """Join features of another table's rows to the rows with the same key.
 
-    The rows, their number and their order stay. A row without a counterpart has the count 0, and
-    other features are missing; so are all where its key is missing.
+    The rows, their number, and their order stay. If a row has no counterpart, its count is 0, and
+    other features are missing. If a row has no key, all features are missing.
 
     Parameters
     ----------
     rows : array, data frame, Arrow object, path or Reader
         Rows, as `hushtable.data.read` takes them, with names.
     other : array, data frame, Arrow object, path or Reader
-        The other table, which may have several rows of a key.
+        The other table, which can have several rows with the same key.
     on : str or tuple (str, str)
-        The column that holds the key, in both; or that of the rows, and that of the other table.
-        Keys are compared as texts, without blanks around them, their accents composed.
+        The column that holds the key, in both tables; or the column of the rows and the column of
+        the other table. Keys are compared as texts, without blanks around them, and with composed
+        accents.
     features : sequence of str
         ``"count"``; ``"mean of value"``, or count, distinct, median, sum, min, max, std;
         ``"last of value by date"``, or first; ``"last date"`` of a column of dates;
         ``"share of ward=ICU"``.
     name : str, optional
-        What the features' names begin with; default: the name of the other table's file, up to
+        The beginning of the features' names; default: the name of the other table's file, up to
         the first point.
 
     Returns
     -------
     Reader
-        The rows, with a column for each feature, such as ``visits.mean_value``. Its ``found`` says
-        which keys have no counterpart.
+        The rows, with a column for each feature, such as ``visits.mean_value``. Its ``found``
+        reports how many rows and keys have no counterpart.
 
     Raises
     ------
     DataError
-        If a column is not there, is in doubt, has no values of the kind that a feature needs, or
-        no key of the rows is in the other table.
+        If a column is missing, its type is in doubt, it has no values of the kind that a feature
+        needs, or no key of the rows is in the other table.
     UsageError
         If a feature is not understood.
     MissingExtraError
@@ -75,7 +76,7 @@ def joined(
     table = as_reader(other)
     in_memory = table.source == "the data"
     if in_memory and not name:
-        raise UsageError("name: needs what the features are called by, such as name='visits'")
+        raise UsageError("name: needs the beginning of the features' names, such as name='visits'")
     name = name or table_name(table.source)
     table = replace(table, source=name) if in_memory else table
     request = JoinRequest(here, there, parse_features(features), table.source, name)
@@ -86,7 +87,7 @@ def joined(
 
 
 def grouped(rows: Any, *, on: str, features: Sequence[str]) -> Reader:
-    """Make one row of all rows with the same key.
+    """Combine all rows with the same key into one row.
 
     Parameters
     ----------
@@ -100,13 +101,14 @@ def grouped(rows: Any, *, on: str, features: Sequence[str]) -> Reader:
     Returns
     -------
     Reader
-        A row for each key, in the order in which they come first: the key, and the features, such
-        as ``mean_value``.
+        A row for each key, in the order of their first rows: the key and the features, such as
+        ``mean_value``.
 
     Raises
     ------
     DataError
-        If a column is not there, is in doubt, or has no values of the kind that a feature needs.
+        If a column is missing, its type is in doubt, or it has no values of the kind that a feature
+        needs.
     UsageError
         If a feature is not understood.
     MissingExtraError
@@ -128,7 +130,7 @@ def grouped(rows: Any, *, on: str, features: Sequence[str]) -> Reader:
 
 
 class Joins:
-    """The tables that ``--join`` names, an extension that the options of rows ask for.
+    """The tables that ``--join`` names; an extension that the options of rows load.
 
     Parameters
     ----------
@@ -139,8 +141,10 @@ class Joins:
     def __init__(self, texts: Sequence[str]) -> None:
         self._requests = [JoinRequest.parse(text) for text in texts]
         if any(one.file is None for one in self._requests[1:]):
-            raise UsageError("--join on KEY, without FILE, makes the rows: it comes first, once")
-        #: What was read last of each table, and how; several files of rows may ask for the same.
+            raise UsageError(
+                "--join on KEY, without FILE, makes the rows: give it once, before any other --join"
+            )
+        #: The last features of each table, and how they were read, for several files of rows.
         self._kept: dict[JoinRequest, tuple[Reading, KeyedFeatures]] = {}
 
     @property
@@ -149,7 +153,7 @@ class Joins:
         return [one.file for one in self._requests if one.file is not None]
 
     def added(self, rows: Reader, said: Reading) -> Reader:
-        """Return rows with the features, ``said`` being how texts become values."""
+        """Return rows with the features; ``said`` is how texts become values."""
         for request in self._requests:
             if request.file is None:
                 rows = rows_of_keys(rows, request.key, keyed_features(rows, request, said))
@@ -163,7 +167,7 @@ class Joins:
 
 
 def _of_file(request: JoinRequest, said: Reading) -> KeyedFeatures:
-    """Return the features of a file, whose layout the option says, or is found out."""
+    """Return the features of a file; the option gives its layout, or the layout is detected."""
     assert request.file is not None
     encoding = said.layout.get("encoding")
     kept = {} if encoding is None else {"encoding": encoding}
@@ -173,7 +177,8 @@ def _of_file(request: JoinRequest, said: Reading) -> KeyedFeatures:
         if "--" not in str(error):
             raise
         raise type(error)(
-            f"{error} (of the FILE of --join, in brackets behind it: FILE (sheet=Visits) on ...)"
+            f"{error} (for the FILE of --join, in brackets after its name: FILE (sheet=Visits) "
+            "on ...)"
         ) from None
     except OSError as error:
         raise DataError(f"cannot read {request.file} (--join): {explain(error)}") from None

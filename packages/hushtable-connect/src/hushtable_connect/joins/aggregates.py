@@ -1,4 +1,4 @@
-"""Rows of a table to features of each key: read by hushtable's readers, aggregated by DuckDB."""
+"""Features of each key of a table: hushtable's readers read it, and DuckDB aggregates it."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ from hushtable.data.understanding import understood
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable_connect.joins.request import COUNTS, JoinFeature, JoinRequest
 
-#: What takes texts and dates as well as numbers.
+#: Aggregates that take texts and dates as well as numbers.
 _OF_ALL = ("count", "distinct", "share", "first", "last")
-#: What takes no dates.
+#: Aggregates that do not take dates.
 _OF_NUMBERS = ("sum", "std")
 _SQL = {
     "count": "count({0})", "distinct": "count(DISTINCT {0})", "mean": "avg({0})",
@@ -46,17 +46,17 @@ class KeyedFeatures:
     source : str
         The table, for messages.
     keys : StringArray of shape (n_keys,)
-        All different, in the order in which they come first.
+        All different, in the order of their first rows.
     n_rows : ndarray of shape (n_keys,)
-        Rows of each.
+        Number of rows with each key.
     columns : dict of str to Array of shape (n_keys,)
-        Features by their names.
+        Features by name.
     counts : frozenset of str
-        Those that are 0 where a key has no row.
+        Features that are 0 if a key has no row.
     reading : Reading
-        How the table's texts became values, and which features are categories as somebody said.
+        How the table's texts became values, and which features the user declared as categories.
     found : tuple of str
-        What a person should know of the table.
+        Messages on the table for the user.
     """
 
     source: str
@@ -74,17 +74,18 @@ def keyed_features(table: Reader, request: JoinRequest, said: Reading) -> KeyedF
     Parameters
     ----------
     table : Reader
-        With all columns as they are.
+        The table, with unconverted columns.
     request : JoinRequest
-        Which features.
+        The requested features.
     said : Reading
-        How texts become values, with columns as `JoinRequest.named` calls them: what a person said,
-        and what a model kept.
+        How texts become values, with the names of columns by `JoinRequest.named`: the user's
+        options and the readings that a model kept.
 
     Raises
     ------
     DataError
-        If a column is not there, is in doubt, or holds no values of the kind that a feature needs.
+        If a column is missing, its type is in doubt, or it has no values of the kind that a feature
+        needs.
     MissingExtraError
         If DuckDB is not installed.
     """
@@ -121,7 +122,7 @@ def _check_columns(table: Reader, request: JoinRequest) -> None:
 
 
 def _renamed(table: Reader, names: Mapping[str, str]) -> Reader:
-    """Return a reader of the named columns only, under other names."""
+    """Return a reader of only the named columns, under other names."""
     old, new = list(names), list(names.values())
 
     def renamed(part: Reader) -> Reader:
@@ -146,7 +147,7 @@ def arrow_columns(batch: Batch) -> list[pa.Array]:
 
 @dataclass(frozen=True)
 class _TableColumn:
-    """A column of the table: its name in SQL, and what it is."""
+    """A column of the table: its name in SQL, and what it holds."""
 
     sql: str
     seen: ColumnUnderstanding
@@ -167,7 +168,7 @@ class _TableColumn:
         return "texts" if self.is_text else "dates" if self.is_date else "numbers"
 
     def of(self, column: pa.Array) -> pa.Array:
-        """Return values as DuckDB gets them."""
+        """Return values in the form that DuckDB gets."""
         if self.is_text:
             texts = as_texts(column, self.seen.name)
             return without_blanks(texts)
@@ -178,16 +179,18 @@ class _TableColumn:
 def _understood(
     rows: Reader, names: Sequence[str], said: Reading
 ) -> dict[str, ColumnUnderstanding]:
-    """Return what columns are; raises `DataError` for those that nobody has read, and in doubt."""
+    """Return what the columns hold; raise `DataError` if the type of one is in doubt."""
     if not names:
         return {}
     kinds = {name: kind for name, kind in said.kinds.items() if name in names}
     if gone := [name for name, kind in kinds.items() if kind == "id"]:
-        raise UsageError(f"--as {gone[0]}=id: --join needs it: leave the feature out instead")
+        raise UsageError(
+            f"--as {gone[0]}=id: --join needs this column: leave the feature out instead"
+        )
     reading = Reading(said.missing, said.decimal, said.dates, kinds)
     columns, _, _ = understood(replace(rows.select(names), reading=reading))
     known = {name: said.columns[name] for name in names if name in said.columns}
-    # Free text and identifiers are counted like others; without any value, features are missing.
+    # Free text and identifiers count like others; if a column has no values, features are missing.
     doubtful = [one for one in columns if one.refused and one.kind not in ("empty", "id", "text")]
     if unread := [one for one in doubtful if one.name not in known]:
         raise _in_doubt(unread, said, rows.source)
@@ -214,21 +217,21 @@ def _check_feature(one: JoinFeature, columns: Mapping[str, _TableColumn], source
     if is_wrong:
         raise DataError(
             f"{source}: column {one.column!r} holds {column.what} ({column.seen.evidence}), and "
-            f"{one.how} needs {'numbers' if one.how in _OF_NUMBERS else 'numbers or dates'}: of "
-            f"{column.what} there are count, distinct, first, last and share (--join)"
+            f"{one.how} needs {'numbers' if one.how in _OF_NUMBERS else 'numbers or dates'}: for "
+            f"{column.what} use count, distinct, first, last, or share (--join)"
         )
     if one.by and columns[one.by].is_text:
         raise DataError(
             f"{source}: column {one.by!r} holds texts ({columns[one.by].seen.evidence}): by needs "
-            f"dates or numbers, which say what row of a key is the {one.how} (--join)"
+            f"dates or numbers, to find the {one.how} row of a key (--join)"
         )
     if one.how in ("first", "last") and not one.by and column.what != "dates":
         if column.seen.kind == "empty":
             return
         dates = [name for name, other in columns.items() if other.is_date]
         raise DataError(
-            f"{source}: column {one.column!r} holds {column.what}: the {one.how} one is that of "
-            f"which row? Write {one.how} of {one.column} by {(dates or ['DATE'])[0]} (--join)"
+            f"{source}: column {one.column!r} holds {column.what}, so which row is the {one.how} "
+            f"is not known: write {one.how} of {one.column} by {(dates or ['DATE'])[0]} (--join)"
         )
 
 
@@ -238,7 +241,7 @@ def _check_feature(one: JoinFeature, columns: Mapping[str, _TableColumn], source
 def _expression(
     one: JoinFeature, columns: Mapping[str, _TableColumn], values: list[Any], source: str
 ) -> str:
-    """Return a feature in SQL; ``values`` gets those of its parameters."""
+    """Return a feature in SQL; the values of its parameters are added to ``values``."""
     if not one.column:
         return "count(*)"
     column = columns[one.column]
@@ -246,7 +249,7 @@ def _expression(
         values.append(_value(one, column, source))
         return f"avg(CAST({column.sql} = ? AS INTEGER))"
     if one.by:
-        # Of rows with the same date, the first (or last) of the table.
+        # Among rows with the same date, the first (or last) one of the table counts.
         by, end = columns[one.by].sql, "min" if one.how == "first" else "max"
         there = f"{column.sql} IS NOT NULL AND {by} IS NOT NULL"
         return f"arg_{end}({column.sql}, {{'by': {by}, 'n': n}}) FILTER (WHERE {there})"
@@ -254,7 +257,7 @@ def _expression(
 
 
 def _value(one: JoinFeature, column: _TableColumn, source: str) -> Any:
-    """Return the value of a share as DuckDB has it."""
+    """Return the value of a share as a value of DuckDB."""
     assert one.value is not None
     if column.seen.kind == "empty":
         return None
@@ -264,14 +267,14 @@ def _value(one: JoinFeature, column: _TableColumn, source: str) -> Any:
     value = float(reading.values(texts_column([one.value]))[0])
     if np.isnan(value):
         raise DataError(
-            f"{source}: column {one.column!r} holds {column.what}, and {one.value!r} is none: "
+            f"{source}: column {one.column!r} holds {column.what}, and {one.value!r} is not one: "
             "give a value of the column (--join)"
         )
     return value
 
 
 def _batches(rows: Reader, columns: Sequence[_TableColumn]) -> Iterator[pa.RecordBatch]:
-    """Yield the key, the number and the values of rows."""
+    """Yield the key, the number, and the values of rows."""
     start = 0
     for batch in rows.read():
         *values, key = arrow_columns(batch)
@@ -290,7 +293,7 @@ def _run(
     batches: Callable[[], Iterator[pa.RecordBatch]],
     columns: Sequence[_TableColumn],
 ) -> pa.Table:
-    """Return a row for each key: it, the number of its rows, and the features."""
+    """Return a row for each key: the key, the number of its rows, and the features."""
     kinds = {one.sql: pa.string() if one.is_text else pa.float64() for one in columns}
     schema = pa.schema({"k": pa.string(), "n": pa.int64(), **kinds})
     faults: list[BaseException] = []
@@ -306,13 +309,13 @@ def _run(
     duckdb = _duckdb()
     with (
         tempfile.TemporaryDirectory(prefix="hushtable-") as folder,
-        # In one thread, sums of the same rows are the same to the bit.
+        # With one thread, sums of the same rows are bit-identical.
         duckdb.connect(config={"temp_directory": folder, "threads": 1}) as connection,
     ):
         connection.register("joined_rows", pa.RecordBatchReader.from_batches(schema, guarded()))
         try:
             found = connection.sql(query, params=values)
-            # Before DuckDB 1.4 by its older name.
+            # Before DuckDB 1.4, the method has an older name.
             return (getattr(found, "to_arrow_table", None) or found.fetch_arrow_table)()
         except duckdb.Error as error:
             fault = faults[0] if faults else DataError(f"--join: DuckDB: {error}")
@@ -334,13 +337,15 @@ def _features(
     source: str,
     said: Reading,
 ) -> KeyedFeatures:
-    """Return what DuckDB found, with the words for a person."""
+    """Return DuckDB's results, with messages for the user."""
     is_key = found.column(0).is_valid()
     nameless = pc.sum(found.filter(pc.invert(is_key)).column(1)).as_py() or 0
     columns, kinds, words = {}, {}, []
     if nameless:
         n_rows = pc.sum(found.column(1)).as_py()
-        words.append(f"without {request.key_there!r}, left out: {nameless:,} of {n_rows:,} rows")
+        words.append(
+            f"left out {nameless:,} of {n_rows:,} rows, which have no {request.key_there!r}"
+        )
     found = found.filter(is_key)
     for j, one in enumerate(request.features, 2):
         name, column = request.named(one.name), _whole(found.column(j))
@@ -361,14 +366,14 @@ def _features(
 
 
 def _doubt(seen: ColumnUnderstanding) -> str:
-    """Return what a person should look at in a column that is used; empty if nothing."""
+    """Return the doubt about a column that the user should look at, or an empty text."""
     if not seen.doubt or seen.refused or seen.kind in ("id", "text"):
         return ""
     return f"{seen.name}: {seen.doubt}{f' ({seen.option})' if seen.option else ''}"
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
+    """Return a column as a single array."""
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
 
 

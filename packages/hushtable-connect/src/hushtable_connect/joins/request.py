@@ -1,4 +1,4 @@
-"""The words of ``--join``: a table, the column that it is joined by, and features of its rows."""
+"""The text of ``--join``: a table, the column that joins it, and features of its rows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from hushtable.data.options import names_in
 from hushtable.data.readers import FileLayout
 from hushtable.errors import UsageError
 
-#: How the values of a column become one. Those of the second line need numbers or dates.
+#: Aggregates of a column's values. Those in the second line need numbers or dates.
 AGGREGATES = (
     "count", "distinct", "first", "last",
     "mean", "median", "sum", "min", "max", "std",
 )  # fmt: skip
-#: Features that are 0, not missing, where a key has no row.
+#: Features that are 0, not missing, if a key has no row.
 COUNTS = ("count", "distinct")
 
 _EXAMPLE = "--join 'visits.csv on patient: count, mean of value, last date'"
@@ -34,7 +34,7 @@ _SHARE = re.compile(rf'share\s+of\s+(?P<column>{_QUOTED}|[^"=]+?)\s*=\s*(?P<valu
 _OTHER = re.compile(
     rf'(?P<how>\S+)\s+(?:of\s+)?(?P<column>{_QUOTED}|[^"]+?)(?:\s+by\s+(?P<by>{_QUOTED}|[^"]+))?'
 )
-#: Entries of a layout that are no texts.
+#: Entries of a layout that are not texts.
 _LAYOUT: dict[str, Callable[[str], Any]] = {
     "skip_lines": int,
     "header": {"yes": True, "no": False}.__getitem__,
@@ -43,18 +43,18 @@ _LAYOUT: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True)
 class JoinFeature:
-    """A feature that the rows of a key give.
+    """A feature of the rows with one key.
 
     Attributes
     ----------
     how : str
         One of `AGGREGATES`, or ``"share"``.
     column : str
-        Whose values; empty for the number of rows.
+        The column with the values; empty for the number of rows.
     by : str
-        Of the first or last value: the column that says which row that is.
+        For the first or last value: the column that orders the rows.
     value : str or None
-        Of a share: the value that is counted.
+        For a share: the value that is counted.
     """
 
     how: str
@@ -64,7 +64,7 @@ class JoinFeature:
 
     @property
     def name(self) -> str:
-        """The name of its column, behind that of the table."""
+        """The name of its column, which follows the table's name."""
         if not self.column:
             return self.how
         of = "" if self.value is None else f"={self.value}"
@@ -72,7 +72,7 @@ class JoinFeature:
 
     @classmethod
     def parse(cls, text: str) -> "JoinFeature":
-        """Read a feature as ``--join`` takes it; raises `UsageError` if it is none."""
+        """Parse a feature of ``--join``; raise `UsageError` if it is not a feature."""
         text = text.strip()
         if text.lower() == "count":
             return cls("count")
@@ -84,33 +84,33 @@ class JoinFeature:
             near = get_close_matches(how, (*AGGREGATES, "share"), 1)
             said = f"; {near[0]!r} is near" if near else ""
             raise UsageError(
-                f"--join: {text!r} is no feature: needs count, share of COLUMN=VALUE, or one of "
+                f"--join: {text!r} is not a feature: needs count, share of COLUMN=VALUE, or one of "
                 f"{', '.join(AGGREGATES)} with a column, such as mean of value{said}"
             )
         if found is None:
             raise UsageError(f"--join: {text!r}: {how} needs a column, such as {how} of value")
         if found["by"] and how not in ("first", "last"):
             raise UsageError(
-                f"--join: {text!r}: by goes with first and last; a column whose name holds ' by ' "
-                "stands in double quotes"
+                f"--join: {text!r}: by needs first or last; put a column whose name holds ' by ' "
+                "in double quotes"
             )
         return cls(how, _plain(found["column"]), _plain(found["by"] or ""))
 
 
 @dataclass(frozen=True)
 class JoinRequest:
-    """Features to be made of a table, a row for each of its keys.
+    """Features to make from a table, with one row for each of its keys.
 
     Attributes
     ----------
     key, key_there : str
-        The column of the rows, and that of the table, which hold the same.
+        The column of the rows and the column of the table that hold the key.
     features : tuple of JoinFeature
-        Features of the table's rows with one key.
+        Features of the table's rows with the same key.
     file : str or None
-        Where the table is; None: the rows themselves are the table.
+        The file of the table; None if the rows themselves are the table.
     table : str
-        What the names of the features begin with; empty for none.
+        The beginning of the features' names, or empty.
     layout : FileLayout
         What is known of the file's layout.
     """
@@ -123,16 +123,16 @@ class JoinRequest:
     layout: FileLayout = field(default_factory=FileLayout)
 
     def __post_init__(self) -> None:
-        """Refuse features that cannot be told apart, and those of the key itself."""
+        """Refuse features with the same name, and features of the key itself."""
         names = [one.name for one in self.features]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise UsageError(f"--join: two features are named {twice[0]!r}: leave one out")
+            raise UsageError(f"--join: two features have the name {twice[0]!r}: leave one out")
         if not names:
             raise UsageError(f"--join: needs one feature or more, such as {_EXAMPLE}")
         if self.key_there in self.columns:
             raise UsageError(
-                f"--join: {self.key_there!r} is the key: it is the same in all rows of a key; "
-                "take another column"
+                f"--join: {self.key_there!r} is the key, which is the same in all rows of a key: "
+                "use another column"
             )
 
     @property
@@ -142,22 +142,22 @@ class JoinRequest:
         return tuple(dict.fromkeys(needed))
 
     def named(self, column: str) -> str:
-        """Return what a column, or a feature, of the table is called beside others."""
+        """Return the name of a column or feature of the table among those of other tables."""
         return f"{self.table}.{column}" if self.table else column
 
     @classmethod
     def parse(cls, text: str) -> "JoinRequest":
-        """Read what ``--join`` takes.
+        """Parse the text of ``--join``.
 
         Raises
         ------
         UsageError
-            If a piece is not understood; the message names it.
+            If a part is not understood; the message names it.
         """
         head = _NO_FILE.match(text) or _FILE.match(text)
         if head is None:
             raise UsageError(
-                f"--join {text!r}: has no ' on ': needs FILE on KEY: FEATURE, ..., such as "
+                f"--join {text!r}: there is no ' on ': needs FILE on KEY: FEATURE, ..., such as "
                 f"{_EXAMPLE}"
             )
         keys = _KEYS.match(text, head.end())
@@ -173,7 +173,7 @@ class JoinRequest:
         if not said:
             if there != here:
                 raise UsageError(
-                    f"--join: on {here}={there}: without FILE, the rows have one key: on {there}"
+                    f"--join: on {here}={there}: without FILE, there is one key: needs on {there}"
                 )
             return cls(here, here, features)
         file, layout = _plain(said["file"]), _layout(said["layout"] or "")
@@ -182,27 +182,27 @@ class JoinRequest:
 
 
 def parse_features(texts: Sequence[str]) -> tuple[JoinFeature, ...]:
-    """Read features as ``--join`` takes them, each a text of its own."""
+    """Parse features of ``--join``, one text each."""
     return tuple(JoinFeature.parse(text) for text in texts)
 
 
 def table_name(file: str) -> str:
     """Return a name for a table: that of its file or folder, up to the first point.
 
-    Raises `UsageError` if nothing is left of it, as of a pattern.
+    Raises `UsageError` if no name is left, for example from a pattern.
     """
     parts = [part for part in re.split(r"[/\\]", file.partition("?")[0]) if part]
     name = re.sub(r"\[.*?\]|[*?]", "", parts[-1].partition(".")[0]) if parts else ""
     name = name.strip("-_ ")
     if not name:
         raise UsageError(
-            f"--join: {file!r} gives the features no name: say one, FILE as visits on KEY: ..."
+            f"--join: {file!r} gives the features no name: add one, FILE as visits on KEY: ..."
         )
     return name
 
 
 def _pieces(text: str) -> list[str]:
-    """Return texts between commas; one that holds a comma stands in double quotes."""
+    """Return texts between commas; double quotes enclose a text that holds a comma."""
     if text.count('"') % 2:
         raise UsageError(f'--join: {text.strip()!r}: a double quote (") is not closed')
     found = _PIECES.findall(text)
@@ -216,7 +216,7 @@ def _plain(name: str) -> str:
 
 
 def _layout(text: str) -> FileLayout:
-    """Read how a file is laid out: ``sheet=Visits, skip_lines=2``."""
+    """Parse the layout of a file: ``sheet=Visits, skip_lines=2``."""
     known = [one.name for one in fields(FileLayout) if one.name != "unasked"]
     said: dict[str, Any] = {}
     for entry in names_in(text):
@@ -227,7 +227,7 @@ def _layout(text: str) -> FileLayout:
             said[name.strip()] = _LAYOUT.get(name.strip(), str)(value.strip())
         except (ValueError, KeyError):
             raise UsageError(
-                f"--join: ({entry}) says nothing of a file: needs entries such as (sheet=Visits) "
-                f"or (header=no, skip_lines=2); there are {', '.join(known)}"
+                f"--join: ({entry}) is not an entry of a file's layout: needs entries such as "
+                f"(sheet=Visits) or (header=no, skip_lines=2); there are {', '.join(known)}"
             ) from None
     return FileLayout(**said)

@@ -1,4 +1,4 @@
-"""Features of keys as columns of rows: beside those of other rows, or as rows of their own."""
+"""Features of keys as columns: added to other rows, or as rows of their own."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +19,15 @@ from hushtable_connect.joins.aggregates import KeyedFeatures, arrow_columns
 
 
 def with_features(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
-    """Return rows with the features of their keys behind them; their order and number stay.
+    """Append the features of their keys to rows; the rows' order and number stay.
 
-    Their keys are read once, and held as a number each.
+    The rows' keys are read once, and each is held as a number.
 
     Raises
     ------
     DataError
-        If the key is no column of the rows, a feature has the name of one, or no key has features.
+        If the rows have no column with the key, a feature has the name of a column, or no key has
+        features.
     """
     _check_names(rows, key, keyed)
     rows = rows.repeatable()
@@ -34,7 +35,7 @@ def with_features(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
     matches = _Matches(key, keyed, pa.chunked_array([c for part in ids for c in part], pa.string()))
     if len(matches.ids) and not matches.n_found:
         raise matches.no_match(rows.source)
-    # Behind the features of the keys, those of a key that has none.
+    # After the features of the keys, add those of a key without features.
     features = {
         name: pa.concat_arrays(
             [column, pa.array([0 if name in keyed.counts else None], column.type)]
@@ -54,7 +55,7 @@ def with_features(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
 
 
 def rows_of_keys(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
-    """Return a row for each key, with its features, in place of the rows that these were made of.
+    """Return a row for each key with its features, which replaces the rows that they came from.
 
     Raises `DataError` if a feature has the name of the key.
     """
@@ -75,7 +76,7 @@ def rows_of_keys(rows: Reader, key: str, keyed: KeyedFeatures) -> Reader:
 
 
 def _reading(rows: Reader, keyed: KeyedFeatures) -> Reading:
-    """Return how rows are read, with how the table was: for later rows of the same kind."""
+    """Return how rows are read, including the table's reading, for later rows of the same kind."""
     own: Reading = rows.reading or Reading()
     made = keyed.reading
     return replace(own, kinds={**own.kinds, **made.kinds}, columns={**own.columns, **made.columns})
@@ -90,7 +91,7 @@ def _check_names(rows: Reader, key: str, keyed: KeyedFeatures) -> None:
         )
     if clash := [name for name in names if name in keyed.columns]:
         raise DataError(
-            f"{rows.source} has a column {clash[0]!r} already, which --join would add: give the "
+            f"{rows.source} already has a column {clash[0]!r}, which --join would add: give the "
             "table another name (FILE as NAME on ...), or rename the column"
         )
 
@@ -114,7 +115,7 @@ class _Matches:
 
     @cached_property
     def _found(self) -> pa.ChunkedArray:
-        """Numbers of the keys; null where there is none, and where a key is missing."""
+        """Numbers of the keys; null for a key without features, and for a missing key."""
         return pc.index_in(self.ids, value_set=self.keyed.keys)
 
     @property
@@ -124,13 +125,13 @@ class _Matches:
 
     @cached_property
     def places(self) -> pa.Int32Array:
-        """Numbers of the keys; one more than there are for a key without any; null if missing."""
+        """Numbers of the keys; for a key without features, the next number; null if missing."""
         none = as_column(np.array([len(self.keyed.keys)], np.int32))[0]
         places = pc.if_else(self.ids.is_valid(), pc.coalesce(self._found, none), self._found)
         return pa.concat_arrays(places.chunks) if len(places) else pa.nulls(0, pa.int32())
 
     def words(self, source: str) -> Iterator[str]:
-        """Yield what a person should know."""
+        """Yield messages for the user."""
         n_rows, table = len(self.ids), self.keyed.source
         lacking = n_rows - self.n_found - self.ids.null_count
         if lacking:
@@ -149,18 +150,18 @@ class _Matches:
             yield f"{keys} of {table} ({rows:,} row{'s' * (rows != 1)}) {are} not in {source}"
 
     def no_match(self, source: str) -> DataError:
-        """Return the error for rows of which none has features."""
+        """Return the error for rows without any features."""
         here, there = (_first(keys) for keys in (self.ids, self.keyed.keys))
         table = self.keyed.source
         if not here:
             return DataError(f"{source}: {self.key!r} is missing in every row: --join needs it")
         alike = ""
         if _plain(self.ids) & _plain(self.keyed.keys):
-            alike = " They would match without leading zeros, and in small letters."
+            alike = " They would match in lower case and without leading zeros."
         return DataError(
             f"--join: no {self.key!r} of {source} is in {table}: {first_names(here)} here, "
-            f"{first_names(there)} there.{alike} Name the columns that hold the same (on "
-            f"KEY=KEY_THERE), or write them alike"
+            f"{first_names(there)} there.{alike} Name the columns that hold the same keys (on "
+            f"KEY=KEY_THERE), or write the keys in the same way"
         )
 
 
@@ -169,14 +170,14 @@ def _first(keys: pa.Array) -> list[str]:
 
 
 def _plain(keys: pa.Array) -> set[str]:
-    """Return keys without what often differs between two programs."""
+    """Return keys without details that often differ between two programs."""
     return {key.lstrip("0").casefold() for key in pc.unique(keys.drop_null()).to_pylist()}
 
 
 def _with_columns(
     rows: Reader, key: str, features: dict[str, pa.Array], places: pa.Int32Array
 ) -> Reader:
-    """Return rows with features, each taken from its place for a row."""
+    """Return rows with features, taken from the places that the rows' keys have."""
 
     def project(names: Sequence[str]) -> Callable[[], Iterator[Batch]]:
         own = [name for name in names if name not in features]
@@ -188,7 +189,9 @@ def _with_columns(
                 here = places.slice(start, len(batch))
                 start += len(batch)
                 if len(here) < len(batch):
-                    raise DataError(f"{rows.source}: more rows than at first: do not change them")
+                    raise DataError(
+                        f"{rows.source}: has more rows than on its first reading: do not change it"
+                    )
                 there = dict(zip(some.names or (), arrow_columns(batch), strict=True))
                 taken = {n: features[n].take(here) for n in names if n in features}
                 columns = there | taken

@@ -1,8 +1,8 @@
-"""OMOP Common Data Model: measurements of a concept set as one row a person, or a visit.
+"""OMOP Common Data Model: measurements of a concept set as one row per person or visit.
 
-A recipe: the question to PostgreSQL or DuckDB, the checks before it is asked, and the schema with
-public ranges. May import the rest of `data`; tested in ``tests/databases/test_omop.py``. The
-concept set that comes with it, and where its ranges are published, stand in ``concepts.toml``.
+A recipe has the query for PostgreSQL or DuckDB, the checks before the query runs, and the schema
+with public ranges. May import the rest of `data`; tested in ``tests/databases/test_omop.py``.
+``concepts.toml`` holds the default concept set and the sources of its ranges.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,6 @@ def recipe(
     by: Sequence[str] = (),
     within: int | None = None,
 ) -> Recipe:
-    """Return the recipe that options of a command ask for."""
+    """Return the recipe for the options of a command."""
     used = ConceptSet.common() if concepts is None else ConceptSet.from_toml(concepts)
     return Recipe(omop, used, cdm, listed_units, tuple(by), within)

@@ -1,4 +1,4 @@
-"""Concept sets: which measurements become columns, in which unit, with which public range."""
+"""Concept sets: the measurements that become columns, with their units and public ranges."""
 
 import tomllib
 from collections import Counter
@@ -13,9 +13,9 @@ from hushtable.arguments import entries
 from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
 
-#: Columns of the rows that no concept may be named like.
+#: Columns of the rows, whose names no concept may have.
 TAKEN = ("person_id", "visit_occurrence_id", "age", "sex")
-#: Bytes of a name; PostgreSQL cuts longer ones.
+#: Bytes of a name at most; PostgreSQL truncates longer names.
 LONGEST = 63
 _ENTRIES = {
     "name": str, "concepts": list[int], "unit": str, "units": list[int], "low": float,
@@ -43,8 +43,8 @@ class Concept:
     source : str
         Where the range is published.
     usual : float or None
-        What a missing value counts as; default: the median where a plan is drawn from marginals,
-        else the middle of the range.
+        The value that replaces a missing value; default: the median if a plan is drawn from
+        marginals, else the middle of the range.
 
     Examples
     --------
@@ -65,22 +65,22 @@ class Concept:
     def __post_init__(self) -> None:
         if not self.unit.strip() or not self.units or not all(one > 0 for one in self.units):
             raise PlanError(
-                f"concept {self.name!r} has no unit: its range is in one, so give unit, in UCUM, "
-                "and units, the unit_concept_id of the rows to take"
+                f"concept {self.name!r} has no unit, but its range needs one: give unit, in UCUM, "
+                "and units, the unit_concept_id of the rows to use"
             )
         if not self.concepts or not all(one > 0 for one in self.concepts):
             raise PlanError(f"concept {self.name!r}: concepts needs a measurement_concept_id")
         if any(len(set(ids)) < len(ids) for ids in (self.concepts, self.units)):
             raise PlanError(f"concept {self.name!r} lists an id twice: list it once")
         if not self.source.strip():
-            raise PlanError(f"concept {self.name!r}: name the source of its range")
+            raise PlanError(f"concept {self.name!r} has no source: name the source of its range")
         if self.name.lower() in TAKEN or len(self.name.encode()) > LONGEST:
             raise PlanError(
                 f"concept {self.name!r}: needs a name of {LONGEST} bytes at most, and none of "
                 f"{', '.join(TAKEN)}"
             )
         if not self.feature.high > self.feature.low:
-            raise PlanError(f"concept {self.name!r}: its range is one point: needs low below high")
+            raise PlanError(f"concept {self.name!r} has a range of one point: needs low below high")
 
     @cached_property
     def feature(self) -> Feature:
@@ -96,7 +96,7 @@ class ConceptSet:
     Parameters
     ----------
     concepts : tuple of Concept
-        At least one; none has the name of another, or one of its concepts in the same unit.
+        At least one; no two have the same name, or the same concept in the same unit.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class ConceptSet:
     def __post_init__(self) -> None:
         if not self.concepts:
             raise PlanError("a concept set needs at least one [[concept]]")
-        # Databases take names that differ in case only for one.
+        # Databases treat names that differ only in case as one name.
         names = Counter(one.name.lower() for one in self.concepts)
         # A concept in two units is two columns.
         ids = Counter(
@@ -129,18 +129,18 @@ class ConceptSet:
 
     @classmethod
     def common(cls) -> Self:
-        """Return the set that comes with hushtable: common vital signs and laboratory values."""
+        """Return hushtable's own set: common vital signs and laboratory values."""
         file = resources.files("hushtable_connect.omop") / "concepts.toml"
         return cls._of(file.read_text(encoding="utf-8"))
 
     @classmethod
     def from_toml(cls, path: "str | PathLike[str]") -> Self:
-        """Read a concept set from a TOML file with one ``[[concept]]`` table a column.
+        """Read a concept set from a TOML file with one ``[[concept]]`` table per column.
 
         Raises
         ------
         PlanError
-            If the file is no such set; the message names the concept and what it lacks.
+            If the file is not a concept set; the message names the concept and what it lacks.
         OSError
             If the file cannot be read.
         """
@@ -149,7 +149,9 @@ class ConceptSet:
         try:
             return cls._of(content.decode("utf-8"))
         except RecursionError:
-            raise PlanError(f"{path}: nested too deeply: needs [[concept]] tables") from None
+            raise PlanError(
+                f"{path}: the file is nested too deeply: needs [[concept]] tables"
+            ) from None
         except ValueError as error:
             raise PlanError(f"{path}: {error}") from None
 

@@ -1,6 +1,7 @@
-"""Questions to a CDM, in SQL that PostgreSQL and DuckDB both run.
+"""Queries to a CDM, in SQL that both PostgreSQL and DuckDB run.
 
-Numbers are ids of concepts. Names of columns and of the schema are quoted; nothing else is put in.
+Numbers are ids of concepts. Names of columns and of the schema are quoted; nothing else is
+inserted.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from hushtable_connect.omop.concepts import ConceptSet
 
 RowOf = Literal["person", "visit"]
 
-#: Tables that the questions ask, and their columns.
+#: Tables that the queries read, and their columns.
 TABLES = {
     "person": ("person_id", "gender_concept_id", "year_of_birth"),
     "measurement": (
@@ -20,7 +21,7 @@ TABLES = {
     "visit_occurrence": ("visit_occurrence_id", "person_id", "visit_start_date"),
 }  # fmt: skip
 KEYS = {"person": "person_id", "visit": "visit_occurrence_id"}
-#: Tables that have one row of each key.
+#: Tables that have one row for each key.
 ONE_ROW = {"person": "person_id", "visit_occurrence": "visit_occurrence_id"}
 
 _SEX = """\
@@ -30,18 +31,19 @@ CASE WHEN p.gender_concept_id = 8507 THEN 'male'
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL takes it, whatever signs it has."""
+    """Return a name quoted for SQL, whatever characters it holds."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str, within: int | None = None) -> str:
-    """Return the question for the rows.
+    """Return the query for the rows.
 
-    Of each concept, a person's row has the latest value: how they are now. A visit's row has its
-    first one: how they came in, before they were treated. Both are values that were measured, and
-    the same ones at each reading: of one moment, the row with the highest (lowest) id. A value
-    without a date counts where no other is. ``within``: values from so many days before the latest
-    one of the same person, which then depend on nobody else's; none without a date.
+    For each concept, a person's row has the latest value: the present state. A visit's row has the
+    first value: the state on arrival, before treatment. Both are measured values, and each reading
+    returns the same ones: of several values at one moment, the one with the highest (or lowest)
+    id. A value without a date counts only if there is no other. With ``within``, only values from
+    that many days before the person's latest one count, and none without a date; they do not
+    depend on other persons.
     """
     cdm = quoted(schema)
     names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
@@ -64,7 +66,7 @@ ORDER BY w.{key}"""
 
 
 def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str, within: int | None) -> str:
-    """Return the table ``wide``: one value of each concept, side by side."""
+    """Return the table ``wide``: one value of each concept, in columns."""
     key, order = KEYS[row_of], "DESC" if row_of == "person" else "ASC"
     listed = ",\n    ".join(
         f"({number}, {concept}, {unit})"
@@ -100,14 +102,14 @@ wide AS (
 
 
 def schema_query() -> str:
-    """Return the question for the schema in which tables are looked up, if none is named."""
+    """Return the query for the schema that is used if none is named."""
     return "SELECT CAST(current_schema() AS VARCHAR) AS name"
 
 
 def columns_query(tables: Sequence[str]) -> str:
-    """Return the question which of the tables are there, and which columns, in all schemas.
+    """Return the query for the tables and columns that exist, in all schemas.
 
-    Names are as they stand there: whether capitals matter depends on the database.
+    Names are as in the database, which decides whether case matters.
     """
     names = ", ".join(f"'{one}'" for one in tables)
     return f"""\
@@ -119,7 +121,7 @@ ORDER BY 1, 2, 3"""
 
 
 def keys_query(table: str, schema: str) -> str:
-    """Return the question how many rows a table of `ONE_ROW` has, and of how many keys."""
+    """Return the query for the number of rows of a table of `ONE_ROW`, and of its keys."""
     key = ONE_ROW[table]
     return (
         f"SELECT COUNT({key}) AS n_rows, COUNT(DISTINCT {key}) AS n_keys "
@@ -128,7 +130,7 @@ def keys_query(table: str, schema: str) -> str:
 
 
 def units_query(concepts: ConceptSet, schema: str, named: bool) -> str:
-    """Return the question in which units the concepts are measured; ``named``: with names."""
+    """Return the query for the units of the concepts' measurements; ``named`` adds names."""
     cdm, ids = quoted(schema), ", ".join(str(id_) for one in concepts for id_ in one.concepts)
     name = "MAX(c.concept_name)" if named else "''"
     join = f"LEFT JOIN {cdm}.concept AS c ON c.concept_id = m.unit_concept_id" if named else ""

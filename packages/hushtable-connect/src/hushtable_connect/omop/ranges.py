@@ -1,12 +1,11 @@
-"""Plausible ranges of a CDM: columns by sex and age, and thresholds as OHDSI's checks read them.
+"""Plausible ranges of a CDM: columns by sex and age, and thresholds for OHDSI's checks.
 
-A column by sex and age holds a value only in the rows of its group, so that each group has a
-histogram of its own. Thresholds are for a concept and a unit: the histograms of its groups are
-added up for them.
+A column by sex and age holds a value only in the rows of its group, so each group has its own
+histogram. Thresholds are for a concept and a unit, so the histograms of its groups are added up.
 
-The file of thresholds is that of the DataQualityDashboard for concepts
-(``OMOP_CDMv5.4_Concept_Level.csv``, version 2.8.4): one line a concept and unit, blank where
-nothing is checked.
+The file of thresholds has the format of the DataQualityDashboard for concepts
+(``OMOP_CDMv5.4_Concept_Level.csv``, version 2.8.4): one line per concept and unit, with blanks
+where nothing is checked.
 """
 
 import csv
@@ -23,7 +22,7 @@ from hushtable.scores.plausible import PlausibleRange, RangeLimit, ValueHistogra
 from hushtable_connect.omop.concepts import LONGEST, Concept, ConceptSet
 from hushtable_connect.omop.query import RowOf, quoted
 
-#: Whole years of age at which a band begins; the last one is open.
+#: Ages in years at which a band begins; the last band is open.
 BANDS = (0, 18, 45, 65)
 _SEXES = ("female", "male")
 #: Columns of the file, as the DataQualityDashboard names them.
@@ -42,17 +41,17 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of persons, of which each has columns of its own.
+    """Groups of persons; each group has its own columns.
 
     Parameters
     ----------
     by : tuple of {"sex", "age"}
-        What tells the groups; nothing leaves one group of all.
+        The criteria of the groups; without any, there is one group of all persons.
 
     Raises
     ------
     UsageError
-        If it is something else, or named twice.
+        If a criterion is unknown or repeated.
     """
 
     by: tuple[str, ...] = ()
@@ -78,11 +77,11 @@ class Groups:
         return found
 
     def features(self, concept: Concept) -> list[Feature]:
-        """Return the features of a concept: with its public range, one a group."""
+        """Return the features of a concept, one per group, with its public range."""
         return [replace(concept.feature, name=name) for name in self.names(concept)]
 
     def query(self, rows: str, row_of: RowOf, concepts: ConceptSet) -> str:
-        """Return the question for the columns of all groups, given that for the rows."""
+        """Return the query for the columns of all groups, given the query for the rows."""
         keys = ("person_id",) if row_of == "person" else ("visit_occurrence_id", "person_id")
         columns = [f"r.{key} AS {key}" for key in keys]
         for one in concepts:
@@ -111,9 +110,9 @@ class ThresholdFile:
     Parameters
     ----------
     concepts : ConceptSet
-        Those of the columns.
+        The concepts of the columns.
     groups : Groups
-        By which the columns are split.
+        The groups that the columns are split by.
     """
 
     concepts: ConceptSet
@@ -122,9 +121,10 @@ class ThresholdFile:
     def ranges(
         self, found: Sequence[ValueHistogram], quantiles: Sequence[float]
     ) -> list[tuple[Concept, PlausibleRange]]:
-        """Return the range of each concept that has histograms, of all its groups together.
+        """Return the range of each concept that has histograms, for all its groups together.
 
-        Raises `UsageError` if a histogram is of no column of the set, or has another public range.
+        Raises `UsageError` if a histogram belongs to no column of the set, or has another public
+        range.
         """
         given, ranges = {one.feature.name: one for one in found}, []
         for concept in self.concepts:
@@ -136,24 +136,24 @@ class ThresholdFile:
                 ranges.append((concept, merged(parts, concept.name).range(quantiles)))
         if unknown := [name for name in given if name not in ("age", "sex")]:
             raise UsageError(
-                f"column {unknown[0]!r} is no concept of this set: give the one that the round's "
-                "schema was drafted from (--concepts FILE, --by), or write .toml or .html"
+                f"column {unknown[0]!r} is not a concept of this set: give the set that the "
+                "round's schema was drafted from (--concepts FILE, --by), or write .toml or .html"
             )
         return ranges
 
     def text(
         self, ranges: Sequence[tuple[Concept, PlausibleRange]], tolerated: float, about: str
     ) -> str:
-        """Return the file: of ranges, those that have limits.
+        """Return the file, with the ranges that have limits.
 
         Parameters
         ----------
         ranges : sequence of (Concept, PlausibleRange)
             As `ranges` returns them.
         tolerated : float
-            Percent of a site's values that may lie beyond a threshold.
+            Percentage of a site's values that may lie beyond a threshold.
         about : str
-            For the notes: how many sites, and what it cost.
+            Text for the notes: the number of sites and the privacy cost.
         """
         lines = io.StringIO()
         writer = csv.DictWriter(lines, HEADER, restval="", lineterminator="\n")
@@ -193,7 +193,7 @@ def _check_same(feature: Feature, concept: Concept) -> None:
     if (feature.low, feature.high, feature.unit) == (concept.low, concept.high, concept.unit):
         return
     raise UsageError(
-        f"column {feature.name!r} is {feature.low:g} to {feature.high:g} {feature.unit} in the "
-        f"result, and {concept.low:g} to {concept.high:g} {concept.unit} in the concept set: give "
-        "the set that the round's schema was drafted from (--concepts FILE)"
+        f"column {feature.name!r} has the range {feature.low:g} to {feature.high:g} "
+        f"{feature.unit} in the result, but {concept.low:g} to {concept.high:g} {concept.unit} in "
+        "the concept set: give the set that the round's schema was drafted from (--concepts FILE)"
     )

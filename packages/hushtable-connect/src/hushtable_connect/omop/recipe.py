@@ -1,4 +1,4 @@
-"""The recipe: a CDM is checked, and gives one row a person or a visit."""
+"""The recipe, which checks a CDM and reads one row per person or visit."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ from hushtable_connect.omop import query
 from hushtable_connect.omop.concepts import Concept, ConceptSet
 from hushtable_connect.omop.ranges import Groups, ThresholdFile
 
-#: Share of the rows that have a value of each concept that is drawn. Measured: with concepts that
-#: 2, 10 or 25% of the rows have, fewer planted errors are found; with those of 50 or 75%, more.
+#: Smallest share of rows with a value that a drawn concept needs. In measurements, concepts that
+#: 2, 10, or 25% of the rows have found fewer planted errors; those of 50 or 75% found more.
 LEAST = 0.5
 _DRAFT_HEAD = """\
-# Measurements of the OMOP Common Data Model, with public ranges: nothing here is taken from the
-# data. A value beyond its range counts as the nearest end, a missing one as the usual one. Take
-# out what few persons have, by what is known without the rows.
+# Measurements of the OMOP Common Data Model, with public ranges: nothing here comes from the
+# data. A value beyond its range counts as the nearest end, and a missing value as the usual value.
+# Remove measurements that few persons have, by what you know without looking at the rows.
 """
-#: Databases that the recipe's SQL was tested on, by the scheme of a URL.
+#: Schemes of URLs of the databases that the recipe's SQL was tested with.
 _KNOWN = ("postgresql", "postgres", "duckdb")
-#: Units that a message lists at most.
+#: The number of units that a message lists at most.
 _MOST = 30
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Measurements of a CDM as one row a person, or a visit.
+    """Measurements of a CDM as one row per person or visit.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ class Recipe:
     concepts : ConceptSet, optional
         Measurements that become columns; default: `ConceptSet.common`.
     cdm : str, optional
-        Schema of the database in which the CDM's tables are; default: the connection's own.
+        Schema of the database with the CDM's tables; default: the connection's own.
     listed_units : bool, default=False
-        Leave out measurements in other units than the listed ones, or without one; by default,
-        they are refused.
+        Leave out measurements without a unit, or in units that are not listed; by default, they
+        are refused.
     by : tuple of {"sex", "age"}
-        Give each group of persons columns of its own, in place of columns of sex and age.
+        Give each group of persons its own columns, in place of columns of sex and age.
     within : int, optional
-        Of a person, the days before the latest measurement of the set from which values are taken;
-        default: all.
+        For persons: how many days before the latest measurement of the set values may be;
+        default: no limit.
 
     Examples
     --------
@@ -68,17 +68,17 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.row_of not in query.KEYS:
-            raise UsageError(f"a row of a {self.row_of!r}: needs 'person' or 'visit'")
+            raise UsageError(f"row_of={self.row_of!r}: needs 'person' or 'visit'")
         self.groups  # noqa: B018 (refused here)
         if self.within is not None and (self.row_of == "visit" or self.within < 1):
             raise UsageError(
-                f"{self.within} days of a {self.row_of}: a visit's row has its first values; of a "
-                "person, give 1 day or more, or leave it out"
+                f"within={self.within} for a {self.row_of}: needs 1 day or more for a person; "
+                "leave it out for a visit, whose row has the first values"
             )
 
     @property
     def groups(self) -> Groups:
-        """The groups of persons that have columns of their own."""
+        """The groups of persons that have their own columns."""
         return Groups(self.by)
 
     @property
@@ -88,17 +88,17 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """The column that tells rows."""
+        """The column that identifies rows."""
         return query.KEYS[self.row_of]
 
     @property
     def identifiers(self) -> tuple[str, ...]:
-        """Columns of the rows that are no features."""
+        """Columns of the rows that are not features."""
         return (self.key,) if self.row_of == "person" else (self.key, "person_id")
 
     @property
     def schema(self) -> Schema:
-        """Features with their public ranges, without a look at the data."""
+        """Features with their public ranges, made without reading the data."""
         split = tuple(one for concept in self.concepts for one in self.groups.features(concept))
         if self.by:
             return Schema(split)
@@ -108,21 +108,23 @@ class Recipe:
 
     @property
     def draft_head(self) -> str:
-        """Text above a schema that is drafted for these rows."""
+        """Comment at the top of a schema that is drafted for these rows."""
         return _DRAFT_HEAD
 
     def schema_of(self, columns: Sequence[str] | None, dropped: Sequence[str]) -> Schema:
-        """Return the schema of the columns that are used; all by default."""
+        """Return the schema of the columns to use; by default, all."""
         schema = self.schema
         known = {*schema.names, *self.identifiers}
         if unknown := [name for name in [*(columns or ()), *dropped] if name not in known]:
-            raise UsageError(f"{unknown[0]!r} is no column of the rows: they are {schema.names}")
+            raise UsageError(
+                f"{unknown[0]!r} is not a column of the rows: they have {schema.names}"
+            )
         names = schema.names if columns is None else columns
         used = {one.name: one for one in schema.features if one.name not in dropped}
         return replace(schema, features=tuple(used[name] for name in names if name in used))
 
     def sources_of(self, schema: Schema) -> list[str]:
-        """Return where each feature's range is from, with ids of its concepts and units."""
+        """Return the source of each feature's range, with ids of its concepts and units."""
         known = {
             "age": "years since the year of birth; range: known columns of hushtable",
             "sex": "gender_concept_id 8532 is female, 8507 male; others count as unseen",
@@ -134,39 +136,39 @@ class Recipe:
         return [known[name] for name in schema.names]
 
     def of(self, names: Sequence[str]) -> "Recipe":
-        """Return the recipe of the concepts among these names; of all, where none is."""
+        """Return the recipe of the concepts among these names; if none is, the recipe of all."""
         used = tuple(one for one in self.concepts if one.feature.name in names)
         return replace(self, concepts=ConceptSet(used)) if used else self
 
     def query(self, cdm: str) -> str:
-        """Return the question to a database whose schema ``cdm`` has the tables."""
+        """Return the query to a database whose schema ``cdm`` has the tables."""
         rows = query.rows_query(self.row_of, self.concepts, cdm, self.within)
         return self.groups.query(rows, self.row_of, self.concepts) if self.by else rows
 
     def open(self, url: str) -> Reader:
-        """Check the tables and the units of a CDM, and open its rows.
+        """Check the tables and units of a CDM, and open its rows.
 
         The rows are read once, and held in memory.
 
         Parameters
         ----------
         url : str
-            Of PostgreSQL or DuckDB.
+            The URL of a database of PostgreSQL or DuckDB.
 
         Returns
         -------
         Reader
-            Its columns are the identifiers and the features of `schema`, one row a person or
+            Its columns are the identifiers and the features of `schema`, with one row per person or
             visit that has a measurement of the set, in the order of the key.
 
         Raises
         ------
         UsageError
-            If this is no URL of such a database.
+            If this is not the URL of such a database.
         DataError
-            If a table or column of the CDM is missing, a person or visit is there twice, or a
-            concept has measurements in units that are not listed, or without any; the message
-            names them, and what to do.
+            If a table or column of the CDM is missing, a person or visit occurs twice, or a
+            concept has measurements without a unit or in units that are not listed; the
+            message names them and the remedy.
         """
         if not is_url(url) or url.partition("://")[0].lower() not in _KNOWN:
             name = shown_url(url) if is_url(url) else url
@@ -175,7 +177,7 @@ class Recipe:
         self._check_keys(url, cdm)
         found = self._checked_units(url, cdm, named)
         reader = as_reader(url, layout=FileLayout(query=self.query(cdm)))
-        # The query sorts all measurements, and what it returns is small: asked once, not at each
+        # The query sorts all measurements, and its result is small: run it once, not at each
         # of several passes.
         rows = list(reader.read())
         n_rows = sum(len(batch) for batch in rows)
@@ -193,19 +195,19 @@ class Recipe:
 
     @staticmethod
     def few(coverage: dict[str, float]) -> list[str]:
-        """Return the concepts that most rows lack."""
+        """Return the concepts that are missing in most rows."""
         return [name for name, share in coverage.items() if share < LEAST]
 
     def drawn(self, reader: Reader) -> list[str]:
-        """Return the columns to use, of which no concept is missing in most rows.
+        """Return the columns to use, without concepts that are missing in most rows.
 
-        They depend on the rows: for a model that stays where these are. The columns of a plan,
-        which others see, are a person's choice.
+        They depend on the rows, so use them only for a model that stays where the rows are. For a
+        plan, which others see, a person has to choose the columns.
 
         Raises
         ------
         DataError
-            If most rows lack every concept; the message names the most frequent ones.
+            If every concept is missing in most rows; the message names the most frequent ones.
         """
         coverage = self.coverage(reader)
         beside = [name for name in ("age", "sex") if name in (reader.names or ())]
@@ -232,7 +234,7 @@ class Recipe:
         there: dict[str, dict[str, set[str]]] = {}
         for row in _asked(url, query.columns_query([*needed, "concept"])):
             name, column = row["name"], row["field"]
-            if _is_duckdb(url):  # PostgreSQL takes "PERSON" and person for two tables
+            if _is_duckdb(url):  # for PostgreSQL, "PERSON" and person are two tables
                 name, column = name.lower(), column.lower()
             there.setdefault(row["cdm"], {}).setdefault(name, set()).add(column)
         tables = there.get(cdm, {})
@@ -249,7 +251,7 @@ class Recipe:
         return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
 
     def _check_keys(self, url: str, cdm: str) -> None:
-        """Refuse a person, or visit, that is there twice: it would become two rows."""
+        """Refuse a person or visit that occurs twice, because it would become two rows."""
         for table, key in query.ONE_ROW.items():
             if table == "visit_occurrence" and self.row_of == "person":
                 continue
@@ -257,12 +259,12 @@ class Recipe:
             if found["n_rows"] > found["n_keys"]:
                 raise DataError(
                     f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
-                    f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove what is "
-                    "there twice, or make a view without it (--cdm names its schema)"
+                    f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove the "
+                    "duplicates, or make a view without them (--cdm names its schema)"
                 )
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
-        """Refuse measurements in other units; or return words on those that are left out."""
+        """Refuse measurements in other units, or return messages on those that are left out."""
         of: dict[int, list[Concept]] = {}
         for one in self.concepts:
             for id_ in one.concepts:
@@ -284,7 +286,9 @@ class Recipe:
             n_other += row["n"]
         if other and not self.listed_units:
             raise DataError(_other_units(shown_url(url), other))
-        words = [f"left out {n_other:,} measurements in other units, or without one"] * bool(other)
+        words = [f"left out {n_other:,} measurements in other units or without a unit"] * bool(
+            other
+        )
         if never := [one.name for one in self.concepts if one.name not in measured]:
             words.append(f"never measured: {', '.join(never)}")
         return tuple(words)
@@ -309,15 +313,15 @@ def _no_tables(
 ) -> str:
     if capitals:
         do = (
-            f"it has {', '.join(map(repr, capitals))} in capitals: make views of them, and of "
-            "their columns, in lower case (--cdm names their schema)"
+            f"it has {', '.join(map(repr, capitals))} in capital letters: make views of them, "
+            "with their columns in lower case (--cdm names the views' schema)"
         )
     elif others:
         do = f"they are in schema {' and '.join(map(repr, others))} (--cdm {others[0]})"
     else:
         do = (
-            "name the schema of the CDM (--cdm), give its user the right to read them, or ask a "
-            "database without a CDM by --query"
+            "name the schema of the CDM (--cdm), give the user the right to read them, or read a "
+            "database without a CDM with --query"
         )
     return f"{source}: schema {cdm!r} has no tables {', '.join(lacking)} of the OMOP CDM: {do}"
 

@@ -1,7 +1,7 @@
-"""A model that is loaded once and answers request after request: the same words everywhere.
+"""A model that is loaded once and answers many requests, with the same results everywhere.
 
-MLflow's flavour is a module of its own, with the extra ``mlflow``. May import `detectors` and what
-lies below; tested in ``tests/serving``. Names load on first use.
+MLflow's flavour is a separate module, with the extra ``mlflow``. May import `detectors` and the
+layers below it; tested in ``tests/serving``. Names load on first use.
 """
 
 from typing import TYPE_CHECKING

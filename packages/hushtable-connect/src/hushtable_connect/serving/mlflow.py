@@ -1,7 +1,8 @@
-"""MLflow's flavour: a model in a registry, and the same answers from ``mlflow.pyfunc``.
+"""MLflow flavour: a model in a registry, and the same results from ``mlflow.pyfunc``.
 
-What is kept is the .hush file: no pickle, and nothing in it is executed. A detector's file holds
-exact counts: a registry that has it is kept like the rows. That of a release may go further.
+The registry keeps the .hush file, which is not a pickle: nothing in it is executed. A detector's
+file holds exact counts, so protect a registry that holds one like the rows. The file of a release
+may be passed on.
 """
 
 import os
@@ -38,15 +39,15 @@ def save_model(
     model : detector, Sketch or Release
         A fitted detector, or merged counts to score by.
     path : path
-        The folder, which must not be there, or be empty.
+        The folder, which must be empty or not exist.
     mlflow_model : mlflow.models.Model, optional
-        What the flavour is added to; MLflow gives it.
+        The model to add the flavour to; MLflow passes it.
     signature : mlflow.models.ModelSignature, optional
-        By default the model's columns, if they have names: each is needed, and may hold nulls.
+        Default: the model's columns, if they have names; each is required and may hold nulls.
     metadata : dict, optional
         Entries for the model's description.
     pip_requirements : list of str, optional
-        By default this version of hushtable, with the extra ``mlflow``.
+        Default: this version of hushtable, with the extra ``mlflow``.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def save_model(
     mlflow, folder = _mlflow(), Path(path)
     counts = counts_of(model)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already: give a folder that is empty, or none")
+        raise UsageError(f"{folder} already exists: give a folder that is empty or does not exist")
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / _FILE)
     about = mlflow.models.Model() if mlflow_model is None else mlflow_model
@@ -88,7 +89,7 @@ def save_model(
 
 
 def log_model(model: Any, name: str, **options: Any) -> Any:
-    """Write a model to the tracking server of the MLflow run at hand.
+    """Write a model to the tracking server of the active MLflow run.
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ def log_model(model: Any, name: str, **options: Any) -> Any:
     name : str
         The model's name in the run.
     **options
-        Of `save_model`, and of ``mlflow.models.Model.log``, such as ``registered_model_name``.
+        Options of `save_model` and of ``mlflow.models.Model.log``, such as
+        ``registered_model_name``.
 
     Returns
     -------
@@ -106,7 +108,8 @@ def log_model(model: Any, name: str, **options: Any) -> Any:
     Raises
     ------
     UsageError
-        If this is no model, or ``input_example`` is given: it would put rows in the registry.
+        If this is not a model, or if ``input_example`` is given, which would put rows in the
+        registry.
     MissingExtraError
         If MLflow is not installed.
     """
@@ -120,24 +123,24 @@ def log_model(model: Any, name: str, **options: Any) -> Any:
 
 
 def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """Read the model itself, as `hushtable.load` gives it.
+    """Read the model itself, as `hushtable.load` returns it.
 
     Parameters
     ----------
     model_uri : str
-        A folder, or a URI as MLflow has them: ``runs:/...``, ``models:/...``.
+        A folder, or a URI of MLflow: ``runs:/...``, ``models:/...``.
     dst_path : str, optional
-        Where a copy is put.
+        The folder for a copy.
 
     Returns
     -------
     fitted detector
-        Of merged counts, the detector that scores by them.
+        For merged counts, the detector that scores by them.
 
     Raises
     ------
     FileError
-        If the file there is not intact.
+        If the file in the folder is not intact.
     MissingExtraError
         If MLflow is not installed.
 
@@ -156,13 +159,13 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 class _Answering:
-    """A model behind ``mlflow.pyfunc``, which calls it."""
+    """A model in the form that ``mlflow.pyfunc`` calls."""
 
     def __init__(self, served: Served) -> None:
         self.served = served
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
-        """Return a frame as `Served.judge` gives it; of an array, one of pandas."""
+        """Return the data frame of `Served.judge`; for an array, a data frame of pandas."""
         found = self.served.judge(model_input)
         return found.to_pandas() if hasattr(found, "to_pylist") else found
 
@@ -176,11 +179,11 @@ def _load_pyfunc(path: str) -> _Answering:
 
 
 def _signature(mlflow: Any, schema: Schema) -> Any:
-    """Return the columns that a model takes and gives, if they have names."""
+    """Return the columns that a model takes and returns, if they have names."""
     if not schema.named:
         return None
     types = mlflow.types.schema
-    # Of any type: the library checks values itself, and MLflow refuses int64 where it has a double.
+    # Any type: the library checks values itself, and MLflow would refuse int64 for a double.
     inputs = [types.ColSpec(types.AnyType(), name) for name in schema.of_rows.names]
     kinds = {"row": "long", "severity": "double", "outlier": "boolean", "score": "double"}
     kinds |= {"reasons": "string", "outside": "string"}

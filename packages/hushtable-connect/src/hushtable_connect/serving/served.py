@@ -1,4 +1,4 @@
-"""A model that answers: severity, outlier, score and reasons of each row, in the rows' order."""
+"""A served model: severity, outlier, score, and reasons of each row, in the rows' order."""
 
 import math
 import os
@@ -20,9 +20,9 @@ from hushtable_connect.engines.work import counts_of
 
 
 class Served:
-    """A model that is loaded once, and says of rows how rare they are, and why.
+    """A model that is loaded once, and reports how rare rows are, and why.
 
-    Safe to be called by several threads at once.
+    Several threads can call it at once.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Served:
     Attributes
     ----------
     detector : detector
-        What scores. Where the counts are merged or released ones, ``detector.set_ranks`` gives
-        the rows that severities are among.
+        The detector that scores. If the counts are merged or released, ``detector.set_ranks`` sets
+        the rows that severities compare with.
 
     Raises
     ------
@@ -83,27 +83,27 @@ class Served:
         return cls(load(path))
 
     def judge(self, X: Any) -> Any:
-        """Return what is to be said of each row, in the order of the rows.
+        """Return the result for each row, in the order of the rows.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`; further ones are left out.
+            Rows, with the columns seen in `fit`; other columns are left out.
 
         Returns
         -------
         DataFrame or pyarrow.Table
-            Of pandas (with the rows' index) or polars if the rows are, else a Table, with the
-            columns
+            A data frame of pandas (with the rows' index) or polars if the rows are one, else a
+            Table, with the columns
 
             - ``row``, from 0;
-            - ``severity``, from 0 to 100, as the detector's ``outliers`` has it; null where the
-              model does not know the rows that it counted;
-            - ``outlier``, whether the score is below the threshold; null where released counts
-              are too noisy to derive one;
-            - ``score``, low = abnormal, to the bit that of ``score_samples``;
-            - ``reasons``, in words; null where the detector gives none;
-            - ``outside``, the columns beyond the plan's range or categories, or nothing.
+            - ``severity``, from 0 to 100, as in the detector's ``outliers``; null if the model does
+              not know the rows that it counted;
+            - ``outlier``, whether the score is below the threshold; null if released counts are
+              too noisy to derive a threshold;
+            - ``score``, low = abnormal, bit-identical to that of ``score_samples``;
+            - ``reasons``, in words; null if the detector gives none;
+            - ``outside``, the columns beyond the plan's ranges or categories, or empty.
 
         Raises
         ------
@@ -113,17 +113,17 @@ class Served:
         return frame_like(self._answers(X), X)
 
     def answer(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return what is to be said of each row of a request, such as JSON brings.
+        """Return the result for each row of a request, for example from JSON.
 
         Parameters
         ----------
         rows : list of dict
-            Values by column. A value that is missing is None: a row without the column is refused.
+            Values by column. A missing value is None; a row without the column is refused.
 
         Returns
         -------
         list of dict
-            By the names of the columns of `judge`.
+            Values by the names of the columns of `judge`.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Served:
         for place, row in enumerate(rows):
             if lacking := [name for name in names if name not in row]:
                 raise DataError(
-                    f"row {place} has no value {lacking}: needs {names}; null where it is missing"
+                    f"row {place} has no value {lacking}: needs {names}; null if one is missing"
                 )
         X: Any = [{name: row[name] for name in names} for row in rows]
         if not schema.named:
@@ -154,7 +154,7 @@ class Served:
         none = pa.nulls(len(found), pa.string())
         severity, offset = found["severity"], self.detector.offset_
         if (found.schema.metadata or {}).get(AMONG, b"").decode() == SCORED:
-            # Among the rows of one request, a severity would say nothing.
+            # A severity among the rows of one request would have no meaning.
             severity = pa.nulls(len(found), pa.float64())
         outlier = pa.nulls(len(found), pa.bool_())
         if not math.isnan(offset):
@@ -171,8 +171,8 @@ class Served:
         ).replace_schema_metadata(found.schema.metadata)
 
     def _reasons(self) -> Reasons | None:
-        """Return what finds reasons, made once: it takes longer than to answer for a row."""
+        """Return the explainer, made once, because making it takes longer than one answer."""
         scorer, made = self.detector._scorer, self._made
-        if made is None or made[0] is not scorer:  # verdicts were learned since
+        if made is None or made[0] is not scorer:  # verdicts were learned after it was made
             made = self._made = scorer, reasons_of(scorer, self.detector._usual_values())
         return made[1]

@@ -1,4 +1,4 @@
-"""A site's book: what it has answered and spent, chained so that no change goes unseen."""
+"""A site's book: what it has answered and spent, chained so that changes are detected."""
 
 from typing import TYPE_CHECKING
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Book"]
 
-# On first use, as `submission` imports a module of this package, and the book imports `submission`.
+# Imported on first use: `submission` imports a module of this package, and the book `submission`.
 __getattr__, __dir__ = exports(__name__, {"Book": "book"})

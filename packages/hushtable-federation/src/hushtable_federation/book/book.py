@@ -1,4 +1,4 @@
-"""A site's book: what it has answered and spent, chained so that no change goes unseen."""
+"""A site's book: what it has answered and spent, chained so that changes are detected."""
 
 import hmac
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from hushtable_federation.book.file import ROLES, WAYS, BookFile
 from hushtable_federation.keys import Card
 from hushtable_federation.submission import Contribution
 
-#: Name of the rows, unless somebody says that there are several sets of different people.
+#: Default name of the rows, unless there are several sets about different people.
 ALL_ROWS = "all rows"
 
 
@@ -58,12 +58,12 @@ class Book(BookFile):
 
     @property
     def epsilon(self) -> float:
-        """The cap: what all rounds together may cost a person in one set of rows."""
+        """Return the cap: what all rounds together may cost a person in one set of rows."""
         return self._now().epsilon
 
     @property
     def delta(self) -> float:
-        """Delta of the cap."""
+        """Return the delta of the cap."""
         return self._now().delta
 
     def set_cap(self, epsilon: float, delta: float) -> None:
@@ -73,53 +73,53 @@ class Book(BookFile):
             self._note("cap", content)
 
     def spent(self, data_set: str) -> tuple[Spent, ...]:
-        """Return what rounds about these rows cost, in the order of answers."""
+        """Return the costs of rounds about these rows, in the order of answers."""
         return tuple(self._now().spent.get(data_set, ()))
 
     def data_sets(self) -> list[str]:
-        """Return the names of rows that rounds were about."""
+        """Return the names of rows that the site has answered about."""
         return list(self._now().spent)
 
     def total(self, data_set: str, *more: Spent) -> float:
         """Return the epsilon, at the delta of the cap, of all rounds about these rows."""
-        # A stream is charged once, for all of its periods.
+        # A stream is charged once, for all its periods.
         spent = dict.fromkeys((*self.spent(data_set), *more))
         if len({(s.adjacency, s.rows_per_person) for s in spent}) > 1:
-            terms = sorted({f"{s.adjacency}, {s.rows_per_person} rows a person" for s in spent})
+            terms = sorted({f"{s.adjacency}, {s.rows_per_person} rows per person" for s in spent})
             raise PrivacyError(
-                f"rounds about {data_set!r} were answered under other terms ({'; '.join(terms)}): "
-                "their costs do not add up; ask the coordinator for the same terms"
+                f"rounds about {data_set!r} were answered under other terms ({'; '.join(terms)}), "
+                "so their costs cannot be added: ask the coordinator for the same terms"
             )
         return Cost.total(s.cost for s in spent).epsilon(self.delta)
 
     def check_cap(self, data_set: str, *more: Spent) -> float:
-        """Return the total after further answers; raises `PrivacyError` if it breaks the cap."""
+        """Return the total after further answers; raise `PrivacyError` if it exceeds the cap."""
         after = self.total(data_set, *more)
         if after > self.epsilon * (1.0 + 1e-9):
             before = self.total(data_set)
             raise PrivacyError(
-                f"this round would take {data_set!r} to epsilon {rounded_up(after):g} "
-                f"(it has cost {rounded_up(before):g} so far), and the cap of {self.site!r} is "
-                f"{self.epsilon:g} at delta {self.delta:g}: "
-                f"{self.smaller(data_set, self.epsilon)}, or raise the cap "
-                "(hushtable round book --cap)"
+                f"this round would raise the total of {data_set!r} to epsilon "
+                f"{rounded_up(after):g} (it is {rounded_up(before):g} so far), but the cap of "
+                f"{self.site!r} is {self.epsilon:g} at delta {self.delta:g}: "
+                f"{self.smaller(data_set, self.epsilon)}, or raise the cap (hushtable round book "
+                "--cap)"
             )
         return after
 
     def smaller(self, data_set: str, most: float) -> str:
-        """Return what helps where a round would cost more than ``most`` in all."""
+        """Return what to do if a round would raise the total above ``most``."""
         left = self.total(data_set) < 0.999 * most
         return "ask the coordinator for a smaller epsilon" if left else "nothing is left to spend"
 
     # --- who --------------------------------------------------------------------------------
 
     def known(self, role: str | None = None) -> dict[str, Card]:
-        """Return the cards that this site has met or been given, by name.
+        """Return the cards that this site verified in a meeting or was given, by name.
 
         Parameters
         ----------
         role : {"site", "coordinator"}, optional
-            Those that are known as such only.
+            Only cards that are known in this role.
         """
         contents = self._now()
         return {
@@ -129,20 +129,20 @@ class Book(BookFile):
         }
 
     def ways(self, name: str, role: str) -> dict[str, str]:
-        """Return how somebody's card was verified in a role, each way with when it first was."""
+        """Return how a party's card was verified in a role, each way with the first time."""
         return dict(self._now().ways.get(name, {}).get(_role(role), {}))
 
     def trust(self, cards: Sequence[Card], role: str = "site", how: str | None = None) -> None:
-        """Take these cards for those of their names from now on.
+        """Trust these cards under their names from now on.
 
         Parameters
         ----------
         cards : sequence of Card
-            A card with other keys than before takes the name over, without its earlier roles.
+            A card with keys other than before takes over the name, without its earlier roles.
         role : {"site", "coordinator"}
-            As what.
+            The role of the cards.
         how : {"code", "card", "asked"}, optional
-            How they were verified: see `hushtable_federation.book.file.WAYS`.
+            How the cards were verified: see `hushtable_federation.book.file.WAYS`.
         """
         if how is not None and how not in WAYS:
             raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
@@ -158,14 +158,14 @@ class Book(BookFile):
     # --- answers ----------------------------------------------------------------------------
 
     def answer(self, round_id: str) -> Contribution | None:
-        """Return what was contributed to a round, if anything was."""
+        """Return the contribution to a round, if there is one."""
         entry = self._now().answers.get(round_id)
         return None if entry is None else self._answer(entry)
 
     def periods(self, stream: str) -> dict[int, str]:
-        """Return the periods of a stream that were answered, each with the id of its first round.
+        """Return the answered periods of a stream, each with the id of its first round.
 
-        ``stream`` is the id of the first round of all.
+        ``stream`` is the id of the stream's first round.
         """
         found = self._now().streams.get(stream, {})
         return {period: entry.content["round_id"] for period, entry in found.items()}
@@ -186,27 +186,27 @@ class Book(BookFile):
         new_people: bool = False,
         persons: RowDigests | None = None,
     ) -> Contribution:
-        """Note a contribution before it is sent; return what holds from now on.
+        """Record a contribution before it is sent; return the one that holds from now on.
 
-        That is the one given, or, where the round was answered already (by another process,
-        or before a crash), the one that was noted then, whatever the rows are now.
+        That is the given one, or, if the round was already answered (by another process, or before
+        a crash), the one recorded then, even if the rows have changed.
 
         Parameters
         ----------
         given : Contribution
-            What is to be sent.
+            The contribution to send.
         rows : RowDigests, optional
-            Of the rows behind it, which `digester` made; `check_people` judges them before.
+            Digests of the rows, made by `digester`; `check_people` checks them first.
         new_people : bool
-            Whether somebody says that these rows are of other people than those of all other data
-            sets. That is noted, and whom they look like.
+            Whether a person states that these rows are about different people than all other data
+            sets. The book records that, and which data set they resemble.
         persons : RowDigests, optional
-            Of whose rows they are, as ``of_persons`` made them; judged as the rows are.
+            Digests of the persons, made by ``of_persons``; checked like the rows.
 
         Raises
         ------
         PrivacyError
-            If the cap would be broken.
+            If the total would exceed the cap.
         """
         if not is_text(given.data_set):
             raise UsageError(f"data_set={given.data_set!r}: needs a text, the name of the rows")
@@ -214,7 +214,7 @@ class Book(BookFile):
             earlier = self.answer(given.round_id)
             if earlier is not None:
                 return earlier
-            if given.spent not in self.spent(given.data_set):  # of a stream, paid once
+            if given.spent not in self.spent(given.data_set):  # for a stream, paid once
                 self.check_cap(given.data_set, given.spent)
             for some in (one for one in (rows, persons) if one is not None):
                 like = self.same_people(given.data_set, some)
@@ -226,16 +226,16 @@ class Book(BookFile):
     # --- which people -----------------------------------------------------------------------
 
     def digester(self, schema: Schema) -> RowDigester:
-        """Return what makes digests of rows under this book's key."""
+        """Return an object that makes digests of rows under this book's key."""
         return RowDigester(schema, self._now().key)
 
     @property
     def persons_key(self) -> bytes:
-        """The secret by which persons are hashed: 32 bytes, of this book alone."""
+        """Return the secret key that persons are hashed with: 32 bytes, specific to this book."""
         return hmac.digest(self._now().key, b"persons", "sha256")
 
     def same_people(self, data_set: str, rows: RowDigests) -> str | None:
-        """Return the name of another data set that these rows seem to be of, if there is one."""
+        """Return the name of another data set that these rows seem to belong to, or None."""
         for name, entries in self._now().rows.items():
             for entry in entries if name != data_set else ():
                 if rows.same_people(self._parsed(self._digests, entry)):
@@ -246,14 +246,15 @@ class Book(BookFile):
         return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
 
     def barred(self, data_set: str, period: Period | None = None) -> Digests:
-        """Return who may not be counted in a round about these rows.
+        """Return the persons not to count in a round about these rows.
 
         Parameters
         ----------
         data_set : str
-            What the round is about. Whom answers about others have counted is left out.
+            The data set of the round. Persons whom answers about other data sets counted are
+            barred.
         period : Period, optional
-            Which one the round is about.
+            The period of the round.
 
         Returns
         -------
@@ -264,23 +265,23 @@ class Book(BookFile):
         return barred(self._now().answers.values(), self._register, data_set, period)
 
     def check_register(self, register: Digests, barred: Digests) -> None:
-        """Raise `RoundError` if somebody was counted whom `barred` names."""
+        """Raise `RoundError` if a person was counted whom `barred` names."""
         if among(barred, register).any():
             raise RoundError(
                 "some of these persons were counted in another answer of this book in the "
-                "meantime: count the rows again, without whom Reply.barred() names"
+                "meantime: count the rows again, without the persons that Reply.barred() names"
             )
 
     def nameless(self, data_set: str, period: Period | None = None) -> int:
-        """Return how many answers say nothing of whom `barred` should name: they had no ids."""
+        """Return how many answers have no person ids, so that `barred` ignores their persons."""
         return nameless(list(self._now().answers.values()), data_set, period)
 
     def check_others(self, data_set: str) -> None:
-        """Raise `UsageError` if the book knows nobody whom new people could be other than."""
+        """Raise `UsageError` if the book has no data set that new people could differ from."""
         if self.data_sets() == [data_set]:
             raise UsageError(
                 f"--new-people: the only answers in this book are about {data_set!r} too: give new "
-                "people a data_set of their own; a further round about the same people needs no "
+                "people their own data_set; a further round about the same people needs no "
                 "--new-people"
             )
 
@@ -291,20 +292,20 @@ class Book(BookFile):
         return self._parsed(from_bytes, content)
 
     def check_people(self, data_set: str, rows: RowDigests, new_people: bool = False) -> str | None:
-        """Return another data set that these rows seem to be of; refuse that unless it is said.
+        """Return another data set that these rows seem to belong to; refuse unless ``new_people``.
 
         Raises
         ------
         PrivacyError
-            If there is one, and nobody says that these are ``new_people``.
+            If there is one, and these are not stated to be ``new_people``.
         """
         other = self.same_people(data_set, rows)
         if other is not None and not new_people:
             raise PrivacyError(
-                f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them: "
-                f"the same people share one budget. Answer with data_set = '{other}' in "
-                "the site's file; if they are other people, say so with --new-people, which "
-                "the book notes"
+                f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them, "
+                f"and the same people share one budget. Answer with data_set = '{other}' in the "
+                "site's file; if they are different people, give --new-people, which the book "
+                "records"
             )
         return other
 
@@ -312,22 +313,22 @@ class Book(BookFile):
 
     @property
     def policy(self) -> str:
-        """SHA-256 of the policy file that was noted last; empty if none was."""
+        """Return the SHA-256 of the last recorded policy file; empty if there is none."""
         return self._now().policy
 
     def note_policy(self, digest: str) -> None:
-        """Note the policy file in force, by its SHA-256 in 64 hexadecimal digits."""
+        """Record the current policy file, by its SHA-256 in 64 hexadecimal digits."""
         _check_digest(digest)
         with self.writing():
             if digest != self._now().policy:
                 self._note("policy", {"digest": digest})
 
     def verified(self, digest: str) -> datetime | None:
-        """Return when a result with this digest was verified first, if it was."""
+        """Return when a result with this digest was first verified, if it was."""
         return self._now().verified.get(digest)
 
     def note_verified(self, digest: str, round_id: str) -> None:
-        """Note that the result of a round, with this SHA-256, was verified."""
+        """Record that the result of a round, with this SHA-256, was verified."""
         _check_digest(digest)
         with self.writing():
             if digest not in self._now().verified:

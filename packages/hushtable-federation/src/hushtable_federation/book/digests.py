@@ -1,4 +1,4 @@
-"""Rows and persons known again by keyed digests: samples of rows, and registers of persons."""
+"""Keyed digests that identify rows and persons: samples of rows, and registers of persons."""
 
 import hashlib
 import hmac
@@ -29,50 +29,50 @@ from hushtable_federation.round import Round
 
 #: Bytes of a row's digest.
 DIGEST_BYTES = 16
-#: Distinct rows below which a sample says nothing: so few are alike by chance.
+#: Number of distinct rows below which a sample proves nothing: so few can be alike by chance.
 FEW = 64
-#: Share of the smaller table from which on two tables seem to be of the same people.
+#: Shared part of the smaller table from which two tables seem to be about the same people.
 SHARED = 0.1
 
 Words = NDArray[np.uint64]
 _LAST = 2**64 - 1
-#: Hashes of texts have these bits only, so that none looks like a missing number.
+#: Hashes of texts have only these bits, so that none looks like a missing number.
 _TEXT_BITS = 0x3FFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True, eq=False)
 class RowDigests:
-    """A sample of the distinct rows of a table, by which another table can be compared with it."""
+    """A sample of the distinct rows of a table, to compare another table with it."""
 
-    #: Names of the columns, sorted; of persons, none.
+    #: Sorted names of the columns; empty for persons.
     features: tuple[str, ...]
     n_rows: int
-    #: Keyed digest of all rows in any order, 32 hexadecimal digits.
+    #: Keyed digest of all rows, independent of their order: 32 hexadecimal digits.
     whole: str
-    #: Of the sampled rows, rising: of shape (k,).
+    #: Hashes of the sampled rows in ascending order, of shape (k,).
     hashes: Words
-    #: Their HMAC-SHA256, cut to 16 bytes: of shape (k, 16).
+    #: Their HMAC-SHA256, truncated to 16 bytes: of shape (k, 16).
     values: NDArray[np.uint8]
 
     @property
     def reach(self) -> int:
-        """Largest hash up to which every row is in the sample."""
+        """Return the largest hash up to which every row is in the sample."""
         return int(self.hashes[-1]) if len(self.hashes) == SAMPLE else _LAST
 
     @property
     def n_distinct(self) -> float:
-        """Distinct rows of the table: exact up to 1,023, to about 3% beyond."""
+        """Return the number of distinct rows: exact up to 1,023, accurate to about 3% above."""
         if len(self.hashes) < SAMPLE:
             return float(len(self.hashes))
         return (SAMPLE - 1) * (_LAST / max(1, self.reach))
 
     @property
     def varied(self) -> bool:
-        """Whether rows are so different that two tables have some in common for a reason only."""
+        """Return whether rows are so varied that common rows in two tables cannot be chance."""
         return self.n_distinct >= FEW and 2.0 * self.n_distinct >= self.n_rows
 
     def shared(self, other: "RowDigests") -> float:
-        """Return how much of the distinct rows of the smaller table seems to be in the larger."""
+        """Return which share of the smaller table's distinct rows seems to be in the larger one."""
         reach = np.uint64(min(self.reach, other.reach))
         small, large = sorted((self, other), key=lambda one: one.n_distinct)
         mine, theirs = (
@@ -81,10 +81,10 @@ class RowDigests:
         return len(mine & theirs) / len(mine) if mine else 0.0
 
     def same_people(self, other: "RowDigests") -> bool:
-        """Whether a tenth of one table or more seems to be in the other.
+        """Return whether a tenth or more of one table seems to be in the other.
 
-        Tables with other columns are never the same. Those with few distinct rows, or where most
-        rows are repeated, are the same if every row is.
+        Tables with different columns are never the same. Tables with few distinct rows, or mostly
+        repeated rows, are the same only if all rows are.
         """
         if self.features != other.features:
             return False
@@ -95,7 +95,7 @@ class RowDigests:
     # --- files ------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Return the digests as the book keeps them."""
+        """Return the digests in the form that the book stores."""
         return rfc8785.dumps({
             "features": list(self.features),
             "n_rows": self.n_rows,
@@ -106,7 +106,7 @@ class RowDigests:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "RowDigests":
-        """Read back what `to_bytes` wrote; raises `PlanError` on anything else."""
+        """Read back what `to_bytes` wrote; raise `PlanError` on anything else."""
         try:
             read = json.loads(content)
             hashes = np.frombuffer(bytes.fromhex(read["hashes"]), "<u8").astype(np.uint64)
@@ -120,7 +120,7 @@ class RowDigests:
 
 
 def of_persons(seen: PersonsCounted) -> RowDigests:
-    """Return the persons of a table as its rows, of which each is one person's id alone."""
+    """Return the persons of a table as rows that consist only of a person's id."""
     values = seen.sample.astype(">u8").view(np.uint8).reshape(-1, DIGEST_BYTES)
     digest = hashlib.sha256(b"%d persons:" % seen.n_persons + values.tobytes())
     whole = digest.hexdigest()[: 2 * DIGEST_BYTES]
@@ -128,15 +128,15 @@ def of_persons(seen: PersonsCounted) -> RowDigests:
 
 
 class RowDigester:
-    """Makes digests of rows while something else reads them.
+    """Makes digests of rows while other code reads them.
 
-    Looks at the features of the schema, whose values are taken as they are read, whatever the
-    ranges. Digests under different keys, of 32 bytes each, cannot be compared.
+    It uses the features of the schema, with their values as read, regardless of the ranges. Keys
+    have 32 bytes; digests under different keys cannot be compared.
     """
 
     def __init__(self, schema: Schema, key: bytes) -> None:
         self._schema, self._key = schema, key
-        # By name, so that the order of a plan's features does not matter.
+        # Sorted by name, so that the order of a plan's features does not matter.
         self._order = np.argsort(np.array(schema.names, object), kind="stable")
         self._texts = bool(schema.categorical_names)
         self._seed = np.uint64(int.from_bytes(self._mac(b"order")[:8]))
@@ -146,10 +146,10 @@ class RowDigester:
         self._failed: DataError | None = None
 
     def watch(self, reader: Reader) -> Reader:
-        """Return a reader of the same rows that notes them as they are read.
+        """Return a reader of the same rows that digests them as they are read.
 
-        A pass over it notes all rows anew. Rows that cannot be read are refused by `digests`, as
-        anyone who reads them has the better words for it.
+        Each pass digests all rows again. `digests` refuses rows that cannot be read, because the
+        code that reads them has a better message.
         """
         reader = open_rows(reader, self._schema)
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
@@ -158,21 +158,21 @@ class RowDigester:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the last pass had."""
+        """Return how many rows the last pass had."""
         return self._all.n_rows
 
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.
 
-        Raises `DataError` if a value could not be taken, and `UsageError` if the rows were not
-        read to their end.
+        Raise `DataError` if a value could not be used, and `UsageError` if the rows were not read
+        completely.
         """
         if self._failed is not None:
             raise self._failed
         found = self._all
         found.settle()
         if not self._parts or self._unread or self._under_way or not found.n_rows:
-            raise UsageError("the rows were not read to their end: read them first")
+            raise UsageError("the rows were not read completely: read them first")
         text = b"%d %d" % (found.n_rows, found.total)
         digest = self._mac(b"all rows:" + text)[:DIGEST_BYTES].hex()
         features, values = tuple(sorted(self._schema.names)), self._macs(found.values)
@@ -213,7 +213,7 @@ class RowDigester:
         sample.add(len(batch), total, hashes[rows], values)
 
     def _blocks(self, batch: Batch, start: int) -> list[tuple[Words, NDArray[np.intp]]]:
-        """Return the values of a batch, 64 bits each, as matrices and the order of columns."""
+        """Return the values of a batch, 64 bits each, as matrices, with the order of columns."""
         if isinstance(batch, np.ndarray) and batch.dtype == np.float64 and not self._texts:
             return [(batch.view(np.uint64), self._order)]
         columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
@@ -258,7 +258,7 @@ _INFINITY, _ABOVE_SIGN = np.uint64(0x7FF0_0000_0000_0000), np.uint64(2**63 - 1)
 
 
 class _Sample:
-    """Some rows: how many, the sum of their hashes, the smallest of these and their values."""
+    """A group of rows: number, sum of hashes, smallest hashes, and the values of these."""
 
     def __init__(self, columns: int) -> None:
         self.n_rows, self.total = 0, 0
@@ -268,7 +268,7 @@ class _Sample:
         self._scratch: Words = np.empty(0, np.uint64)
 
     def scratch(self, n: int) -> Words:
-        """Return room for a hash a row: the same each time, which is faster than new memory."""
+        """Return memory for one hash per row, reused because that is faster than new memory."""
         if len(self._scratch) < n:
             self._scratch = np.empty(n, np.uint64)
         return self._scratch[:n]
@@ -278,14 +278,14 @@ class _Sample:
         return self.hashes[-1] if len(self.hashes) == SAMPLE else np.uint64(_LAST)
 
     def has(self, hashes: Words) -> NDArray[np.bool_]:
-        """Whether each hash is in the sample."""
+        """Return whether each hash is in the sample."""
         if not len(self.hashes):
             return np.zeros(len(hashes), bool)
         at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         return np.asarray(self.hashes[at] == hashes)
 
     def add(self, n_rows: int, total: int, hashes: Words, values: Words) -> None:
-        """Take in more rows, of which those with small hashes are given."""
+        """Add more rows; only those with small hashes are passed in full."""
         self.n_rows, self.total = self.n_rows + n_rows, (self.total + total) % 2**64
         if len(hashes):
             self._more.append((hashes, values))
@@ -293,7 +293,7 @@ class _Sample:
             self.settle()
 
     def settle(self) -> None:
-        """Keep the smallest of the sample and of what was added: the same in any order."""
+        """Keep the smallest hashes of the sample and the new rows, independent of their order."""
         if self._more:
             hashes, values = zip((self.hashes, self.values), *self._more, strict=True)
             found, first = np.unique(np.concatenate(hashes), return_index=True)
@@ -303,7 +303,7 @@ class _Sample:
 
 
 Digests = NDArray[np.uint64]
-#: Name of the register among what lies beside an answer; and, in the answer, how many are in it.
+#: Name of the register among an answer's attachments, and, in the answer, of its size.
 REGISTER = "persons"
 
 
@@ -316,16 +316,16 @@ class Period(NamedTuple):
 
     @classmethod
     def of(cls, asked: Round) -> "Period | None":
-        """Return what a round is about; None where its plan has no horizon."""
+        """Return the period of a round; None if its plan has no horizon."""
         if asked.layout.horizon is None or asked.period is None:
             return None
         return cls(asked.stream, asked.period, asked.layout.horizon)
 
 
 class PersonsSeen(NamedTuple):
-    """Whom an answer counts, as its book will know them: a sample, and perhaps the register.
+    """The persons that an answer counts, as the book stores them: a sample, and perhaps a register.
 
-    Both are None where no column tells persons.
+    Both are None if no column identifies persons.
     """
 
     sample: RowDigests | None
@@ -333,23 +333,23 @@ class PersonsSeen(NamedTuple):
 
     @classmethod
     def of(cls, persons: PersonsCounted | None) -> "PersonsSeen":
-        """Return what is to be known of the persons of a sketch."""
+        """Return what the book stores about the persons of a sketch."""
         if persons is None:
             return NOBODY
         return cls(of_persons(persons) if persons.n_persons else None, persons.register)
 
 
-#: Where no column tells persons.
+#: If no column identifies persons.
 NOBODY = PersonsSeen(None, None)
 
 
 def to_bytes(register: Digests) -> bytes:
-    """Return a register as the book keeps it."""
+    """Return a register in the form that the book stores."""
     return register.astype("<u8", copy=False).tobytes()
 
 
 def from_bytes(content: bytes) -> Digests:
-    """Read back what `to_bytes` wrote, without a copy; raises `ValueError` on anything else."""
+    """Read back what `to_bytes` wrote, without a copy; raise `ValueError` on anything else."""
     register = np.frombuffer(content, "<u8")
     if (register[1:] < register[:-1]).any():
         raise ValueError("a register rises")
@@ -357,17 +357,17 @@ def from_bytes(content: bytes) -> Digests:
 
 
 def check_registered(persons: PersonsCounted | None) -> None:
-    """Raise `UsageError` if nobody is known by whom a person's periods could be counted."""
+    """Raise `UsageError` if there are no person ids to count a person's periods with."""
     if persons is None or persons.register is None:
         raise UsageError(
-            "in how many periods a person was counted is known by a column that tells persons: "
+            "to know in how many periods a person was counted, a column has to identify persons: "
             "count with Sketch.from_data(person=..., key=reply.book.persons_key, "
             "known=reply.barred())"
         )
 
 
 def nameless(answers: Sequence[Entry], data_set: str, period: Period | None) -> int:
-    """Return how many answers have no register, whose persons should be left out of this one."""
+    """Return how many answers lack a register, although their persons should be left out here."""
     others = [one for one in _others(answers, data_set) if REGISTER not in one.content]
     if period is None:
         return len(others)
@@ -382,12 +382,11 @@ def barred(
     data_set: str,
     period: Period | None = None,
 ) -> Digests:
-    """Return who may not be counted in a round: sorted digests, each once.
+    """Return the persons not to count in a round: sorted digests, each once.
 
-    ``read`` returns the register of an answer that has one. Left out is whom another data set than
-    the round's has counted; and, in a round about a period, who was counted in as many other
-    periods of the stream as the horizon allows a person, or in one that is not so far apart as it
-    says.
+    ``read`` returns the register of an answer that has one. Not to be counted are persons whom a
+    different data set has counted; and, in a round about a period, persons who were counted in as
+    many other periods of the stream as the horizon allows, or in a period closer than it allows.
     """
     known = [one for one in answers if REGISTER in one.content]
     found = [read(one) for one in _others(known, data_set)]
@@ -397,7 +396,7 @@ def barred(
 
 
 def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Period) -> Digests:
-    """Return who has no period left, or had one so close to this one."""
+    """Return the persons who have no period left, or had one too close to this one."""
     periods: dict[int, list[Digests]] = {}
     for one in answers:
         if one.content.get("stream") == period.stream and one.content["period"] != period.number:
@@ -408,7 +407,7 @@ def _used(answers: Iterable[Entry], read: Callable[[Entry], Digests], period: Pe
     each = {number: _together(registers) for number, registers in periods.items()}
     close = [one for number, one in each.items() if abs(number - period.number) < apart]
     counted = np.sort(np.concatenate([*each.values(), np.empty(0, np.uint64)]))
-    again = counted[most - 1 :]  # of whom there are so many, the last is equal to the first
+    again = counted[most - 1 :]  # if a digest occurs that often, the last one equals the first
     often = again[again == counted[: len(again)]]
     return _together([*close, often])
 

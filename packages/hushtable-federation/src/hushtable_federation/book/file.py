@@ -1,4 +1,4 @@
-"""The file of a book: how it is made and read, what it says, and the steps of open rounds."""
+"""The file of a book: how it is created and read, its content, and the steps of open rounds."""
 
 import json
 import os
@@ -19,53 +19,53 @@ from hushtable_federation.book.chain import TABLES, Chain, Database, Entry, dama
 from hushtable_federation.clock import now, parsed, stamp
 from hushtable_federation.keys import Card, new_private, passphrase_of, refuse_open
 
-#: What somebody whose card is known may be in a round.
+#: The roles that a known card may have in a round.
 ROLES = ("site", "coordinator")
-#: How somebody verified a card: the code that all read in a call, the card came from its owner, or
-#: the answer to a question, after fingerprints were compared.
+#: How a card was verified: by the code that all read in a call, because it came from its owner, or
+#: by the answer to a question, after comparing fingerprints.
 WAYS = ("code", "card", "asked")
 
 
 @dataclass
 class Contents:
-    """All that a book says, after the entries that `add` was given."""
+    """The content of a book, after the entries passed to `add`."""
 
-    #: Whose book it is: name and public key.
+    #: The site of the book: name and public key.
     site: str = ""
     signing: str = ""
-    #: Drawn for this book alone: digests of rows are made under it.
+    #: Drawn for this book: the key of its digests of rows.
     key: bytes = b""
     #: The cap.
     epsilon: float = 0.0
     delta: float = 0.0
-    #: By name: one card at a time, and as what it is known.
+    #: By name: the current card, and its known roles.
     cards: dict[str, Card] = field(default_factory=dict)
     roles: dict[str, set[str]] = field(default_factory=dict)
-    #: By name and role: how the card was verified, and when so for the first time.
+    #: By name and role: how the card was verified, and the first time of each way.
     ways: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
-    #: By id of the round, in the order of answers; and by data set, what these cost.
+    #: By id of the round, in the order of answers; and by data set, their costs.
     answers: dict[str, Entry] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
-    #: By stream of rounds and period: the first answer.
+    #: By stream and period: the first answer.
     streams: dict[str, dict[int, Entry]] = field(default_factory=dict)
     #: By data set: digests of its rows.
     rows: dict[str, list[Entry]] = field(default_factory=dict)
-    #: SHA-256 of the policy file in force; empty without.
+    #: SHA-256 of the current policy file; empty if none.
     policy: str = ""
-    #: By digest of a result: when it was verified first.
+    #: By digest of a result: when it was first verified.
     verified: dict[str, datetime] = field(default_factory=dict)
 
     def add(self, entry: Entry, path: str) -> None:
-        """Take in the next entry; ``path`` names the book in errors.
+        """Add the next entry; ``path`` names the book in errors.
 
-        Raises `FileError` if it is of a kind that is not known here, and `KeyError`, `TypeError`
-        or `ValueError` if it cannot be what was written.
+        Raise `FileError` if its kind is unknown here, and `KeyError`, `TypeError` or `ValueError`
+        if it cannot be what was written.
         """
         take = _KINDS.get(entry.kind)
         if take is None:
             raise FileError(
                 f"{path}: entry {entry.n} is of the kind {entry.kind[:40]!r}, which this version "
-                "of hushtable does not know: use the one that wrote it, or a newer one (pip "
+                "of hushtable does not know: use the version that wrote it, or a newer one (pip "
                 "install --upgrade hushtable)"
             )
         if (entry.n == 1) != (entry.kind == "site"):
@@ -92,7 +92,7 @@ def _trust(record: Contents, entry: Entry) -> None:
     card, role = Card.from_dict(entry.content["card"]), entry.content["role"]
     if role not in ROLES:
         raise ValueError(f"no role {role!r}")
-    # Other keys under a name are somebody else, whatever the name was before.
+    # Different keys under a name are a different party, regardless of the name's earlier roles.
     if record.cards.get(card.name) != card:
         record.cards[card.name], record.roles[card.name] = card, set()
         record.ways[card.name] = {}
@@ -122,13 +122,13 @@ def _answer(record: Contents, entry: Entry) -> None:
     spent = Spent.from_dict(content["spent"])
     record.answers[content["round_id"]] = entry
     charged = record.spent.setdefault(_text(content["data_set"]), [])
-    # All periods of a stream are charged with the first answer.
+    # The first answer to a stream is charged for all its periods.
     if not ("stream" in content and _of_stream(record, entry) and spent in charged):
         charged.append(spent)
 
 
 def _of_stream(record: Contents, entry: Entry) -> bool:
-    """Note the period that an answer is about; return whether its stream was answered before."""
+    """Record the period of an answer; return whether its stream was answered before."""
     content = entry.content
     period = content["period"]
     if type(period) is not int or period < 1:
@@ -147,7 +147,7 @@ def _verified(record: Contents, entry: Entry) -> None:
     record.verified.setdefault(_digest(entry.content["digest"]), at)
 
 
-#: Kinds of entries, and what each does. Older versions refuse a new kind.
+#: Kinds of entries, and how each changes the content. Older versions refuse new kinds.
 _KINDS: dict[str, Callable[[Contents, Entry], None]] = {
     "site": _site, "cap": _cap, "trust": _trust, "policy": _policy, "rows": _rows,
     "answer": _answer, "verified": _verified,
@@ -169,7 +169,7 @@ def _digest(value: Any) -> str:
 T = TypeVar("T")
 
 _VERSION = 2
-#: Name of the row of a round's steps that says until when the others are kept.
+#: Name of the row of a round's steps that states until when the others are kept.
 _UNTIL = "until"
 _STEPS = (
     "create table steps (round_id text not null, step text not null, asked text not null, "
@@ -178,16 +178,16 @@ _STEPS = (
 
 
 class BookFile:
-    """The file under a `Book`: how it is made and read, whatever it notes."""
+    """The file under a `Book`: how it is created and read, regardless of its content."""
 
     def __init__(self, path: str | os.PathLike[str], key: Path | None = None) -> None:
         self._db = Database(path, _secret(Path(path), key))
         self.path = self._db.path
         self._forget()
         try:
-            # On disk before anything is sent, whatever fails.
+            # Everything is on disk before anything is sent, even if something fails.
             self._db.run("pragma synchronous = extra")
-            # What is forgotten is overwritten: a copy of the file has nothing of it.
+            # Deleted data are overwritten, so a copy of the file does not contain them.
             self._db.run("pragma secure_delete = on")
             if self._db.run("pragma user_version") != [(_VERSION,)]:
                 raise damaged(self.path)
@@ -202,7 +202,7 @@ class BookFile:
     def create(
         cls, path: str | os.PathLike[str], card: Card, *, epsilon: float, delta: float = 1e-6
     ) -> Self:
-        """Begin a book.
+        """Create a book.
 
         Parameters
         ----------
@@ -213,10 +213,11 @@ class BookFile:
         epsilon, delta : float
             The cap.
         """
-        # With the key, the last link, which people pass on, says nothing of the entries.
+        # Because of the key, the last link, which people pass on, reveals nothing about the
+        # entries.
         site = {"name": card.name, "signing": card.signing, "key": secrets.token_hex(32)}
         cap = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
-        # In memory, since SQLite would open a temporary file by its name.
+        # In memory, because SQLite would open a temporary file by its name.
         with new_private(path) as file, closing(Database(":memory:")) as db:
             with db.writing():
                 for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
@@ -229,22 +230,23 @@ class BookFile:
     def open(
         cls, path: str | os.PathLike[str], card: Card | None = None, key: Path | None = None
     ) -> Self:
-        """Open a book that exists; the whole chain is checked.
+        """Open an existing book, and check the whole chain.
 
         Parameters
         ----------
         path : path
             The file.
         card : Card, optional
-            Whose book it has to be.
+            The card that the book has to belong to.
         key : path, optional
-            File of the keys whose passphrase opens the book, if that is encrypted; by default the
+            File of the keys whose passphrase opens the book, if it is encrypted; by default, the
             one beside it.
 
         Raises
         ------
         FileError, PrivacyError, RoundError
-            If it is missing, damaged, changed from outside, open to others, or another's.
+            If it is missing, damaged, changed by another program, readable by others, or another
+            site's.
         """
         refuse_open(path, "a book")
         book = cls(path, key)
@@ -252,7 +254,7 @@ class BookFile:
             book.close()
             raise RoundError(
                 f"{path} is the book of {book.site!r} and its keys, not of {card.name!r} with "
-                "these: keys and book belong together"
+                "these: use the keys and the book that belong together"
             )
         return book
 
@@ -270,7 +272,7 @@ class BookFile:
 
     @property
     def head(self) -> str:
-        """Last link of the chain, 64 hexadecimal digits: kept apart, it shows a cut end."""
+        """Return the last link (64 hexadecimal digits); a copy reveals if entries are removed."""
         self._now()
         return self._chain.head
 
@@ -281,12 +283,12 @@ class BookFile:
 
     @property
     def unused(self) -> bool:
-        """Whether nothing was ever noted but the site and its cap."""
+        """Return whether the book contains only the site and its cap."""
         return len(self.history()) == 1 and self._db.run("select count(*) from steps") == [(0,)]
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and one process at a time; inside another, a part of that."""
+        """Run the body as one transaction, in one process at a time; nested calls join it."""
         if self._db.in_transaction:
             yield
             return
@@ -295,11 +297,11 @@ class BookFile:
                 self._now()
                 yield
         except BaseException:
-            self._forget()  # what was read in the transaction may not have come to stay
+            self._forget()  # what was read in the transaction may have been rolled back
             raise
 
     def _now(self) -> Contents:
-        """Return what the book says, with what other processes have noted since."""
+        """Return the content of the book, including what other processes have recorded since."""
         try:
             for entry in self._chain.read():
                 self._parsed(lambda entry: self._said.add(entry, self.path), entry)
@@ -309,7 +311,7 @@ class BookFile:
         return self._said
 
     def _forget(self) -> None:
-        """Read everything anew when it is needed next."""
+        """Read everything again when it is next needed."""
         self._chain, self._said = Chain(self._db), Contents()
 
     def _note(
@@ -319,7 +321,7 @@ class BookFile:
         self._said.add(entry, self.path)
 
     def _parsed(self, parse: Callable[[Any], T], row: Any) -> T:
-        """Return what a row says; raises `FileError` if it cannot be what was written."""
+        """Return the content of a row; raise `FileError` if it cannot be what was written."""
         try:
             return parse(row)
         except FileError:
@@ -330,7 +332,7 @@ class BookFile:
     # --- steps of an online round -----------------------------------------------------------
 
     def step(self, round_id: str, step: str) -> tuple[str, bytes, dict[str, Any]] | None:
-        """Return what was asked in a step (its digest), what was answered, and what was kept."""
+        """Return the digest of a step's request, the answer, and the data kept for later steps."""
         rows = self._db.run(
             "select asked, answer, kept from steps where round_id = ? and step = ?",
             (round_id, step),
@@ -340,9 +342,9 @@ class BookFile:
     def note_step(
         self, round_id: str, step: str, asked: str, answer: bytes, kept: dict[str, Any]
     ) -> tuple[str, bytes]:
-        """Note a step before it is answered; return what was asked and answered from now on.
+        """Record a step before it is answered; return the request and answer that hold from now on.
 
-        That is what is given, or what another process noted in the meantime.
+        These are the given ones, or those that another process recorded in the meantime.
         """
         with self.writing():
             earlier = self.step(round_id, step)
@@ -355,14 +357,14 @@ class BookFile:
         return asked, answer
 
     def forget_steps(self, round_id: str, but: str = "") -> None:
-        """Forget what was kept between the steps of a round; keep the answers.
+        """Forget the data kept between the steps of a round; keep the answers.
 
-        ``but`` is a step of which it is kept on, where one may follow that needs it.
+        ``but`` is a step whose data are still kept, if a later step may need them.
         """
         kept = (but, _UNTIL) if but else ()
         marks = ", ".join("?" * len(kept))
         with self.writing():
-            # These counts are in the chain, too.
+            # These counts are also in the chain.
             self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
             self._db.run(
                 f"update steps set kept = '{{}}' where round_id = ? and step not in ({marks})",
@@ -370,7 +372,7 @@ class BookFile:
             )
 
     def keep_steps(self, round_id: str, until: datetime) -> None:
-        """Keep what the steps of a round need no longer than that; a later time replaces it."""
+        """Limit how long the data of a round's steps are kept; a later call replaces it."""
         record = json.dumps({"until": stamp(until)})
         noted = "select kept from steps where round_id = ? and step = ?"
         with self.writing():
@@ -381,7 +383,7 @@ class BookFile:
                 )
 
     def _forget_steps_over(self) -> None:
-        """Forget what was kept of rounds whose time is over."""
+        """Forget the data kept for rounds whose time is over."""
         noted = "select round_id, kept from steps where step = ? and kept != '{}'"
         for round_id, kept in self._db.run(noted, (_UNTIL,)):
             if now() > self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept):
@@ -395,7 +397,7 @@ def _secret(path: Path, key: Path | None) -> str:
     beside = path.with_suffix(".key") if key is None else key
     reference = passphrase_of(beside) if beside.exists() else ""
     if not reference:
-        raise damaged(str(path))  # no keys beside it say that it is an encrypted one
+        raise damaged(str(path))  # no keys beside it state that it is encrypted
     return at_rest.passphrase(reference, beside.parent)
 
 

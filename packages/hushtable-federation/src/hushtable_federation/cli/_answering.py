@@ -1,4 +1,4 @@
-"""A site before it answers: options, and what the person there is shown and asked."""
+"""Options of commands that answer for a site, and what they show and ask before that."""
 
 import sys
 from collections.abc import Iterator
@@ -28,41 +28,45 @@ from hushtable_federation.standing import parties
 
 Rows = Annotated[
     str | None,
-    argument("[DATA]", "The rows, where they are other than those that the site's file names."),
+    argument("[DATA]", "The rows, if they are not those that the site's file names."),
 ]
 _SiteFile = Annotated[
     Path | None,
     option(
         "FILE",
-        "This site's file, of hushtable round keygen: keys, rows, how they are read. By default "
-        "the only one here.",
+        "This site's file, written by hushtable round keygen: keys, rows, how to read them. By "
+        "default, the only one in this folder.",
         "--site",
     ),
 ]
 _Key = Annotated[
     Path | None,
-    option("FILE", "Your keys, where there is no such file: a coordinator's.", "--key"),
+    option("FILE", "Your keys, if you have no such file: for a coordinator.", "--key"),
 ]
-_Approval = Annotated[Path | None, option("FILE", "The officer's, of hushtable round approve.")]
+_Approval = Annotated[
+    Path | None, option("FILE", "The officer's approval, written by hushtable round approve.")
+]
 _Trust = Annotated[
     list[Path] | None,
-    option("CARD", "Card got from its owner: somebody new, or new keys. May be repeated."),
+    option("CARD", "Card that its owner gave you: a new party, or new keys. May be repeated."),
 ]
 _NewPeople = Annotated[
     bool,
-    typer.Option("--new-people", help="The rows are other people's, though they look alike."),
+    typer.Option(
+        "--new-people", help="The rows are about different people, although they look alike."
+    ),
 ]
 _OutsideToo = Annotated[
-    bool, typer.Option("--outside-too", help="Go on although most rows lie outside a range.")
+    bool, typer.Option("--outside-too", help="Continue although most rows lie outside a range.")
 ]
 _Yes = Annotated[
-    bool, typer.Option("--yes", help="Send without a question; trusts nobody for you.")
+    bool, typer.Option("--yes", help="Send without asking; this does not trust anyone for you.")
 ]
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Options of the commands by which a site answers."""
+    """Options of the commands that answer for a site."""
 
     site: _SiteFile = None
     key: _Key = None
@@ -73,12 +77,14 @@ class Answers:
     yes: _Yes = False
 
     def check_asked(self, quiet: bool) -> None:
-        """Raise `UsageError` if there is a question, and nobody to ask."""
+        """Raise `UsageError` if there is a question, but no one to ask."""
         if not self.yes and (quiet or not sys.stdin.isatty()):
-            raise UsageError("nobody is here to ask: give --yes to send without a question")
+            raise UsageError(
+                "there is no terminal to ask at: give --yes to send without a question"
+            )
 
     def open(self, data: str | None, results: Path | None = None) -> Site:
-        """Open the site that is meant, with what the command says of it."""
+        """Open the site that the command names, with the settings that its options change."""
         if self.site is not None and self.key is not None:
             raise UsageError("--site and --key exclude each other: the file names the keys")
         changes: dict[str, Any] = {"rows": data, "results": results}
@@ -92,27 +98,31 @@ ANSWERS = Answers()
 
 
 def _only_file() -> Path:
-    """Return the only file of a site in this folder: one whose keys lie beside it."""
+    """Return the only site's file in this folder, with its keys beside it."""
     found = site_files(Path())
     if len(found) != 1:
-        what = "no site's file is here" if not found else f"{len(found)} sites' files are here"
+        what = (
+            "there is no site's file in this folder"
+            if not found
+            else f"there are {len(found)} sites' files in this folder"
+        )
         raise UsageError(f"{what}: name yours (--site NORTH.toml), or a coordinator's keys (--key)")
     return found[0]
 
 
 class Screen(Attendant):
-    """The person at this terminal; nobody, if the command runs unattended."""
+    """The person at this terminal, or no one if the command runs unattended."""
 
     def __init__(self, answers: Answers, *, quiet: bool, unattended: bool = False) -> None:
         self._answers, self._quiet = answers, quiet
         self.attended = not unattended
         self.cards = common.cards(answers.trust or [])
         self.statement = Statement(answers.new_people, answers.outside_too)
-        #: By id of a round, for machines: what was counted for it now.
+        #: For machines, by the id of the round: what this call counted for it.
         self.counted: dict[str, dict[str, Any]] = {}
 
     def confirm(self, reply: Reply) -> None:
-        """Show the round; ask whether strangers are who they say, and whether to send."""
+        """Show the round; ask whether unknown cards are genuine, and whether to send."""
         if not self.attended:
             return
         if not self._quiet:
@@ -121,13 +131,13 @@ class Screen(Attendant):
                 known = "this site" if card == reply.keys.card else "known"
                 here.setdefault(f"{role} {card.name}", known)
             show(*round_blocks(reply.round, reply.plan, here))
-            print(f"\nWhat will leave {reply.keys.card.name}: these counts, and nothing else.")
+            print(f"\n{reply.keys.card.name} will send these counts, and nothing else.")
             show(Paragraph([reply.cost_words]))
         ask = not self._answers.yes
         self._answers.check_asked(self._quiet)
         if ask and reply.new:
             names = ", ".join(card.name for card in reply.new)
-            print(f"\nNot known here: {names}. Compare their fingerprints with them, on the phone.")
+            print(f"\nNot known here: {names}. Call them, and compare the fingerprints.")
             if typer.confirm("Are all of these fingerprints right?"):
                 reply.trust(reply.new)
         if ask:
@@ -136,13 +146,13 @@ class Screen(Attendant):
 
     @contextmanager
     def reading(self, reader: Reader) -> Iterator[Reader]:
-        """Show how many rows are read; what follows is paid for, and leaves."""
+        """Show how many rows are read; the last moment to stop before the site pays and sends."""
         with watched(reader, quiet=self._quiet or not self.attended) as watch:
             yield watch.reader
         check_interrupt()
 
     def report(self, reply: Reply, rows: SiteRows) -> None:
-        """Print how many rows were counted, of whom, and which values lie outside: here alone."""
+        """Print the numbers of rows and people counted, and values outside; this stays here."""
         sketch = rows.sketch
         if sketch is None:
             return

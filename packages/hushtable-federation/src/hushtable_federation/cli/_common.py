@@ -19,46 +19,50 @@ FolderArgument: TypeAlias = Annotated[
     str,
     argument(
         "[FOLDER]",
-        "Where the round lives: a directory, or a URL; by default what the file --site names.",
+        "Folder of the round: a directory or a URL; by default, the one that the --site file "
+        "names.",
     ),
 ]
-RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
+RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round written by hushtable round open.")]
 KeyFile: TypeAlias = Annotated[
-    Path, option("FILE", "Your keys, of hushtable round keygen.", "--key")
+    Path, option("FILE", "Your keys, written by hushtable round keygen.", "--key")
 ]
 BookFile: TypeAlias = Annotated[
-    Path | None, option("FILE", "This site's book; by default the one beside the keys.", "--book")
+    Path | None, option("FILE", "This site's book; by default, the one beside the keys.", "--book")
 ]
 PolicyFile: TypeAlias = Annotated[
     Path | None,
-    option("FILE", "This site's policy; by default the one beside the keys.", "--policy"),
+    option("FILE", "This site's policy; by default, the one beside the keys.", "--policy"),
 ]
 PersonsOption: TypeAlias = Annotated[
     str,
     option(
         "column|N",
-        "With --cap, for the policy. What shows that nobody has more rows than a round states: a "
-        "column that each answer names, or you, who affirm that nobody has more than N.",
+        "With --cap, for the policy: how you know that no person has more rows than a round "
+        "states. Give 'column' if each answer names a column of persons, or N if you affirm that "
+        "no one has more than N rows.",
         "--persons",
     ),
 ]
 HiddenPlan: TypeAlias = Annotated[
-    Path | None, option("FILE", "The sites' plan, where the round hides it.")
+    Path | None, option("FILE", "The sites' plan, if the round hides it.")
 ]
-Days: TypeAlias = Annotated[float, option("N", "Days until the deadline.", min=0.001, max=3650)]
+Days: TypeAlias = Annotated[
+    float, option("N", "Number of days until the deadline.", min=0.001, max=3650)
+]
 
 
 def check_folder(folder: str, settings: SiteSettings | None) -> None:
-    """Raise `UsageError` unless a folder is named, in the command or in the party's file."""
+    """Raise `UsageError` unless the command or the party's file names a folder."""
     if not folder and (settings is None or not settings.address.folder):
         where = "NAME.toml" if settings is None or settings.path is None else str(settings.path)
         raise UsageError(
-            f"no folder of rounds is named: give FOLDER, or name it in {where} (folder = ...)"
+            f"no folder of rounds was given: give FOLDER, or name it in {where} (folder = ...)"
         )
 
 
 def stated_persons(text: str) -> Persons:
-    """Return what `PersonsOption` states; raises `UsageError` if it is neither."""
+    """Return what `PersonsOption` states; raise `UsageError` if it is neither form."""
     if text == "column":
         return "column"
     if text.isascii() and text.isdigit() and int(text) >= 1:
@@ -74,34 +78,34 @@ def read_round(path: Path) -> Round:
 
 
 def given(**settings: Any) -> dict[str, Any]:
-    """Return the settings that options name."""
+    """Return the settings that the options give."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
 def book_beside(key: Path, book: Path | None) -> Path:
-    """Return the book that goes with a key file."""
+    """Return the book that belongs to a key file."""
     return key.with_suffix(".book") if book is None else book
 
 
 def hidden_plan(path: Path | None) -> Plan | None:
-    """Read the plan that the sites of a round share, if one is given."""
+    """Read the plan that the sites of a round share, if the command names one."""
     return None if path is None else read_plan(path)
 
 
 def coordinators_keys(path: Path, round_: Round) -> Keys:
-    """Read keys that have to be those of the round's coordinator."""
+    """Read keys, and check that they are those of the round's coordinator."""
     keys = Keys.load(path)
     check_coordinator(round_, keys)
     return keys
 
 
 def days_on(days: float) -> Any:
-    """Return the time that many days from now."""
+    """Return the time in that many days."""
     return now() + timedelta(days=days)
 
 
 def present(paths: list[Path] | None) -> list[Path]:
-    """Return the files; refuse one that is not there."""
+    """Return the files; raise `FileError` if one does not exist."""
     for path in paths or []:
         if not path.is_file():
             raise FileError(f"{path}: no such file: check the path")
@@ -109,7 +113,7 @@ def present(paths: list[Path] | None) -> list[Path]:
 
 
 def period_facts(round_: Round) -> dict[str, Any]:
-    """Return which period a round is about, for machines; nothing outside a stream."""
+    """Return which period a round is about, for machines; empty for a round without periods."""
     horizon, place = round_.layout.horizon, round_.place
     if horizon is None or place is None:
         return {}
@@ -119,11 +123,11 @@ def period_facts(round_: Round) -> dict[str, Any]:
 
 
 def cards(paths: list[Path]) -> list[Any]:
-    """Read cards, and those of hushtable round meet; a key file in a pattern is named as such."""
+    """Read cards, also from files of hushtable round meet; refuse secret files."""
     for path in paths:
         if path.suffix in (".key", ".book"):
             raise UsageError(
-                f"{path} is secret and must not travel: give the card (.card) of each site"
+                f"{path} is secret and must not be sent: give the card (.card) of each site"
             )
     verified = [path.suffix == ".verified" for path in paths]
     read = [read_verified(p) if v else [Card.load(p)] for p, v in zip(paths, verified, strict=True)]

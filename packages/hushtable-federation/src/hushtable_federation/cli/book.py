@@ -1,4 +1,4 @@
-"""``hushtable round book``: what a site has answered, what that cost, and what comes next."""
+"""``hushtable round book``: what a site has answered, what that cost, and a forecast."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +21,12 @@ from hushtable_federation.costs import Forecast, forecast, last_rows, totals
 from hushtable_federation.keys import Card
 from hushtable_federation.round import Round
 
-#: Kinds of pictures, by the end of their names.
+#: Kinds of pictures, by file suffix.
 _PICTURES = (".pdf", ".png", ".svg")
 
 
 class ForecastTable:
-    """Costs of further rounds about some rows; ``path`` is that of a round or plan."""
+    """Costs of further rounds about some rows; ``path`` names a round or a plan."""
 
     def __init__(self, notes: Book, path: Path | None, data_set: str | None) -> None:
         self.cap, self.delta = notes.epsilon, notes.delta
@@ -35,7 +35,7 @@ class ForecastTable:
         self.spent = totals(notes, self.data_set)
 
     def facts(self) -> dict[str, Any]:
-        """Return it as machines read it."""
+        """Return the forecast for machines."""
         return {"data_set": self.data_set, "rounds": [self._facts(one) for one in self.lines]}
 
     def _facts(self, one: Forecast) -> dict[str, Any]:
@@ -44,11 +44,11 @@ class ForecastTable:
         return record | {"of_cap": one.epsilon / self.cap, "how_many": one.more}
 
     def blocks(self) -> Iterator[Block]:
-        """Print it as a table."""
+        """Print the forecast as a table."""
         now = self.spent[-1] if self.spent else 0.0
         yield (
-            f"Forecast for {shown(self.data_set)}: "
-            f"epsilon {rounded_up(now):g} of {self.cap:g} is spent.\n"
+            f"Forecast for {shown(self.data_set)}: epsilon {rounded_up(now):g} of {self.cap:g} is "
+            "spent so far.\n"
         )
         rows = [
             [
@@ -65,7 +65,7 @@ class ForecastTable:
         )
 
     def draw(self, target: Target) -> None:
-        """Draw what was spent, and the first line's course."""
+        """Draw the budget spent, and the forecast of the first line."""
         try:
             from matplotlib.figure import Figure  # of an extra
         except ImportError:
@@ -80,7 +80,7 @@ class ForecastTable:
 
 
 def picture(path: Path | None, inputs: list[Path | None]) -> Target | None:
-    """Return where the picture goes, if one is asked for; refused early if it cannot be."""
+    """Return the path of the picture, if requested; refuse early a path that cannot be used."""
     if path is None:
         return None
     if path.suffix.lower() not in _PICTURES:
@@ -95,33 +95,39 @@ def _asked(path: Path) -> Round | Plan:
     return content.build(Plan.from_file)
 
 
-_File = Annotated[Path, argument("BOOK", "Book of hushtable round keygen.")]
-_Cap = Annotated[float | None, option("E", "Change what all rounds together may cost.")]
-_Delta = Annotated[float | None, option("D", "Delta of the cap; as it was by default.")]
+_File = Annotated[Path, argument("BOOK", "Book written by hushtable round keygen.")]
+_Cap = Annotated[float | None, option("E", "Change the epsilon that all rounds together may cost.")]
+_Delta = Annotated[float | None, option("D", "Delta of the cap; unchanged by default.")]
 _History = Annotated[
     bool, typer.Option("--history", help="List every entry, with its time and its link.")
 ]
 _Asked = Annotated[
     Path | None,
-    argument("[ROUND_OR_PLAN]", "With --forecast: what to look ahead to; by default the last."),
+    argument(
+        "[ROUND_OR_PLAN]",
+        "With --forecast: the round or plan to forecast; by default, the last one.",
+    ),
 ]
 _ForecastOption = Annotated[
     bool, typer.Option("--forecast", help="Show what a further round would cost, and how many fit.")
 ]
 _Rows = Annotated[
-    str | None, option("NAME", "With --forecast: which rows; by default those answered last.")
+    str | None, option("NAME", "With --forecast: which rows; by default, those of the last answer.")
 ]
 _Plot = Annotated[
-    Path | None, option("FILE", "With --forecast: draw what is spent, as .png, .svg or .pdf.")
+    Path | None, option("FILE", "With --forecast: draw the budget spent as .png, .svg or .pdf.")
 ]
 _Expect = Annotated[
     str | None,
-    option("HEAD", "A head that was kept apart: check that the book still holds all up to it."),
+    option(
+        "HEAD",
+        "A head that you kept elsewhere: check that the book still holds all entries up to it.",
+    ),
 ]
-#: How a card was verified, for people.
+#: Words for how a card was verified.
 WORDS = {
     "code": "by the code read in a call",
-    "card": "by a card from its owner",
+    "card": "by a card that its owner gave",
     "asked": "fingerprint compared",
 }
 
@@ -139,19 +145,21 @@ def book(
 ) -> CommandResult:
     """Show a site's book: rounds answered, and the budget spent.
 
-    Its entries are a chain. The head, its last link, stands for all of them: keep it apart from
-    the book, and ask with --expect whether the entries up to it are all there.
+    The entries form a hash chain. The head is its last link, and depends on all of them: keep it
+    apart from the book, and check with --expect that all entries up to it are still there.
 
     Example:
       hushtable round book north.book
       hushtable round book north.book round.hush --forecast
     """
     if cap is None and delta is not None:
-        raise UsageError("--delta goes with --cap")
+        raise UsageError("--delta changes a cap: give --cap, too")
     if cap is not None and expect is not None:
-        raise UsageError("--expect looks at the book as it is: leave out --cap")
+        raise UsageError("--expect checks the book as it is: leave out --cap")
     if not forecast and (asked, data_set, plot) != (None, None, None):
-        raise UsageError("a round or plan, --data-set and --plot go with --forecast")
+        raise UsageError(
+            "a round or plan, --data-set and --plot are for a forecast: give --forecast, too"
+        )
     target, ahead = picture(plot, [file, asked]), None
     with Book.open(file) as notes:
         expected = None if expect is None else _expected(notes, expect)
@@ -189,30 +197,30 @@ def _all_blocks(
     if ahead is not None:
         yield ""
         yield from ahead.blocks()
-    yield f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:"
+    yield f"\n{facts['entries']:,} entries. Keep this head apart from the book:"
     yield f"  {facts['head']}"
     if "expected" in facts:
         expected, since = (facts["expected"][name] for name in ("entry", "entries_since"))
-        yield f"The head that was expected is that of entry {expected:,}; {since:,} follow."
+        yield f"The expected head is the link of entry {expected:,}; {since:,} entries follow it."
     if target is not None:
         yield f"\nWrote {target}."
 
 
 def _expected(notes: Book, head: str) -> int:
-    """Return the number of the entry with this link; raises `RoundError` if there is none."""
+    """Return the number of the entry with this link; raise `RoundError` if there is none."""
     link = head.strip().lower()
     if not is_digest(link):
         raise UsageError(
-            f"--expect {head[:80]!r}: needs a head as hushtable round book shows it, 64 "
+            f"--expect {head[:80]!r}: needs a head as hushtable round book prints it, 64 "
             "hexadecimal digits"
         )
     for entry in notes.history():
         if entry.link == link:
             return entry.n
     raise RoundError(
-        f"{notes.path} does not hold the head {link[:12]}...: entries were cut off its end, or it "
-        "is an old copy, or another book. Answer nothing with it, and restore the last backup "
-        "that holds that head"
+        f"{notes.path} does not hold the head {link[:12]}...: entries were removed from its end, "
+        "or it is an old copy or a different book. Do not answer with it; restore the last backup "
+        "that holds this head"
     )
 
 
@@ -249,7 +257,7 @@ def _round(entry: Entry) -> dict[str, Any]:
 
 
 def _what(entry: Entry) -> str:
-    """Say in a few words what an entry notes."""
+    """Describe an entry in a few words."""
     record = entry.content
     if entry.kind in ("site", "cap"):
         words = f"cap: epsilon {record['epsilon']:g}, delta {record['delta']:g}"
@@ -259,8 +267,8 @@ def _what(entry: Entry) -> str:
         how = f", {WORDS.get(record['how'], record['how'])}" if "how" in record else ""
         return f"{card.name} as {record['role']}, {card.fingerprint}{how}"
     if entry.kind == "rows":
-        said_so = ": said to be of new people" if record["new_people"] else ""
-        like = f", though like those of {record['like']}" if record["like"] else ""
+        said_so = ": about new people" if record["new_people"] else ""
+        like = f", similar to those of {record['like']}" if record["like"] else ""
         return f"{record['data_set']}{said_so}{like}"
     if entry.kind == "answer":
         title = f" ({record['title']})" if record["title"] else ""
@@ -272,17 +280,19 @@ def _what(entry: Entry) -> str:
 
 
 def _known(facts: dict[str, Any]) -> list[list[str]]:
-    """Return a line for each card that is known, in each role: how it was verified, and when."""
+    """Return a line for each known card and role: how and when it was verified."""
     rows = []
     for role, those in facts["verified"].items():
         for name, ways in those.items():
             words = [f"{WORDS.get(how, shown(how))}, {at}" for how, at in ways.items()]
-            rows.append([name, role, facts["known"][name], "; ".join(words) or "not noted how"])
+            rows.append(
+                [name, role, facts["known"][name], "; ".join(words) or "how is not recorded"]
+            )
     return rows
 
 
 def _periods(rounds: list[dict[str, Any]], stream: str) -> str:
-    """Say which periods of a stream were answered; they follow on each other."""
+    """Name the periods of a stream that were answered; they are consecutive."""
     periods = {one["period"] for one in rounds if one.get("stream") == stream}
     first, last = min(periods), max(periods)
     return f"period {first}" if first == last else f"periods {first} to {last}"
@@ -293,10 +303,10 @@ def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
     yield f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at"
     yield f"delta {facts['cap']['delta']:g}.\n"
     if not facts["rounds"]:
-        yield "No round was answered."
+        yield "This site has not answered a round yet."
         return
     rounds: dict[str, list[str]] = {}
-    for one in facts["rounds"]:  # a stream once, for it is paid once
+    for one in facts["rounds"]:  # list a stream once, because it is paid for once
         round_id, what = one.get("stream", one["round_id"]), one["what"]
         if "period" in one:
             what += f", {_periods(facts['rounds'], round_id)}"
@@ -311,4 +321,4 @@ def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
         for name, spent in facts["spent"].items()
     ]
     yield TextTable(["rows", "epsilon spent", "of at most"], rows)
-    yield "\nThe cap is the guarantee; what is spent so far is a running total."
+    yield "\nThe cap is the guarantee; the budget spent so far is a running total."

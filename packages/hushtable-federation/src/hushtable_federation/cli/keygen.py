@@ -1,4 +1,4 @@
-"""``hushtable round keygen``: keys, card and book of somebody who takes part."""
+"""``hushtable round keygen``: keys, card and book of a party."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from hushtable_federation.keys import Keys, check_name
 from hushtable_federation.policy import Persons, policy_beside, write_policy
 from hushtable_federation.settings import write_settings
 
-_Name = Annotated[str, argument("NAME", "As others see you.")]
+_Name = Annotated[str, argument("NAME", "Your name, as others see it.")]
 _Cap = Annotated[
     float | None,
-    option("E", "For a site: epsilon that all rounds together may cost a person in its rows."),
+    option("E", "For a site: the epsilon that all rounds together may cost a person in its rows."),
 ]
-_Folder = Annotated[Path, option("DIR", "Where to write the files.", "--folder")]
+_Folder = Annotated[Path, option("DIR", "Folder to write the files to.", "--folder")]
 
 
 def keygen(
@@ -33,10 +33,10 @@ def keygen(
     """Make the keys of a site (with --cap) or of a coordinator.
 
     NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
-    fingerprint to them on the phone. With --cap: NAME.book notes what the site answers and what
-    that costs, and is as secret as the rows; NAME.policy.toml says whom the site answers, and about
-    what: look through it. NAME.toml says where the rounds live, where the rows are, and how they
-    are read: fill it in.
+    fingerprint to them on the phone. With --cap: NAME.book records what the site answers and what
+    that costs, and is as secret as the rows; NAME.policy.toml states whom the site answers, and
+    about what: review it. NAME.toml states where the folder of rounds is, where the rows are, and
+    how to read them: fill it in.
 
     Example:
       hushtable round keygen north --cap 2
@@ -57,11 +57,11 @@ def keygen(
 
     def blocks() -> Iterator[Block]:
         yield f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n"
-        yield f"  {files['key']}   secret: back it up, show it to nobody"
+        yield f"  {files['key']}   secret: back it up, and never share it"
         if cap is not None:
             yield f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}"
-            yield f"  {files['policy']}  whom this site answers, about what: look through it"
-        what = "where the rounds live" + (", where the rows are" if cap is not None else "")
+            yield f"  {files['policy']}  whom this site answers, and about what: review it"
+        what = "where the rounds are" + (", where the rows are" if cap is not None else "")
         yield f"  {files['site']}  {what}: fill it in"
         yield f"  {files['card']}  give it to the coordinator"
 
@@ -71,12 +71,13 @@ def keygen(
 def _made(
     name: str, files: dict[str, Path], cap: float | None, delta: float, persons: Persons
 ) -> Keys:
-    """Write the files that are not there yet: the card last."""
+    """Write the files that do not exist yet, the card last."""
     keys = _begun(files, cap, delta)
     for kind, path in files.items():
         if path.exists() and kind not in ("policy", "site") and (keys is None or kind == "card"):
             raise UsageError(
-                f"{path} exists, and keys are never overwritten: use it, or give another name"
+                f"{path} exists, and keys are never overwritten: use these keys, or give another "
+                "name"
             )
     targets = {kind: Target(path) for kind, path in files.items()}
     if keys is None:
@@ -87,7 +88,7 @@ def _made(
         with _held(files, keys, cap), targets["key"].writing():
             keys.save(files["key"])
     if cap is not None:
-        Book.open(files["book"], keys.card).close()  # not that of a call at the same time
+        Book.open(files["book"], keys.card).close()  # not a file of a concurrent call
         if not files["policy"].exists():
             with targets["policy"].writing():
                 write_policy(files["policy"], name, cap, delta, persons)
@@ -99,10 +100,10 @@ def _made(
 
 
 def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
-    """Return the keys of a call that was ended before its last file, the card.
+    """Return the keys of a call that was interrupted before it wrote its last file, the card.
 
-    Its first file is the book: one without keys beside it, in which nothing was ever noted, can
-    be of no use to anybody, and goes.
+    The first file is the book. A book without keys beside it and without entries is useless, so it
+    is deleted.
     """
     if files["card"].exists() or (cap is not None and not files["book"].exists()):
         return None
@@ -112,7 +113,7 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | No
     with Book.open(files["book"], None if keys is None else keys.card) as book:
         unused, terms = book.unused, (book.epsilon, book.delta)
         if keys is None and unused:
-            # Under its lock: a call at the same time may be about to write the keys of this book.
+            # Under its lock, because a concurrent call may be about to write the keys of this book.
             with book.writing(), Book.open(files["book"]) as now:
                 if now.head == book.head and not files["key"].exists():
                     files["book"].unlink()
@@ -121,10 +122,10 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | No
 
 @contextlib.contextmanager
 def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
-    """Hold the lock of a site's new book, so that nobody takes it for one that was left."""
+    """Hold the lock of a site's new book, so that no other call deletes it as abandoned."""
     if cap is None:
         yield
         return
     with Book.open(files["book"], keys.card) as book, book.writing():
-        Book.open(files["book"], keys.card).close()  # still there, now that it is held
+        Book.open(files["book"], keys.card).close()  # still there, now that we hold the lock
         yield

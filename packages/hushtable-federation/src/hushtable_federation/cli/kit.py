@@ -1,4 +1,4 @@
-"""``hushtable round kit``: the files of a trial, from accounts to timers."""
+"""``hushtable round kit``: the files for a trial, from accounts to timers."""
 
 import contextlib
 import os
@@ -17,21 +17,19 @@ from hushtable.cli.result import Block, CommandResult
 from hushtable.errors import FileError, UsageError
 from hushtable_federation.policy import policy_beside, write_policy
 
-_Folder = Annotated[
-    Path, argument("FOLDER", "Where to write the kit: a new folder, or an empty one.")
-]
+_Folder = Annotated[Path, argument("FOLDER", "Where to write the kit: a new or empty folder.")]
 _Sites = Annotated[str, option("A,B,...", "The sites: small letters, digits and hyphens.")]
 _Server = Annotated[
-    str, option("HOST[:PORT]", "The SFTP server, by the name that all sites know it by.")
+    str, option("HOST[:PORT]", "The SFTP server, under the name that all sites use.")
 ]
-_Lead = Annotated[str, option("NAME", "Who opens the rounds.")]
+_Lead = Annotated[str, option("NAME", "Name of the party that opens the rounds.")]
 
-#: A name that may be one of a Unix user, a folder and a card alike.
+#: A name that works as a Unix user, a folder and a card.
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}))(?::([0-9]{1,5}))?")
-#: Rows of a site; epsilon that its book allows, and the part of a person that is not covered by it.
+#: Rows of a site; the epsilon and the delta that its book allows.
 _ROWS, _CAP, _DELTA = 1_000, 3.0, 1e-6
-#: Rows of each site that are odd: age, pulse, potassium.
+#: Rows of each site that are unusual: age, pulse, potassium.
 _ODD = ((71, 44, 9.8), (4, 212, 4.1), (96, 188, 1.6))
 
 
@@ -41,10 +39,11 @@ def kit(
     server: _Server = "localhost",
     coordinator: _Lead = "lead",
 ) -> CommandResult:
-    """Write the files of a trial: accounts, SFTP, timers, settings.
+    """Write the files for a trial: accounts, SFTP, timers, settings.
 
-    Scripts to read and run, and made-up rows. Nothing is run, and nothing outside the folder is
-    changed. README.md says what to type, from here to a result of all sites.
+    The kit consists of scripts, which you read and run yourself, and of made-up rows. The command
+    runs nothing, and changes nothing outside the folder. The README.md in it lists what to type, up
+    to a result of all sites.
 
     Example:
       hushtable round kit trial --sites north,south,west
@@ -62,7 +61,7 @@ def kit(
 
     def blocks() -> Iterator[Block]:
         yield f"A trial of {', '.join(made.sites)} with {made.coordinator} is in {folder}."
-        yield "Nothing was run. What to type, in this order:"
+        yield "Nothing was run yet. The commands to type, in order, are in:"
         yield f"  {folder / 'README.md'}"
 
     return CommandResult(facts, blocks())
@@ -70,7 +69,7 @@ def kit(
 
 @dataclass(frozen=True)
 class TrialKit:
-    """Who takes part in a trial, and where they meet.
+    """The parties of a trial, and the server that they share.
 
     Attributes
     ----------
@@ -87,36 +86,36 @@ class TrialKit:
 
     @classmethod
     def named(cls, sites: str, server: str, coordinator: str) -> "TrialKit":
-        """Check what was given; raises `UsageError` if a name cannot be used everywhere."""
+        """Check the options; raise `UsageError` if a name cannot be used everywhere."""
         names = tuple(name.strip() for name in sites.split(","))
         for name in (*names, coordinator):
             if _NAME.fullmatch(name) is None:
                 raise UsageError(
                     f"name {name!a}: needs a small letter, then up to 30 small letters, digits or "
-                    "hyphens, since it also becomes a user of the server"
+                    "hyphens, because it also becomes a user on the server"
                 )
         parties = [coordinator, *names]
         if twice := sorted({name for name in parties if parties.count(name) > 1}):
             raise UsageError(
-                f"{', '.join(twice)} is there twice: each site and the coordinator need a name of "
-                "their own (--coordinator)"
+                f"{', '.join(twice)} appears twice: each site and the coordinator need different "
+                "names (--coordinator)"
             )
         if len(names) < 2:
-            raise UsageError("--sites needs two names or more, as in --sites north,south,west")
+            raise UsageError("--sites needs two or more names, as in --sites north,south,west")
         found = _HOST.fullmatch(server)
         if found is None or not 0 < int(found[2] or "22") < 65536:
             raise UsageError(
-                f"--server {server!a}: needs a host, or host:port, as in files.example.org:2222"
+                f"--server {server!a}: needs a host or host:port, as in files.example.org:2222"
             )
         return cls(names, coordinator, found[1], str(int(found[2] or "22")))
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """The coordinator and the sites."""
+        """Return the coordinator and the sites."""
         return (self.coordinator, *self.sites)
 
     def write(self, folder: Path) -> None:
-        """Write all files, or none; raises `FileError` if the folder has files."""
+        """Write all files or none; raise `FileError` if the folder has files."""
         with _new_folder(folder) as made:
             for name in ("README.md", "server.sh", "sshd_hushtable.conf"):
                 (made / name).write_text(self._filled(name), encoding="utf-8")
@@ -132,7 +131,7 @@ class TrialKit:
                 self._write_party(made / name, name)
 
     def _write_party(self, folder: Path, name: str) -> None:
-        """Write what one party gets."""
+        """Write the files of one party."""
         parts = ["party.toml", *(["rows.toml"] if name in self.sites else []), "watch.toml"]
         texts = {
             "install.sh": self._filled("install.sh", name),
@@ -152,7 +151,7 @@ class TrialKit:
             _write_policy(policy_beside(folder / f"{name}.key"), name, schema)
 
     def _filled(self, template: str, name: str = "") -> str:
-        """Return a template with the marks replaced, of one party where it has one."""
+        """Return a template with its marks replaced, for one party where it needs one."""
         text = resources.files("hushtable_federation").joinpath("kit", template)
         filled = text.read_text(encoding="utf-8")
         for mark, value in self._values(name).items():
@@ -162,12 +161,12 @@ class TrialKit:
     def _values(self, name: str) -> Mapping[str, str]:
         at = self.host if self.port == "22" else f"{self.host}:{self.port}"
         cap = f" --cap {_CAP:g}" if name in self.sites else ""
-        everybody = ",".join(self.parties)
+        everyone = ",".join(self.parties)
 
         def meets(one: str) -> str:
             return (
                 f"{_as(one)} 'hushtable round meet sftp://{one}@{at}/meeting --key {one}.key "
-                f"--coordinator {self.coordinator} --expect {everybody} --wait 10'"
+                f"--coordinator {self.coordinator} --expect {everyone} --wait 10'"
             )
 
         return {
@@ -191,12 +190,12 @@ class TrialKit:
 
 
 def _as(name: str) -> str:
-    """Return what begins a command that runs as a user without a shell of its own."""
+    """Return the start of a command that runs as a user without a login shell."""
     return f"su -s /bin/sh - {name} -c"
 
 
 def invented_rows(name: str, seed: int) -> str:
-    """Return a table of made-up patients, three of them odd, the same for the same seed."""
+    """Return a table of made-up patients, three of them unusual; the seed determines all rows."""
     rng, rows = random.Random(seed), []
     for _ in range(_ROWS - len(_ODD)):
         age = min(max(round(rng.gauss(58, 17)), 18), 95)
@@ -210,7 +209,7 @@ def invented_rows(name: str, seed: int) -> str:
 
 
 def _write_policy(path: Path, name: str, schema: str) -> None:
-    """Write a policy that lets the site answer unattended, about the columns of a schema alone."""
+    """Write a policy that lets a site answer unattended, but only about a schema's columns."""
     write_policy(path, name, _CAP, _DELTA)
     text = path.read_text(encoding="utf-8")
     columns = schema[schema.index("[[feature]]") :]
@@ -220,7 +219,7 @@ def _write_policy(path: Path, name: str, schema: str) -> None:
 
 @contextlib.contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder that becomes the one that is meant if the body succeeds."""
+    """Yield a temporary folder, which becomes the final folder if the body succeeds."""
     folder = Path(os.path.abspath(folder))
     try:
         if folder.is_dir() and (there := sorted(os.listdir(folder))):
@@ -232,20 +231,20 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         try:
             yield made
             made.chmod(0o755)
-            made.rename(folder)  # refused if somebody else put files there meanwhile
+            made.rename(folder)  # fails if someone else put files there in the meantime
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise
     except OSError as error:
         raise FileError(
-            f"{folder}: {error.strerror}: name a new folder where you can write; nothing is left "
-            "of what was begun"
+            f"{folder}: {error.strerror}: name a new folder where you can write; the files written "
+            "so far were removed"
         ) from None
 
 
 def _taken(folder: Path, there: Sequence[str]) -> FileError:
     what = "a kit is" if "sshd_hushtable.conf" in there else f"{there[0]!a} and other files are"
     return FileError(
-        f"{folder}: {what} there already, and nothing was changed: name a new folder, or remove "
+        f"{folder}: {what} there already, so nothing was changed: name a new folder, or remove "
         "this one first"
     )

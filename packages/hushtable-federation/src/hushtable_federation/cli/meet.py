@@ -1,4 +1,4 @@
-"""``hushtable round meet``: all cards, compared in one call by a code that everybody reads."""
+"""``hushtable round meet``: all cards, compared in one call by a code that everyone reads aloud."""
 
 import os
 import sys
@@ -28,26 +28,33 @@ from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.keys import Keys
 from hushtable_federation.meeting import MeetingVisit, beside, confirm, verified_beside, visit
 
-_Folder = Annotated[str, argument("FOLDER", "Folder that all parties share, new for this.")]
-_Coordinator = Annotated[str | None, option("NAME", "Who opens the rounds.")]
+_Folder = Annotated[
+    str, argument("FOLDER", "A new folder that all parties share, for this meeting only.")
+]
+_Coordinator = Annotated[str | None, option("NAME", "Name of the party that opens the rounds.")]
 _Expect = Annotated[
     str | None,
-    option("A,B,...", "Everybody by name, you among them; or a text file, one name a line."),
+    option(
+        "A,B,...", "The names of all parties, including you, or a text file with one name per line."
+    ),
 ]
 _Code = Annotated[
-    str | None, option("CODE", "The code that everybody read in the call: trust these cards.")
+    str | None, option("CODE", "The code that everyone read aloud in the call: trust these cards.")
 ]
 _Absent = Annotated[
-    str | None, option("A,B,...", "Who did not read the code: their cards are not trusted yet.")
+    str | None,
+    option("A,B,...", "Parties that did not read the code: their cards are not trusted yet."),
 ]
 _Wait = Annotated[
-    float, option("MINUTES", "Look again until everybody is there.", min=0.0, max=1440.0)
+    float,
+    option("MINUTES", "Check the folder repeatedly until everyone is there.", min=0.0, max=1440.0),
 ]
 _Again = Annotated[
-    bool, typer.Option("--again", help="Begin anew, in a new folder: so do all others.")
+    bool,
+    typer.Option("--again", help="Begin again in a new folder; all others have to do the same."),
 ]
 
-#: Seconds between two looks at the folder.
+#: Seconds between two checks of the folder.
 PAUSE = 2.0
 
 
@@ -62,24 +69,25 @@ def meet(
     wait: _Wait = 0.0,
     again: _Again = False,
 ) -> CommandResult:
-    """Compare all cards in one call, by a code that everybody reads.
+    """Compare all cards in one call, by a code that everyone reads aloud.
 
-    Does whatever is next. The first call posts your card, with a commitment to a number. Once all
-    are there, the next fixes the cards and reveals the number; then it shows a code of nine digits.
-    On the phone, everybody reads it. Who has another has other cards: then nobody trusts anything.
-    Your book notes who was verified; a coordinator gets a file of cards for round open.
+    Each call does the next step. The first one posts your card, with a commitment to a number. Once
+    all cards are there, the next one fixes the cards and reveals the number. The one after that
+    shows a code of nine digits, which everyone reads aloud on the phone. If someone has a different
+    code, they have different cards: then trust none of them. Your book records who was verified; a
+    coordinator gets a file of cards for round open.
 
     Example:
       hushtable round meet shared --key north.key --coordinator lead --expect lead,north,south
       hushtable round meet shared --key north.key --wait 10
     """
     if absent is not None and code is None and (for_machines() or not sys.stdin.isatty()):
-        raise UsageError("--absent goes with --code: nobody is here to ask")
+        raise UsageError("--absent goes with --code: there is no terminal to ask at")
     keys, notes = Keys.load(key), beside(key)
     place = Store.open(folder, keys.card.name)
     name, kept = keys.card.name, common.book_beside(key, book)
     if kept.exists() or coordinator not in (None, name):
-        Book.open(kept, keys.card).close()  # what fails, fails before anything is posted
+        Book.open(kept, keys.card).close()  # fail, if at all, before anything is posted
     names, end = _names(expect), time.monotonic() + 60.0 * wait
     visited = visit(place, keys, notes, names, coordinator, again=again)
     printed = ""
@@ -91,7 +99,7 @@ def meet(
     if code is None and visited.step == "code" and not for_machines():
         show(*_code_blocks(visited))
     asks = code is None and visited.step == "code" and not for_machines() and sys.stdin.isatty()
-    if asks and typer.confirm("\nDid everybody read the same code, each from their own screen?"):
+    if asks and typer.confirm("\nDid everyone read the same code, each from their own screen?"):
         code = visited.state.code
     if code is not None:
         away = [] if absent is None else _split(absent)
@@ -108,13 +116,13 @@ def _split(text: str) -> list[str]:
 
 
 def _names(expect: str | None) -> list[str] | None:
-    """Return the names of an option, or of the lines of the file that it names."""
+    """Return the names that an option lists, or the lines of the file that it names."""
     if expect is None or not os.path.isfile(expect):
         return None if expect is None else _split(expect)
     try:
         lines = Path(expect).read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise UsageError(f"--expect {expect}: needs a text file with one name a line") from None
+        raise UsageError(f"--expect {expect}: needs a text file with one name per line") from None
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -144,7 +152,7 @@ def _leads(visited: MeetingVisit) -> bool:
 
 
 def _code_blocks(visited: MeetingVisit) -> Iterator[Block]:
-    """Show the cards and the code, and say what to do with them."""
+    """Show the cards and the code, and explain what to do with them."""
     state = visited.state
     cards = {} if state.seen is None else state.seen.cards
     rows = [
@@ -154,9 +162,9 @@ def _code_blocks(visited: MeetingVisit) -> Iterator[Block]:
     yield TextTable(["role", "name", "fingerprint"], rows, left=3)
     yield f"\nThe code: {shown_code(state.code)}\n"
     yield Paragraph([
-        "In a call whose number you did not get from this folder, everybody reads the whole code "
-        "aloud from a screen of their own. Anyone who has another one says so. Then nobody trusts "
-        "anything: somebody swapped a card."
+        "Make a call whose number you did not get from this folder. In it, everyone reads the "
+        "whole code aloud from their own screen. If anyone has a different code, someone swapped "
+        "a card: then trust none of these cards."
     ])  # fmt: skip
 
 
@@ -164,20 +172,20 @@ def _blocks(visited: MeetingVisit, place: Store, folder: str, key: Path) -> Iter
     state, away = visited.state, visited.waiting
     if visited.others:
         names = ", ".join(shown(name) for name in visited.others[:5])
-        yield Paragraph([f"Not expected, and left out: {names}."])
+        yield Paragraph([f"Left out because you did not expect them: {names}."])
     if visited.step == "hello":
         yield f"Your card is in {folder}: {len(state.names) - len(away)} of {len(state.names)}."
     elif visited.step == "reveal":
         yield f"The cards of all {len(state.names)} are fixed, and your number is revealed."
     elif not state.confirmed:
-        yield "\nNobody is trusted yet. After the call, if all read the same code:"
+        yield "\nNo card is trusted yet. After the call, if everyone read the same code:"
         yield f"  hushtable round meet {quote(folder)} --key {quote(str(key))} --code CODE"
     if place.aside:
         yield Paragraph([f"{shown(place.aside)}."])
     for why in visited.unread.values():
         yield Paragraph([f"Not readable yet: {shown(why)}"])
     if visited.waiting:
-        yield f"{visited.waits_for} Call again."
+        yield f"{visited.waits_for} Run this command again later."
     if state.confirmed:
         yield f"Verified by the code {shown_code(state.code)}: {', '.join(state.confirmed)}."
         missing = [n for n in state.names if n not in (*state.confirmed, state.card.name)]

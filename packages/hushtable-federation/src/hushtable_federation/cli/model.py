@@ -1,4 +1,4 @@
-"""``hushtable round model`` and ``compare``: what a site makes of a result with what it knows."""
+"""``hushtable round model`` and ``compare``: how a site combines a result with its own counts."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -24,19 +24,32 @@ from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 from hushtable_federation.trial import WAYS, PlantedTrial
 
-ResultFile = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
+ResultFile = Annotated[Path, argument("RESULT", "Result written by hushtable round sync.")]
 _Book = Annotated[
-    Path | None, option("FILE", "This site's book: its exact counts replace what it sent.")
+    Path | None,
+    option("FILE", "This site's book: its exact counts replace the noised ones that it sent."),
 ]
 _Site = Annotated[
     Path | None,
-    option("FILE", "This site's file, such as north.toml: its own rows beside all others' counts."),
+    option(
+        "FILE",
+        (
+            "This site's file, such as north.toml: combine its own rows with the counts of all "
+            "others."
+        ),
+    ),
 ]
 _Marginals = Annotated[
     Path | None,
-    option("RESULT", "With --site, of the round about the columns: tells what is systematic here."),
+    option(
+        "RESULT",
+        (
+            "With --site: the result of the marginals round, which reveals systematic differences "
+            "here."
+        ),
+    ),
 ]
-SharedPlan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
+SharedPlan = Annotated[Path | None, option("FILE", "The sites' plan, if the round hid it.")]
 
 
 def model(
@@ -47,14 +60,15 @@ def model(
     site: _Site = None,
     marginals: _Marginals = None,
 ) -> CommandResult:
-    """Make the model that a site scores with out of a result.
+    """Make the model that a site scores with from a result.
 
-    With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
-    take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model holds
-    the site's rows as exact counts, and must never leave it. With --site, it is a home model: the
-    site's own rows beside the counts of all others. hushtable score then reports for each row
-    whether it is rare here, and whether it is rare elsewhere; with --marginals, also whether one
-    column is unlike elsewhere, as a fault of a device makes it.
+    With --plan, the command opens a result with hidden hash functions. With --book, the site's
+    exact counts replace its noised ones (the paper's Algorithm 2). This reduces the noise, but such
+    a model holds the site's rows as exact counts, and must never leave it. With --site, the output
+    is a home model: the site's own rows next to the counts of all others. hushtable score then
+    reports for each row whether it is rare here, and whether it is rare elsewhere; with
+    --marginals, also whether a column differs from elsewhere, for example because of a faulty
+    device.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
@@ -84,7 +98,7 @@ def model(
         if book is None:
             yield f"Wrote {target}: for the sites, not for the coordinator."
         else:
-            yield f"(In the result: {opened.noise_sd:,.1f}.)"
+            yield f"(In the result, the noise is {opened.noise_sd:,.1f}.)"
             yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
         yield f"  hushtable score DATA --model {output} -o scores.parquet"
 
@@ -94,20 +108,20 @@ def model(
 def _check_options(
     result: Path, book: Path | None, plan: Path | None, site: Path | None, marginals: Path | None
 ) -> None:
-    """Refuse options that make no model together."""
+    """Refuse combinations of options that make no model."""
     if site is not None and book is not None:
         raise UsageError("--site and --book exclude each other: the site's file names its book")
     if site is None and marginals is not None:
         raise UsageError("--marginals is for a home model: give --site, too")
     if site is None and book is None and plan is None:
         raise UsageError(
-            f"{result} can be scored with as it is: give --site for a home model, --book for a "
-            "local one, or --plan to open a result with hidden hash functions"
+            f"{result} is already a model to score with: give --site for a home model, --book for "
+            "a local one, or --plan to open a result with hidden hash functions"
         )
 
 
 def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) -> CommandResult:
-    """Make a home model of a site's own rows and a result."""
+    """Make a home model from a site's own rows and a result."""
     columns = None if marginals is None else open_result(marginals)
     home = site.model(opened, columns)
     with target.writing():
@@ -129,12 +143,18 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
         if counted != home.n_rows:
             yield Paragraph([
                 f"The round counted {counted:,} rows of this site, and there are {home.n_rows:,} "
-                "now: here is by those of now."
+                "now. Rarity at this site refers to the current rows."
             ])  # fmt: skip
         if others == 1:
-            yield "Elsewhere is one other site: what is said of it is said of that site."
+            yield (
+                "Only one other site took part: what is reported about elsewhere describes that "
+                "site."
+            )
         if not home.weight:
-            yield "Of these rows, no more are rare elsewhere than of others: they rank as here."
+            yield (
+                "This site's rows are not rarer elsewhere than other rows, so they are ranked by "
+                "rarity here."
+            )
         yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
         yield f"  hushtable score DATA --model {target.path} -o scores.csv"
 
@@ -142,11 +162,11 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
 
 
 def unhidden(path: Path, read: Noised, plan: Path | None) -> Noised:
-    """Return a result whose counts can be read, with the sites' plan where it is hidden."""
+    """Return a result with readable counts; if the plan is hidden, open it with the sites' plan."""
     if read.ledger.sensitivity.horizon is not None:
         raise UsageError(
-            f"{path} is of a plan for several periods, of which no local models are made: decode "
-            "the results of all periods so far (hushtable decode), and score with the sum"
+            f"{path} belongs to a plan for several periods, which has no local models: decode the "
+            "results of all periods so far (hushtable decode), and score with the sum"
         )
     if not read.hidden:
         return read
@@ -159,7 +179,7 @@ def unhidden(path: Path, read: Noised, plan: Path | None) -> Noised:
 
 
 def _verified(result: Noised, book: Path) -> str | None:
-    """Return when this site verified the result, as its book has it."""
+    """Return when this site verified the result, according to its book."""
     if result.seal is None:
         return None
     with Book.open(book) as notes:
@@ -180,28 +200,30 @@ def _local(result: Noised, book: Path) -> LocalModel:
 
 
 _OwnBook = Annotated[
-    Path | None, option("FILE", "This site's book: what it counted, and what it sent.")
+    Path | None, option("FILE", "This site's book, which records what it counted and what it sent.")
 ]
 _OwnSite = Annotated[
     Path | None,
     option(
         "FILE",
-        "In place of its book, this site's file, such as north.toml: also plants rows among its "
-        "own, and shows how well they are found alone, with the result, and with both.",
+        "Instead of its book, this site's file, such as north.toml: also plant rows among its "
+        "own, and show how well a model of this site, the result, and both together find them.",
     ),
 ]
 _MostRows = Annotated[
     int | None,
-    option("N", "Rows of all others together at most, by what they say.", min=0),
+    option("N", "The most rows that all others together can have, as they state.", min=0),
 ]
 _Alike = Annotated[
     bool,
     typer.Option(
         "--alike",
-        help="The sites are known to have the same mix of rows: allow for chance alone.",
+        help=(
+            "The sites are known to have the same mix of rows: tolerate only differences by chance."
+        ),
     ),
 ]
-_Alert = Annotated[bool, typer.Option("--alert", help="Exit with code 3 if it does not fit.")]
+_Alert = Annotated[bool, typer.Option("--alert", help="Exit with code 3 if the counts do not fit.")]
 
 
 def compare(
@@ -212,13 +234,13 @@ def compare(
     alike: _Alike = False,
     alert: _Alert = False,
 ) -> CommandResult:
-    """Compare a site's rows with what all others in a result counted.
+    """Compare a site's rows with the other sites' counts in a result.
 
-    Under masks nobody sees what one site sent. This takes the site's own part out, and looks for
-    rows of a kind that it has hardly, for more of them than were said, and for counts that cannot
-    be. With --site, it also plants rows among the site's own, and shows what the result adds. It
-    writes no file, and what it prints must not leave the site. Exit codes: 0 done, 1 refused or
-    failed, 2 wrong usage, 3 done, and with --alert: does not fit.
+    Under masks, no one sees what a single site sent. This command subtracts the site's own part,
+    and looks for kinds of rows that this site hardly has, for more rows than stated, and for
+    impossible counts. With --site, it also plants rows among the site's own, and shows what the
+    result adds. It writes no file, and its output must not leave the site. Exit codes: 0 done, 1
+    refused or failed, 2 wrong usage, 3 done, but the counts do not fit (with --alert).
 
     Example:
       hushtable round compare result.hush --book north.book
@@ -252,7 +274,7 @@ def compare(
         yield from _blocks(found)
         if trial is not None:
             yield from _trial_blocks(trial)
-        yield "\nThis describes this site's rows exactly: do not send it to anybody."
+        yield "\nThis output describes this site's rows exactly: do not send it to anyone."
 
     return CommandResult(facts, blocks(), ABOVE if alert and found.fits is False else 0)
 
@@ -264,7 +286,7 @@ def _blocks(found: Comparison) -> Iterator[Block]:
     lines = [
         [f"of this site, {shown(found.site)}", f"{found.own_rows:,}", "-"],
         [f"of {others} (+/- {2 * found.rows_sd:,.0f})", f"{found.other_rows:,.0f}", most],
-        ["of these, of a kind that this site has hardly", strange, f"{found.level:.1%}"],
+        ["of these, of a kind that this site hardly has", strange, f"{found.level:.1%}"],
     ]
     yield TextTable(["rows", "about", "at most"], lines)
     yield ""
@@ -276,7 +298,9 @@ def _opened_book(book: Path | None, place: Site | None) -> AbstractContextManage
         return Book.open(book)
     if place is not None and book is None:
         return place.book()
-    raise UsageError("give this site's book (--book), or its file, which names it (--site)")
+    raise UsageError(
+        "give either this site's book (--book), or its file, which names the book (--site)"
+    )
 
 
 def _trial_facts(trial: PlantedTrial) -> dict[str, Any]:
@@ -288,7 +312,7 @@ def _trial_facts(trial: PlantedTrial) -> dict[str, Any]:
 
 
 def _trial_blocks(trial: PlantedTrial) -> Iterator[Block]:
-    yield "\nRows that were planted among copies of this site's own, and how well each way finds"
+    yield "\nRows planted among copies of this site's own rows, and how well each method finds"
     yield "them (ROC-AUC: 0.5 is chance, 1 finds all):\n"
     kinds = {
         "one row in fifty, with values of other rows": trial.mixed,
@@ -297,7 +321,7 @@ def _trial_blocks(trial: PlantedTrial) -> Iterator[Block]:
     lines = [(kind, *(f"{value:.3f}" for value in values)) for kind, values in kinds.items()]
     yield TextTable(["planted", *WAYS], lines)
     how = {
-        "own rows": "score with a model of the own rows (hushtable fit)",
+        "own rows": "score with a model of your own rows (hushtable fit)",
         "result": "score with the result",
         "both": "score with a home model (hushtable round model --site)",
     }

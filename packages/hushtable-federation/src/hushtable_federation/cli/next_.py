@@ -1,4 +1,4 @@
-"""``hushtable round next``: the next period of a stream, or from marginals to the tables."""
+"""``hushtable round next``: the next period of a stream, or the tables after marginals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from hushtable_federation.round import HIDDEN_PERIODS, Round
 
 @dataclass(frozen=True)
 class HiddenStep:
-    """Files that the command was given, the same at both."""
+    """Files that the command was given, at a site and at the coordinator alike."""
 
     round: Path
     result: Path
@@ -42,24 +42,27 @@ class HiddenStep:
     # --- at a site ------------------------------------------------------------------------------
 
     def draw(self, secret: Path, plan: Path | None, book: Path | None) -> CommandResult:
-        """Draw the plan of the next round, and write it; the layout, too, if it is asked for."""
+        """Draw the plan of the next round and write it; write its layout, too, if requested."""
         read = [self.round, self.key, secret, plan, self.result]
         target, other = Target(self.output, read), None
         if self.layout is not None:
             other = Target(self.layout, read)
             if self.layout == self.output:
-                raise UsageError("--layout and -o name the same file: the plan is for sites alone")
+                raise UsageError(
+                    "--layout and -o name the same file: give two names, because the plan is for "
+                    "sites only"
+                )
         asked, keys = common.read_round(self.round), Keys.load(self.key)
         if keys.card not in asked.sites:
             raise RoundError(
-                f"{keys.card.name!r} ({keys.card.fingerprint}) is no site of this round: the plan "
-                "is drawn at its sites, and the coordinator gets its layout (--layout)"
+                f"{keys.card.name!r} ({keys.card.fingerprint}) is not a site of this round: draw "
+                "the plan at a site, and give the coordinator its layout (--layout)"
             )
         result = self._result(asked)
         marginals = common.hidden_plan(plan) if plan is not None else asked.plan
         if marginals is None:
             raise UsageError(
-                f"{self.round} hides its plan: give the plan of the marginals that the sites share "
+                f"{self.round} hides its plan: give the marginals plan that the sites share "
                 "(--plan)"
             )
         shared = read_shared(secret, self.key, book)
@@ -90,13 +93,13 @@ class HiddenStep:
             yield from shared.lines()
             yield f"\nWrote {target}: for this site only."
             if other is None:
-                yield "One site sends the coordinator its layout:"
+                yield "One site sends its layout to the coordinator. To write the layout:"
                 yield f"  hushtable plan hide {self.output} -o layout.hush"
             else:
                 yield f"Wrote {other}: for the coordinator, who opens the round with it:"
                 line = f"{self.round} {self.result} --layout {other.path}"
                 yield f"  hushtable round next {line} --key KEY -o ROUND"
-            yield f'Answer that round with it (plan = "{self.output}" in the site\'s file):'
+            yield f'Answer that round with this plan (plan = "{self.output}" in the site\'s file):'
             yield "  hushtable round sync FOLDER DATA --key KEY"
 
         return CommandResult(facts, blocks())
@@ -104,10 +107,10 @@ class HiddenStep:
     # --- at the coordinator ---------------------------------------------------------------------
 
     def open(self, plan: Path | None, book: Path | None, days: float) -> CommandResult:
-        """Open the round about a layout that a site made of the result."""
+        """Open the round for a layout that a site made from the result."""
         if self.layout is None or plan is not None or book is not None:
             raise UsageError(
-                "--plan and --book go with --secret, at a site; a coordinator gives --layout alone"
+                "--plan and --book go with --secret, at a site; a coordinator gives only --layout"
             )
         target = Target(self.output, [self.round, self.key, self.layout, self.result])
         asked = common.read_round(self.round)
@@ -126,9 +129,11 @@ def _checked(path: Path, asked: Round) -> Result:
     return result
 
 
-_Result = Annotated[Path | None, argument("[RESULT]", "Of a round about marginals: its result.")]
+_Result = Annotated[
+    Path | None, argument("[RESULT]", "The result of ROUND, if it is a marginals round.")
+]
 _Again = Annotated[
-    bool, typer.Option("--again", help="Ask for the same period again, with a later deadline.")
+    bool, typer.Option("--again", help="Open the same period again, with a later deadline.")
 ]
 _Joining = Annotated[
     list[Path] | None, option("CARD", "Card of a site that joins. May be repeated.", "--site")
@@ -137,15 +142,16 @@ _Secret = Annotated[
     Path | None,
     option(
         "FILE",
-        "At a site, from marginals to hidden tables: draw their plan from what the sites share.",
+        "At a site, after marginals with a hidden plan: draw the plan of the tables from this "
+        "secret of the sites.",
     ),
 ]
 _Layout = Annotated[
     Path | None,
     option(
         "FILE",
-        "With --secret: write the layout, too, for the coordinator. Without, at the coordinator: "
-        "open the round of it.",
+        "With --secret: also write the layout, for the coordinator. Without --secret, at the "
+        "coordinator: open the round for this layout.",
     ),
 ]
 
@@ -164,14 +170,14 @@ def next_(
     plan: common.HiddenPlan = None,
     book: common.BookFile = None,
 ) -> CommandResult:
-    """Open the round of the next period, or the one after marginals.
+    """Open the round for the next period, or the one after a marginals round.
 
-    Of a stream, it takes no result: roster and terms stay, and the period is the next one, or the
-    same --again. Of marginals, it draws the refined plan from their signed result; the total
-    epsilon is over both rounds.
+    For a stream of periods, give no result: roster and terms stay the same, and the period is the
+    next one, or the same one with --again. For marginals, the command draws the refined plan from
+    their signed result; the total epsilon covers both rounds.
 
-    Where the hash functions are hidden, this takes two calls: with --secret, each site draws the
-    same plan; with --layout, the coordinator opens its round.
+    If the hash functions are hidden, this takes two calls: with --secret, each site draws the same
+    plan; with --layout, the coordinator opens the round for it.
 
     Example:
       hushtable round next march.hush --key lead.key -o april.hush
@@ -193,7 +199,7 @@ def next_(
         following = asked.next(keys, joining=common.cards(site or []), **times)
         return report(following, target, "round next")
     if result is None:
-        raise UsageError(f"{round_} is about marginals: give their result, too")
+        raise UsageError(f"{round_} is a marginals round: give its result, too")
     assert asked.plan is not None
     tables = tables_after(asked.plan, _checked(result, asked).counts, seed=seed)
     second = round_after(asked, tables, keys, common.days_on(days))
@@ -201,32 +207,35 @@ def next_(
 
 
 def _check_given(asked: Round, path: Path, *, about_marginals: bool, about_periods: bool) -> None:
-    """Raise unless a round goes on, and with options of its kind."""
+    """Raise unless another round follows this one, and the options suit its kind."""
     if asked.period is not None:
         if about_marginals:
             raise UsageError(
-                f"{path} is about period {asked.period}: the next one needs no result and no --seed"
+                f"{path} is about period {asked.period}: leave out the result and --seed, which "
+                "the next period does not need"
             )
         return
     if asked.layout.purpose is Purpose.MARGINALS and asked.plan is None:
         raise UsageError(
             f"{path} hides its plan: have a site draw the tables from the result (--secret), and "
-            "open their round with its --layout"
+            "open their round with the layout (--layout)"
         )
     if asked.layout.purpose is not Purpose.MARGINALS:
         raise RoundError(
-            f"{path} is about {asked.layout.detector}: round next goes on from marginals, or from "
-            "a period; the result of this one is a model"
+            f"{path} is about {asked.layout.detector}: round next continues marginals or periods; "
+            "the result of this round is already a model"
         )
     if about_periods:
-        raise UsageError(f"{path} is about marginals: --again and --site are for periods")
+        raise UsageError(
+            f"{path} is a marginals round: leave out --again and --site, which are for periods"
+        )
 
 
 def _given_to_hidden(result: Path | None, seed: Any, again: bool, site: Any) -> Path:
     """Return the result; raise `UsageError` without one, or with options of other rounds."""
     if result is None or seed is not None or again or site:
         raise UsageError(
-            "--secret, --layout, --plan and --book are for hidden hash functions, after the "
-            "marginals: give their result, and leave out --seed, --again and --site"
+            "--secret, --layout, --plan and --book are for hidden hash functions, after a "
+            "marginals round: give its result, and leave out --seed, --again and --site"
         )
     return result

@@ -1,4 +1,4 @@
-"""``hushtable round open``: a round that every site is to answer, signed."""
+"""``hushtable round open``: a signed round that every site is asked to answer."""
 
 import datetime
 from collections.abc import Iterator
@@ -35,39 +35,51 @@ from hushtable_federation.terms import Every, TermOptions
 
 _Plan = Annotated[
     Path,
-    argument("PLAN", "Plan, or layout of a hidden one; or a schema, with --expected-rows."),
+    argument("PLAN", "Plan, or the layout of a hidden plan; or a schema, with --expected-rows."),
 ]
 _Roster = Annotated[list[Path], argument("CARD...", "Cards of the sites that take part.")]
-_Total = Annotated[float, option("E", "Total for one person, with what the plan was drawn from.")]
-_Title = Annotated[str, option("TEXT", "For people.")]
+_Total = Annotated[
+    float,
+    option("E", "Total epsilon for one person, including the rounds that the plan was drawn from."),
+]
+_Title = Annotated[str, option("TEXT", "Title of the round, for people.")]
 _Masks = Annotated[
     bool,
     typer.Option(
         "--masks/--no-masks",
-        help="Share the noise under masks (all sites take part, or there is no result), or "
-        "let each site add the whole noise (a result without late sites too).",
+        help=(
+            "Share the noise under masks (the result needs all sites, or --least of them), or let "
+            "each site add the whole noise (the result can be without late sites)."
+        ),
     ),
 ]
-_Least = Annotated[int | None, option("N", "Sites without which there is no result.", min=1)]
+_Least = Annotated[int | None, option("N", "Number of sites needed for a result.", min=1)]
 _Colluders = Annotated[
-    int, option("C", "Sites that may leak their noise without breaking the bound.", min=0)
+    int, option("C", "Number of sites that may leak their noise without breaking the bound.", min=0)
 ]
 _EveryOption = Annotated[
     Every | None,
-    typer.Option(help="How long a period is, of a plan that has a horizon: for words alone."),
+    typer.Option(help="Length of a period, for a plan with a horizon; only used in texts."),
 ]
 _Times = Annotated[
     int | None,
-    option("N", "Periods: those of the plan's horizon; of a schema, draws one.", min=1),
+    option(
+        "N",
+        (
+            "Number of periods: as in the plan's horizon; for a schema, draws a plan with this "
+            "horizon."
+        ),
+        min=1,
+    ),
 ]
 _Starts = Annotated[
-    str | None, option("DAY", "A day in the first period, as 2027-03-01; today by default.")
+    str | None, option("DAY", "A day in the first period, such as 2027-03-01; by default, today.")
 ]
 _MaxRows = Annotated[
     int | None,
     option(
         "N",
-        "Rows that a site counts at most: the totals of its tables are opened and checked.",
+        "The most rows that a site may count: the totals of its tables are opened and checked.",
         min=1,
     ),
 ]
@@ -75,7 +87,7 @@ _Ranges = Annotated[
     bool,
     typer.Option(
         "--ranges",
-        help="Of a schema: a round for plausible ranges alone, which have the whole budget.",
+        help="For a schema: a round for plausible ranges only, which get the whole budget.",
     ),
 ]
 _Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
@@ -105,10 +117,11 @@ def open_(
 ) -> CommandResult:
     """Open a round: sign what is counted, by whom, on which terms.
 
-    With a schema in the place of a plan, the round is about the marginals if they pay for the
-    rows expected, and "hushtable round next" goes on from there. Under a plan with a horizon, it
-    is about the first period; "hushtable round next" opens the others, at no further cost. With
-    --ranges, it ends in plausible ranges: "hushtable round ranges".
+    If you give a schema instead of a plan, and a marginals round is worth its cost for the expected
+    rows, the round is about the marginals; "hushtable round next" continues from there. Under a
+    plan with a horizon, the round is about the first period; "hushtable round next" opens the other
+    periods at no further cost. With --ranges, the result is for plausible ranges: see "hushtable
+    round ranges".
 
     Example:
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
@@ -137,7 +150,7 @@ def _calendar(every: Every | None, starts: str | None) -> dict[str, Any]:
     try:
         day = None if starts is None else datetime.date.fromisoformat(starts)
     except ValueError:
-        raise UsageError(f"--starts {starts!r:.40}: needs a day as 2027-03-01") from None
+        raise UsageError(f"--starts {starts!r:.40}: needs a day such as 2027-03-01") from None
     return {"every": every, "starts": day}
 
 
@@ -150,7 +163,7 @@ def _what(
     times: int | None,
     ranges: bool,
 ) -> Plan | Layout:
-    """Return what is to be counted: as the file says, or as suits the schema."""
+    """Return the plan or layout to count under: that of the file, or one that suits the schema."""
     if ranges and (path.suffix != ".toml" or times is not None):
         raise UsageError("--ranges goes with a schema (.toml) and --expected-rows, without --times")
     if path.suffix != ".toml":
@@ -162,7 +175,7 @@ def _what(
         return _of_times(what, path, times)
     if expected_rows is None:
         raise UsageError(
-            f"{path} is a schema: give --expected-rows, a public guess of the rows of all sites"
+            f"{path} is a schema: give --expected-rows, a public estimate of the rows of all sites"
             + ("" if times is None else ", in all periods")
         )
 
@@ -178,19 +191,19 @@ def _what(
 
 
 def _of_times(plan: Plan | Layout, path: Path, times: int | None) -> Plan | Layout:
-    """Return the plan if it is for so many periods; raises `UsageError` otherwise."""
+    """Return the plan if it has that many periods; raise `UsageError` otherwise."""
     periods = None if plan.horizon is None else plan.horizon.periods
     if times not in (None, periods):
         has = "no horizon" if periods is None else f"a horizon of {periods} periods"
         raise UsageError(
-            f"--times {times}, and {path} has {has}: leave --times out, or draw a plan for "
-            f"{times} (hushtable plan draw --horizon {times})"
+            f"--times {times}, and {path} has {has}: leave out --times, or draw a plan for {times} "
+            f"(hushtable plan draw --horizon {times})"
         )
     return plan
 
 
 def report(round_: Round, target: Target, command: str) -> CommandResult:
-    """Write a round that was opened, and report it."""
+    """Write a new round, and report it."""
     check_expected(round_)
     target.save(round_)
     terms = round_.terms
@@ -217,9 +230,9 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         yield Paragraph(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
         yield from _expected(round_)
         if round_.coordinator in round_.sites:
-            yield f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless"
+            yield f"\n{round_.coordinator.name} is also a site: the others refuse the round unless"
             yield "their policies allow it (coordinator_may_be_site)."
-        yield f"\nWrote {target}. Put it into the folder where the round is to live:"
+        yield f"\nWrote {target}. To put it into the shared folder of the round:"
         yield f"  hushtable round sync FOLDER --key KEY --post {target.path}"
         yield "At each site:"
         line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
@@ -230,7 +243,7 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
 
 
 def _expected(round_: Round) -> Iterator[Block]:
-    """Say what the noise leaves to be expected, by the plan's public numbers."""
+    """Describe the accuracy to expect despite the noise, from the plan's public numbers."""
     plan = round_.plan
     if plan is None or plan.design is None:
         return

@@ -11,20 +11,26 @@ from hushtable_federation import at_rest
 from hushtable_federation.keys import Keys, passphrase_of
 from hushtable_federation.settings import SiteSettings
 
-_Key = Annotated[Path, argument("KEY", "Keys of a site, a coordinator or an officer.")]
+_Key = Annotated[Path, argument("KEY", "The keys of a site, a coordinator or an officer.")]
 _Passphrase = Annotated[
     str,
-    option("REF", "Where the passphrase is: env:NAME, keyring:SERVICE or file:PATH; never itself."),
+    option(
+        "REF",
+        (
+            "Where the passphrase is: env:NAME, keyring:SERVICE or file:PATH; never the passphrase "
+            "itself."
+        ),
+    ),
 ]
 
 
 def protect(key: _Key, passphrase: _Passphrase) -> CommandResult:
-    """Encrypt keys, and the book that goes with them, by a passphrase.
+    """Encrypt keys, and the book that belongs to them, with a passphrase.
 
-    The passphrase has 12 characters or more, and lies where a reference names it: in the system's
-    keyring, in a variable of the environment, or in a file, such as one of systemd's credentials.
-    Without it, keys and book are lost: keep a copy elsewhere. Stop what runs on a schedule before,
-    and delete old copies of both files.
+    The passphrase has 12 or more characters. A reference names where it is stored: in the system's
+    keyring, in an environment variable, or in a file, such as a systemd credential. Without the
+    passphrase, keys and book are lost: keep a copy elsewhere. Before you run this command, stop
+    scheduled runs; afterwards, delete old copies of both files.
 
     Example:
       hushtable round protect north.key --passphrase keyring:hushtable-north
@@ -33,13 +39,13 @@ def protect(key: _Key, passphrase: _Passphrase) -> CommandResult:
     reference = passphrase_of(key)
     if reference and reference != passphrase:
         raise UsageError(
-            f"{key} is encrypted by the passphrase that {reference} names: give that one; for "
-            "another passphrase, make new keys (hushtable round keygen)"
+            f"{key} is encrypted with the passphrase that {reference} names: give that reference; "
+            "for another passphrase, make new keys (hushtable round keygen)"
         )
     secret = at_rest.passphrase(passphrase, key.absolute().parent)
-    at_rest.library()  # what is missing is said before anything is changed
+    at_rest.library()  # report what is missing before anything changes
     done = []
-    # The book is opened by what the keys say: so they come first.
+    # The keys name how to open the book, so they come first.
     if not reference:
         keys.protect(key, passphrase)
         done.append(key)
@@ -57,6 +63,6 @@ def protect(key: _Key, passphrase: _Passphrase) -> CommandResult:
             yield f"Encrypted {path}."
         if not done:
             yield f"{key} and its book are encrypted already."
-        yield f"The passphrase is where {passphrase} says: keep a copy of it elsewhere."
+        yield f"The passphrase is stored in {passphrase}: keep a copy of it elsewhere."
 
     return CommandResult(facts, blocks())

@@ -1,4 +1,4 @@
-"""``hushtable round ranges``: plausible ranges out of a result, and a dry run at home."""
+"""``hushtable round ranges``: plausible ranges from a result, and a dry run on own rows."""
 
 import csv
 import io
@@ -35,21 +35,28 @@ from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 
-_Quantiles = Annotated[str, option("LOW,HIGH", "Shares of all values below the two limits.")]
+_Quantiles = Annotated[
+    str, option("LOW,HIGH", "Shares of all values that lie below each of the two limits.")
+]
 _Data = Annotated[
-    str | None, option("DATA", "Dry run: own rows, to be compared with the ranges.", "--data")
+    str | None, option("DATA", "Dry run: your own rows, to compare with the ranges.", "--data")
 ]
 _Site = Annotated[
     Path | None,
     option(
         "FILE",
-        "Dry run: this site's file, such as north.toml. Its rows are also compared with the ranges "
-        "of all others, without what it sent itself.",
+        "Dry run: this site's file, such as north.toml. Its rows are also compared with the "
+        "ranges of the other sites alone.",
     ),
 ]
 _Tolerated = Annotated[
     float,
-    typer.Option(metavar="PERCENT", help="Own values that may lie beyond a limit.", min=0, max=100),
+    typer.Option(
+        metavar="PERCENT",
+        help="Percentage of own values that may lie beyond a limit.",
+        min=0,
+        max=100,
+    ),
 ]
 
 _USUAL = ",".join(map(str, QUANTILES))
@@ -57,7 +64,7 @@ _USUAL = ",".join(map(str, QUANTILES))
 
 @dataclass(frozen=True)
 class _RangesRead:
-    """A result with its ranges, how rows are read, and what the dry run found."""
+    """A result with its ranges, how rows are read, and the findings of the dry run."""
 
     result: Noised
     quantiles: tuple[float, float]
@@ -76,7 +83,7 @@ class _RangesRead:
 
     @cached_property
     def own(self) -> list[OwnValues]:
-        """The site's own values beside the ranges; empty without own rows."""
+        """Return the site's own values next to the ranges; empty without own rows."""
         if self.data is None:
             return []
         plan = self.result.plan
@@ -94,12 +101,12 @@ class _RangesRead:
             return others_in(self.result, book, Purpose.MARGINALS)
 
     def failing(self, whose: str = "all") -> list[str]:
-        """Names of the columns with too many own values beyond a limit, of all or of the others."""
+        """Return the columns with too many own values beyond a limit of all or of the others."""
         return [one.feature.name for one in self.own if one.fails(self.tolerated, whose)]
 
     @property
     def about(self) -> str:
-        """Where the ranges are from, for a note."""
+        """Return where the ranges come from, for a note."""
         ledger, n = self.result.ledger, len(self.result.ledger.shares)
         return f"{n} {'site' if n == 1 else 'sites'}, epsilon {ledger.epsilon:.3g} (hushtable)"
 
@@ -152,12 +159,13 @@ def ranges(
     language: Language = ENGLISH,
     reads: Reads = READS,
 ) -> CommandResult:
-    """Read plausible ranges off a result, and how sure they are by noise.
+    """Read plausible ranges from a result, with their uncertainty.
 
-    The output's ending says for whom: .csv for checks of data quality (with --omop and the round's
-    --concepts, in the format of OHDSI's DataQualityDashboard), .toml a schema for a later round,
-    .html a page with histograms. With --data or --site, own rows are compared with the ranges: what
-    would fail. That stays on the screen, and on the page. Nothing is sent.
+    The file suffix of the output selects its form: .csv for data quality checks (with --omop and
+    the round's --concepts, in the format of OHDSI's DataQualityDashboard), .toml for a schema for a
+    later round, .html for a page with histograms. With --data or --site, your own rows are compared
+    with the ranges, to see which checks would fail. These findings appear only on the screen and on
+    the page. Nothing is sent.
 
     Example:
       hushtable round ranges result.hush --omop person -o thresholds.csv
@@ -183,14 +191,14 @@ def ranges(
 
 
 def _rows(place: Site | None, data: str | None, reads: RowOptions) -> tuple[RowOptions, str | None]:
-    """Return how own rows are read, and which; those of the site's file unless others are named."""
+    """Return how own rows are read, and which rows; by default, those of the site's file."""
     if place is None:
         return reads, data
     if reads != READS:
-        raise UsageError("--site says how rows are read: leave the other reading options out")
+        raise UsageError("--site names how rows are read: leave out the other reading options")
     rows = place.settings.rows if data is None else data
     if rows is None:
-        raise UsageError("the site's file names no rows (rows = ...): give them by --data")
+        raise UsageError("the site's file names no rows (rows = ...): give them with --data")
     return RowOptions(**place.settings.reads), rows
 
 
@@ -203,7 +211,7 @@ def _quantiles(text: str) -> tuple[float, float]:
 
 
 def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
-    """Return ranges of columns that are no concepts of OMOP as CSV."""
+    """Return as CSV the ranges of columns that are not OMOP concepts."""
     lines = io.StringIO()
     write = csv.writer(lines, lineterminator="\n").writerow
     write(["column", "unit", "low", "high", "lowNotes", "highNotes"])
@@ -220,7 +228,7 @@ def _plain(ranges: Sequence[PlausibleRange], about: str) -> str:
 def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
     given = [one for one in found.ranges if one.limits]
     low, high = found.quantiles
-    yield f"Ranges from the quantile {low:g} to {high:g}, of {found.about}.\n"
+    yield f"Ranges from the quantile {low:g} to {high:g}, from {found.about}.\n"
     if given:
         lines = [
             [shown(one.feature.name), shown(one.feature.unit), *map(_limit_words, one.limits),
@@ -228,15 +236,15 @@ def _blocks(found: _RangesRead, target: Target) -> Iterator[Block]:
             for one in given
         ]  # fmt: skip
         yield TextTable(["column", "unit", "low", "high", "values"], lines, left=2)
-        yield "\nIn brackets: where the quantile lies in 19 of 20 cases, by the noise."
+        yield "\nIn parentheses: the 95% interval of the quantile, given the noise."
     if lacking := [one for one in found.ranges if not one.limits]:
-        yield "\nLeft out, as a range takes more values than there are:\n"
+        yield "\nLeft out, because these columns have too few values for a range:\n"
         lines = [[shown(one.feature.name), f"{one.values:,}", f"{one.needed:,}"] for one in lacking]
         yield TextTable(["column", "values, about", "needed"], lines, left=1)
-        yield "\nQuantiles nearer to the middle take fewer (--quantiles 0.025,0.975)."
+        yield "\nQuantiles nearer to the middle need fewer values (--quantiles 0.025,0.975)."
     yield from _own_blocks(found)
     private = found.own and target.path.suffix == ".html"
-    keep = " Keep it where the rows are: it describes them exactly." if private else ""
+    keep = " Keep this file where the rows are: it describes them exactly." if private else ""
     yield Paragraph([f"Wrote {target}.{keep}"])
 
 
@@ -253,20 +261,20 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
     yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2)
     failing = found.failing()
     said = [
-        f"{len(failing) or 'None'} of {len(rows)} would fail, by more than {found.tolerated:g}% of "
-        "the values beyond a limit."
+        f"{len(failing) or 'None'} of {len(rows)} would fail: more than {found.tolerated:g}% of "
+        "their values lie beyond a limit."
     ]
     if others := found.failing("others"):
         said += [
-            f"By the limits of the other sites alone, {len(others)} would: {', '.join(others)}. An "
-            "error of this site moves the common limits, and not these."
+            f"By the limits of the other sites alone, {len(others)} would fail: "
+            f"{', '.join(others)}. An error at this site moves the common limits, but not these."
         ]
-    said += ["This describes this site's rows exactly: do not send it to anybody."]
+    said += ["This output describes this site's rows exactly: do not send it to anyone."]
     yield Paragraph(said)
 
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
-    """Return the table of the dry run: headers, and a line a column that has a range."""
+    """Return the table of the dry run: headers, and a line for each column with a range."""
     headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:

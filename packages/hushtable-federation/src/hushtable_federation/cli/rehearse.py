@@ -18,17 +18,23 @@ from hushtable_federation.visit import STUCK
 
 _Sites = Annotated[int, option("N", "Sites.", min=2, max=100)]
 _Away = Annotated[
-    int, option("N", "Sites that never come, or are gone once their counts are there.", min=0)
+    int,
+    option(
+        "N", "Number of sites that never answer, or disappear after they sent their counts.", min=0
+    ),
 ]
-_Late = Annotated[int, option("N", "Sites that come after the deadline.", min=0)]
-_Liars = Annotated[int, option("N", "Sites that give wrong shares.", min=0)]
-_Killed = Annotated[int, option("N", "Sites killed at a write, which come again.", min=0)]
+_Late = Annotated[int, option("N", "Number of sites that answer after the deadline.", min=0)]
+_Liars = Annotated[int, option("N", "Number of sites that send wrong shares.", min=0)]
+_Killed = Annotated[
+    int, option("N", "Number of sites that are killed during a write, and start again.", min=0)
+]
 _Folder = Annotated[
-    Path | None, option("DIR", "Keep all files there: a new folder. Otherwise none is kept.")
+    Path | None, option("DIR", "Keep all files in this new folder. By default, no file is kept.")
 ]
-_Tables = Annotated[int, option("M", "Tables of 64 counters.", min=1, max=2000)]
+_Tables = Annotated[int, option("M", "Number of tables of 64 counters.", min=1, max=2000)]
 _Seed = Annotated[
-    int | None, option("N", "Seed of who is what and comes when, for the same again.", min=0)
+    int | None,
+    option("N", "Seed for the roles and the order of visits, to repeat the same rehearsal.", min=0),
 ]
 
 
@@ -42,12 +48,12 @@ def rehearse(
     tables: _Tables = 200,
     seed: _Seed = None,
 ) -> CommandResult:
-    """Play a whole round in a folder with invented rows.
+    """Rehearse a whole round in a folder, with invented rows.
 
-    Who does what, at which visit.
+    It shows what each party does at each visit.
 
-    The visits are those of hushtable round sync, in an order of chance, under a clock of the play:
-    a deadline after a week passes at once. Nothing of it is real but the time that it takes.
+    The visits are those of hushtable round sync, in random order and under a simulated clock, so
+    that a week until the deadline passes at once. Only the measured computing time is real.
 
     Example:
       hushtable round rehearse --sites 20 --away 3 --late 2 --liars 1
@@ -58,7 +64,7 @@ def rehearse(
         try:
             folder.mkdir()
         except FileExistsError:
-            raise FileError(f"{folder} is there already: name a new folder") from None
+            raise FileError(f"{folder} exists already: name a new folder") from None
         play = _played(folder, cast, told)
     else:
         with tempfile.TemporaryDirectory() as made:
@@ -72,7 +78,7 @@ def _played(folder: Path, cast: Scenario, told: "_Timeline") -> Play:
     if not told.quiet:
         sentence = (
             f"{cast.sites} sites and a coordinator, {play.vector // 8:,} counters, at least "
-            f"{cast.least} sites needed, a week of time. All rows are invented."
+            f"{cast.least} sites needed, a deadline after a week. All rows are invented."
         )
         show(Paragraph([sentence]), "")
     play.run()
@@ -80,7 +86,7 @@ def _played(folder: Path, cast: Scenario, told: "_Timeline") -> Play:
 
 
 class _Timeline:
-    """Prints what happens as it does."""
+    """Prints events as they happen."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
@@ -100,14 +106,14 @@ class _Timeline:
 
 def _words(event: Event) -> str:
     if event.what == "killed":
-        return "Killed at a write into the folder."
+        return "Is killed while it writes into the folder."
     if event.what == "gone":
-        return "Is gone, and does not come again."
+        return "Disappears, and does not return."
     visit = event.visit
     if visit.state == "done" and not visit.posted:
-        return "Has the result, checked."
+        return "Fetches the result, and verifies it."
     stated = visit.words if visit.state in (*STUCK, "left-out") else []
-    found = [f"Found out: {name} {why}." for name, why in visit.found_out.items()]
+    found = [f"Detected: {name} {why}." for name, why in visit.found_out.items()]
     return " ".join([*done_words(visit.posted), *stated, *found])
 
 
@@ -146,7 +152,7 @@ def _figures(one: Participant) -> dict[str, Any]:
 def _blocks(play: Play, facts: dict[str, Any]) -> Iterator[Block]:
     if play.result is None:
         raise HushTableError(
-            f"no result after {play.days} days, which is a bug: please report it with the seed"
+            f"no result after {play.days} days: this is a bug, so report it with the seed"
         )
     n, every = len(facts["in_result"]), facts["each_site"].values()
     out = [one.name for one in play.sites if one.name not in facts["in_result"]]
@@ -154,17 +160,17 @@ def _blocks(play: Play, facts: dict[str, Any]) -> Iterator[Block]:
     yield f"\nAfter {play.days} days: the result of {n} of {facts['sites']} sites{without}."
     sure = "equals" if play.exact else "DIFFERS FROM"
     lines = [
-        f"It {sure} the sum of what these sites counted with their noise, to the bit.",
-        f"Noise on a counter: {facts['noise_sd_measured']:,.1f} measured, "
+        f"It {sure} the sum of these sites' counts and noise, bit for bit.",
+        f"Noise on each counter: {facts['noise_sd_measured']:,.1f} measured, "
         f"{facts['noise_sd']:,.1f} promised (standard deviation).",
-        *(f"Found out: {shown(name)} {why}." for name, why in play.found_out.items()),
+        *(f"Detected: {shown(name)} {why}." for name, why in play.found_out.items()),
     ]
     most = {key: max(one[key] for one in every) for key in ("visits", "bytes_sent", "bytes_read")}
     seconds, lead = statistics.median(one["seconds"] for one in every), facts["coordinator"]
     lines += [
-        f"A site: at most {most['visits']} visits and one to fetch the result, "
+        f"Each site: at most {most['visits']} visits and one to fetch the result, "
         f"{_mb(most['bytes_sent'])} sent ({most['bytes_sent'] / play.vector:.2f} times its "
-        f"counts), {_mb(most['bytes_read'])} read; {seconds:.2f} seconds, the median of all.",
+        f"counts), {_mb(most['bytes_read'])} read; {seconds:.2f} seconds (median of all sites).",
         f"The coordinator: {lead['visits']} visits, "
         f"{_mb(lead['bytes_sent'])} sent, {_mb(lead['bytes_read'])} read, "
         f"{lead['seconds']:.2f} seconds.",

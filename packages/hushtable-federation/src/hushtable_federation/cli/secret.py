@@ -1,4 +1,4 @@
-"""``hushtable round secret``, ``plan hide``: hash functions that the coordinator has not."""
+"""``hushtable round secret``, ``plan hide``: hash functions that the coordinator does not have."""
 
 import secrets
 from collections.abc import Iterator
@@ -30,20 +30,22 @@ from hushtable_federation.policy import Policy, load_policy, policy_beside
 
 Trust: TypeAlias = Annotated[
     list[Path] | None,
-    option("CARD", "Card got from its owner, the site that sealed the secret. May be repeated."),
+    option(
+        "CARD", "Card that its owner gave you, the site that sealed the secret. May be repeated."
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class SharedSecret:
-    """A secret that was read, and, of a sealed one, who can read it."""
+    """A secret that was read, and, if it is sealed, who can read it."""
 
     secret: bytes
     sealed: SealedSecret | None = None
     strangers: tuple[Card, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return who sealed it and who can read it, for machines; nothing of a plain one."""
+        """Return for machines who sealed it and who can read it; empty for a plain secret."""
         if self.sealed is None:
             return {}
         readers = [
@@ -60,7 +62,7 @@ class SharedSecret:
             f"The secret was sealed by {shown(self.sealed.sender.name)}. These can read it:"
         ]
         for card in self.sealed.readers:
-            here = "   not known here: who is it?" if card in self.strangers else ""
+            here = "   not known here: check who this is" if card in self.strangers else ""
             sentences.append(f"  {shown(card.name):<12} {card.fingerprint}{here}")
         return sentences
 
@@ -68,12 +70,12 @@ class SharedSecret:
 def read_shared(
     path: Path, key: Path | None, book: Path | None = None, trust: list[Path] | None = None
 ) -> SharedSecret:
-    """Read a secret of ``hushtable round secret``: a plain one, or one sealed for these keys.
+    """Read a secret written by ``hushtable round secret``: plain, or sealed for these keys.
 
-    The book and the policy beside the keys say who is known here; ``trust`` says it of more sites.
+    The book and the policy beside the keys name the known sites; ``trust`` adds more.
     """
     content = path.read_bytes()
-    if content[8:9] != b"{":  # no .hush file: their header begins there
+    if content[8:9] != b"{":  # no .hush file, whose header would begin here
         return SharedSecret(read_secret(path))
     sealed = SealedSecret.from_bytes(content, str(path))
     if key is None:
@@ -88,18 +90,18 @@ def read_shared(
 def draw(
     path: Path, key: Path | None, trust: list[Path] | None, schema: Schema, terms: dict[str, Any]
 ) -> tuple[Plan, list[str], dict[str, Any]]:
-    """Draw a plan from a secret, for ``plan draw``; also what to say of it, and for machines."""
+    """Draw a plan from a secret, for ``plan draw``; also return texts and facts about it."""
     opened = read_shared(path, key, trust=trust)
     return draw_hidden(opened.secret, schema, **terms), opened.lines(), opened.facts()
 
 
 def whom(key: Path, keys: Keys, book: Path | None, trust: list[Card]) -> Known:
-    """Return whom a site knows, and as what, once it has noted the cards that it is to trust."""
+    """Return which cards a site knows in which role, after recording the cards to trust."""
     beside, rules = key.with_suffix(".book") if book is None else book, policy_beside(key)
     if not beside.exists() and not rules.exists():
         raise UsageError(
-            f"{key}: there is no book and no policy beside these keys, as a site has them: are "
-            "they a coordinator's? The secret is for sites alone"
+            f"{key}: there is no book and no policy beside these keys: give the keys of a site, "
+            "because the secret is for sites only"
         )
     policy = load_policy(rules)
     with Book.open(beside, keys.card) as notes:
@@ -116,22 +118,25 @@ def _pins(policy: Policy, notes: Book) -> Known:
 
 
 def check_sites(cards: list[Card], known: Known) -> None:
-    """Raise `UsageError` if somebody gives the card of a coordinator for that of a site."""
+    """Raise `UsageError` if the card of a coordinator is given as that of a site."""
     leads = set(known["coordinator"].values()) - set(known["site"].values())
     for card in cards:
         if card.fingerprint in leads:
             raise UsageError(
-                f"{card.name!r} is known here as a coordinator, from whom the secret is to be "
-                "kept: give the cards of sites alone"
+                f"{card.name!r} is known here as a coordinator, who must not learn the secret: "
+                "give only the cards of sites"
             )
 
 
-_Key = Annotated[Path | None, option("FILE", "This site's keys, to seal and sign with.", "--key")]
+_Key = Annotated[
+    Path | None, option("FILE", "This site's keys, which seal and sign the secret.", "--key")
+]
 _Sites = Annotated[
-    list[Path] | None, option("CARD", "Card of a site that is to read it. Repeat it.", "--site")
+    list[Path] | None,
+    option("CARD", "Card of a site that may read the secret. May be repeated.", "--site"),
 ]
 _Book = Annotated[
-    Path | None, option("FILE", "This site's book; by default the one beside the keys.")
+    Path | None, option("FILE", "This site's book; by default, the one beside the keys.")
 ]
 
 
@@ -143,10 +148,10 @@ def secret(
 ) -> CommandResult:
     """Make a secret from which the sites draw hidden hash functions.
 
-    One site makes it, never the coordinator. With --key and the other sites' cards, it is sealed
-    for these and may go any way, through the coordinator, too. Each site then draws the same plan:
-    "hushtable plan draw schema.toml --secret FILE --key NORTH.key". Without, it is plain: hand it
-    to the other sites yourself.
+    One site makes the secret, never the coordinator. With --key and the other sites' cards, it is
+    sealed for these sites, so you can send it by any route, even through the coordinator. Each site
+    then draws the same plan: "hushtable plan draw schema.toml --secret FILE --key NORTH.key".
+    Without --key, the secret is not encrypted: hand it to the other sites yourself.
 
     Example:
       hushtable round secret --key north.key --site south.card --site west.card -o shared.hush
@@ -160,7 +165,9 @@ def secret(
         facts = {"command": "round secret", "secret": str(output)}
         return CommandResult(facts, [f"Wrote {target}: for the sites only."])
     if output.exists():
-        raise UsageError(f"{output} exists, and is never overwritten: use it, or another name")
+        raise UsageError(
+            f"{output} exists, and a secret is never overwritten: use it, or another name"
+        )
     keys, others = Keys.load(key), cards(site or [])
     _check_readers(key, keys, book, others)
     content = seal_secret(secrets.token_bytes(LEAST), keys, others)
@@ -170,7 +177,7 @@ def secret(
 
 
 def _check_readers(key: Path, keys: Keys, book: Path | None, others: list[Card]) -> None:
-    """Raise `UsageError` if the book knows better whose these cards are."""
+    """Raise `UsageError` if the book knows other keys under the names of these cards."""
     known = whom(key, keys, book, [])
     check_sites(others, known)
     for card in others:
@@ -194,7 +201,10 @@ def _report(sealed: SealedSecret, target: Target) -> CommandResult:
     def blocks() -> Iterator[Block]:
         rows = [[shown(one["name"]), one["fingerprint"]] for one in readers]
         yield TextTable(["can read it", "fingerprint"], rows, left=2)
-        yield f"\nWrote {target}: sealed, so that it may go any way. At each of these sites:"
+        yield (
+            f"\nWrote {target}: it is sealed, so you can send it by any route. At each of these "
+            "sites:"
+        )
         yield (
             f"  hushtable plan draw schema.toml --secret {target.path} --key SITE.key -o plan.hush"
         )
@@ -202,14 +212,14 @@ def _report(sealed: SealedSecret, target: Target) -> CommandResult:
     return CommandResult(facts, blocks())
 
 
-_Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
+_Plan = Annotated[Path, argument("PLAN", "Plan written by hushtable plan draw.")]
 
 
 def hide(plan: _Plan, output: Output) -> CommandResult:
-    """Take the hash functions off a plan, for the coordinator.
+    """Remove the hash functions from a plan, for the coordinator.
 
-    With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
-    row, and so score none.
+    With the layout that remains, a coordinator can open rounds and add up what the sites send, but
+    cannot hash rows, and therefore cannot score them.
 
     Example:
       hushtable plan hide plan.hush -o layout.hush
@@ -222,10 +232,10 @@ def hide(plan: _Plan, output: Output) -> CommandResult:
 
     def blocks() -> Iterator[Block]:
         if whole.purpose.refines and not whole.hidden:
-            yield f"Wrote {target}: for the coordinator. {plan} follows from the schema: anyone who"
-            yield "has that can make it."
+            yield f"Wrote {target}: for the coordinator. {plan} follows from the schema: anyone"
+            yield "who has the schema can make it."
             return
-        yield f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else"
-        yield "read it (chmod 600)."
+        yield f"Wrote {target}: for the coordinator. {plan} is for the sites only: do not let"
+        yield "anyone else read it (chmod 600)."
 
     return CommandResult(facts, blocks())

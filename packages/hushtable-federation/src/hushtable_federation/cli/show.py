@@ -1,4 +1,4 @@
-"""``hushtable round show``, ``approve``, ``policy``: what an officer looks at, and signs."""
+"""``hushtable round show``, ``approve``, ``policy``: what an officer reviews and signs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,11 @@ from hushtable_federation.standing import Standing, parties
 
 _Key = Annotated[
     Path | None,
-    option("FILE", "This site's keys: show who is known here, costs and the policy.", "--key"),
+    option(
+        "FILE",
+        "This site's keys: also show who is known here, the costs, and what the policy allows.",
+        "--key",
+    ),
 ]
 
 
@@ -38,10 +42,10 @@ def show(
     policy: common.PolicyFile = None,
     plan: common.HiddenPlan = None,
 ) -> CommandResult:
-    """Show what a round asks, of whom, and what it costs.
+    """Show what a round counts, who takes part, and what it costs.
 
-    Columns with ranges and categories, terms, coordinator and sites. Nothing is counted, recorded
-    or sent.
+    It lists the columns with their ranges and categories, the terms, the coordinator and the sites.
+    Nothing is counted, recorded or sent.
 
     Example:
       hushtable round show round.hush --key north.key
@@ -81,7 +85,7 @@ def show(
 
 
 def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Iterator[Block]:
-    """Print what a round asks, and of whom."""
+    """Print what a round counts, and who takes part."""
     yield Paragraph(officer_words(asked, drawn))
     yield ""
     for label, value in round_lines(asked).items():
@@ -99,14 +103,14 @@ def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Ite
 
 
 _OfficersKey = Annotated[
-    Path, option("FILE", "The officer's keys, of hushtable round keygen.", "--key")
+    Path, option("FILE", "The officer's keys, written by hushtable round keygen.", "--key")
 ]
 
 
 def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResult:
     """Sign a round as the officer whom a site's policy names.
 
-    Look at the round first: hushtable round show.
+    Review the round first: hushtable round show.
 
     Example:
       hushtable round approve round.hush --key officer.key -o round.approval
@@ -129,11 +133,15 @@ def approve(round_: RoundFile, key: _OfficersKey, output: Output) -> CommandResu
     return CommandResult(facts, blocks())
 
 
-_File = Annotated[Path, argument("POLICY", "Policy of round keygen, NAME.policy.toml.")]
-_Write = Annotated[
-    bool, typer.Option("--write", help="Write a strict one first, where there is none.")
+_File = Annotated[
+    Path, argument("POLICY", "Policy written by hushtable round keygen: NAME.policy.toml.")
 ]
-_Cap = Annotated[float | None, option("E", "With --write: the most that all rounds may cost.")]
+_Write = Annotated[
+    bool, typer.Option("--write", help="First write a strict policy, if there is none.")
+]
+_Cap = Annotated[
+    float | None, option("E", "With --write: the epsilon that all rounds together may cost.")
+]
 
 
 def policy(
@@ -148,7 +156,10 @@ def policy(
       hushtable round policy north.policy.toml
     """
     if write != (cap is not None):
-        raise UsageError("--write and --cap go together: a policy says what all rounds may cost")
+        raise UsageError(
+            "--write and --cap go together: give both, because a policy limits what all rounds "
+            "may cost"
+        )
     if cap is not None:
         target = Target(file)
         with target.writing():
@@ -178,25 +189,25 @@ def policy(
 
 
 def _blocks(file: Path, read: Policy) -> Iterator[Block]:
-    by_book = "those whom the book knows"
+    by_book = "those that the book knows"
     lines = {
         "Policy": f"{file}, {read.digest[:12]}",
         "Coordinators": shown(", ".join(read.coordinators)) or by_book,
         "Sites": shown(", ".join(read.sites)) or by_book,
         "A round": f"epsilon {read.epsilon:g} and delta {read.delta:g} at most",
         "All rounds": f"epsilon {read.total_epsilon:g} at most",
-        "Masked": f"{read.known_sites} known sites at least, this one included",
+        "Masked": f"{read.known_sites} or more known sites, including this one",
         "Both roles": "allowed"
         if read.coordinator_may_be_site
-        else "refused: coordinator and site",
-        "Persons": "told by a column (person = ... in the site's file)"
+        else "refused: no party may be coordinator and site",
+        "Persons": "named by a column (person = ... in the site's file)"
         if read.persons == "column"
-        else f"{read.persons:,} rows at most of each, as affirmed",
+        else f"{read.persons:,} rows at most per person, as affirmed",
         "No masks": "refused" if read.masks else "allowed",
-        "Bounded rows": "allowed: about how many rows are here can then be read"
+        "Bounded rows": "allowed: they reveal roughly how many rows are here"
         if read.max_rows
         else "refused (max_rows)",
-        "Officer": read.officer or "nobody has to sign",
+        "Officer": read.officer or "no signature needed",
         "Unattended": "answers" if read.unattended else "answers nothing",
     }
     for label, value in lines.items():
@@ -209,10 +220,10 @@ def _blocks(file: Path, read: Policy) -> Iterator[Block]:
         yield ""
         yield TextTable(["column", "kind", "at most"], rows, left=3)
     elif not read.plans:
-        yield "\nColumns: a person looks at those of each round (hushtable round show)."
+        yield "\nColumns: a person reviews those of each round (hushtable round show)."
 
 
-#: By kind of file, the command that goes on with it.
+#: By kind of file, the next command that uses it.
 _NEXT = {
     "round": "hushtable round status {file}",
     "submission": "hushtable round status ROUND {file}",
@@ -232,7 +243,7 @@ def inspect_card(file: Path) -> CommandResult:
 
 
 def inspect_round(file: Path, content: Content) -> CommandResult:
-    """Show what belongs to a round: as it is written, nothing of it is secret."""
+    """Show a file of a round as it is written; nothing in it is secret."""
     entries = content.manifest
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
     sealed = content.build(Sealed.from_file) if content.kind == Sealed.kind else None

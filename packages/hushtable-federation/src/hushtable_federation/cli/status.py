@@ -1,4 +1,4 @@
-"""``hushtable round status``: where a round stands."""
+"""``hushtable round status``: the state of a round."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,14 +37,18 @@ from hushtable_federation.settings import SiteSettings
 from hushtable_federation.todo import Todo, todos, who_words
 
 _Key = Annotated[
-    Path | None, option("FILE", "Your keys: your rounds alone, and what you have to do.", "--key")
+    Path | None,
+    option("FILE", "Your keys: show only your rounds, and what you have to do.", "--key"),
 ]
 _Site = Annotated[
-    Path | None, option("FILE", "Your file, which names folder and keys: as --key.", "--site")
+    Path | None,
+    option("FILE", "Your file, which names the folder and the keys: as --key.", "--site"),
 ]
-_Which = Annotated[str | None, option("ID", "One round alone, by the first digits of its id.")]
+_Which = Annotated[
+    str | None, option("ID", "Show only this round, given by the first digits of its id.")
+]
 _Html = Annotated[
-    Path | None, option("FILE", "Also write it as one page for people: .html (extra report).")
+    Path | None, option("FILE", "Also write the state as an .html page (extra report).")
 ]
 
 
@@ -56,12 +60,12 @@ def status(
     html: _Html = None,
     language: Language = ENGLISH,
 ) -> CommandResult:
-    """Show where a round stands: who is in, and who has to do what.
+    """Show the state of a round: who has answered, and who has to do what.
 
-    Only what is signed counts, and no keys are needed to look; the page tells everybody's part.
+    Only signed files count, and you need no keys; the page lists what each party has to do.
 
-    Exit codes: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
-    usage; 3 a person has to act: you, with --site or --key; the coordinator, without.
+    Exit codes: 0 nothing to do except to wait or to run round sync; 1 failed; 2 wrong usage; 3 a
+    person has to act: you, with --site or --key; otherwise the coordinator.
 
     Example:
       hushtable round status /mnt/round --html status.html
@@ -102,12 +106,12 @@ def _check_page(html: Path | None) -> None:
     """Refuse a page that could not be written, before anything is read."""
     if html is not None:
         if html.suffix != ".html":
-            raise UsageError(f"--html {html}: a page needs a name that ends in .html")
+            raise UsageError(f"--html {html}: needs a name that ends in .html")
         check_extra()
 
 
 def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:
-    """Return the settings of the party that looks; None of nobody in particular."""
+    """Return the settings of the party that asks; None if no party is given."""
     if site is not None and key is not None:
         raise UsageError("--site and --key exclude each other: the file names the keys")
     given = site or key
@@ -120,7 +124,7 @@ def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool
 
 
 def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
-    """Return the rounds to show, the one that was opened last first."""
+    """Return the rounds to show, the most recent one first."""
     found = [
         one
         for one in reversed(rounds(store))
@@ -133,7 +137,7 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
 
 
 def _mine(todo: list[Todo], me: Card | None) -> list[Todo]:
-    """Return what a reader has to do; of nobody in particular, what each has."""
+    """Return what this party has to do, or what everyone has to do if no party is given."""
     if me is None:
         return todo
     return [one._replace(who=[me.name]) for one in todo if me.name in one.who]

@@ -1,4 +1,4 @@
-"""``hushtable round sync`` and ``amend``: what is next in a folder of rounds, and changes."""
+"""``hushtable round sync`` and ``amend``: the next step in a folder of rounds, and changes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,11 +34,13 @@ _Post = Annotated[
     list[Path] | None,
     option("ROUND", "At the coordinator: a round to put into the folder. May be repeated."),
 ]
-_Results = Annotated[Path | None, option("DIR", "Where results are written.", "--output", "-o")]
-_Which = Annotated[str, option("ID", "One round alone, by the first digits of its id.")]
+_Results = Annotated[Path | None, option("DIR", "Folder to write results to.", "--output", "-o")]
+_Which = Annotated[str, option("ID", "Only this round, given by the first digits of its id.")]
 _Unattended = Annotated[
     bool,
-    typer.Option("--unattended", help="Nobody is here: answer what the policy allows, or refuse."),
+    typer.Option(
+        "--unattended", help="Run without prompts: answer what the policy allows, refuse the rest."
+    ),
 ]
 
 
@@ -51,18 +53,19 @@ def sync(
     unattended: _Unattended = False,
     answers: Answers = ANSWERS,
 ) -> CommandResult:
-    """Do whatever is to be done next in a folder where rounds live.
+    """Do whatever is next in a folder of rounds.
 
-    Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
-    from cron (--unattended, as far as the policy allows). A masked round takes three visits of a
-    site (a key for this round, its counts, its help to take the masks off), and four if sites are
-    missing. What was put there is never changed; what got lost is put there again. Where no folder
-    is shared, each party has one of its own: send the files that are named as new to all others,
-    who put them into theirs.
+    The coordinator and the sites use the same command. It reports what it waits for. Run it as
+    often as you like, also from cron (with --unattended, as far as the policy allows). In a masked
+    round, a site runs it three times (to send a key for this round, to send its counts, and to help
+    remove the masks), and four times if sites are missing. Files in the folder are never changed;
+    lost files are written again. Without a shared folder, each party has its own: send the files
+    that the command lists as new to all others, who put them into their folders.
 
-    The last line says the state in one word. Exit codes: 0 waiting or done, nothing to do here; 1
-    refused, failed, or over; 2 wrong usage; 3 act or left-out: a person has to act, since rows are
-    asked for, a site refused or answered twice, or the result is without this site.
+    The last line contains the state in one word. Exit codes: 0 waiting or done, nothing to do here;
+    1 refused, failed, or over; 2 wrong usage; 3 act or left-out: a person has to act, because the
+    round waits for this site's data, a site refused or answered twice, or the result is without
+    this site.
 
     Example:
       hushtable round sync /mnt/round --site north.toml
@@ -100,7 +103,7 @@ def sync(
 
 
 def _none_yet(site: Site, report: VisitReport, words: str) -> CommandResult:
-    """Return what a timer learns that calls before the first round is there."""
+    """Return what a scheduled run reports before the first round is there."""
     facts = {
         "command": "round sync",
         "name": site.card.name,
@@ -136,7 +139,7 @@ def _facts(round_folder: RoundFolder, visit: Visit, screen: Screen) -> dict[str,
 
 @dataclass
 class _Summary:
-    """Says what was done, who is awaited, what to do, and when to call again."""
+    """Reports what was done, who is awaited, what to do, and when to run the command again."""
 
     store: Store
     site: Site
@@ -152,20 +155,23 @@ class _Summary:
         if self.store.damaged:
             yield damaged_words(len(self.store.damaged))
         if self.new and is_private(self.store.where):
-            yield "New in this folder, to be sent to all others if they do not see it:"
+            yield "New in this folder (send these files to all others if they do not share it):"
             yield "\n".join(f"  {name}" for name in self.new)
         me = self.site.card.name
         asked = [one for one, visit in visited if visit.state == "act" and me in visit.waits_for]
         if any(self.site.card in one.round.sites for one in asked):
-            yield "To do here: answer, with this site's rows:"
+            yield "To do here: answer with this site's rows:"
             yield f"  {self._command('DATA ')}"
             return
         states = {visit.state for _, visit in visited}
         if "act" in states:
-            yield "To do here: what is said above. Then call again:"
+            yield "To do here: act as described above, then run this command again:"
             yield f"  {self._command()}"
         elif "waiting" in states:
-            yield "To do here: nothing now. Call again when the others have called, or each day:"
+            yield (
+                "To do here: nothing now. Run this command again after the others have run it, or "
+                "once a day:"
+            )
             yield f"  {self._command()}"
 
     def _of_one(self, round_folder: RoundFolder, visit: Visit) -> Iterator[Block]:
@@ -173,7 +179,7 @@ class _Summary:
         yield f"Round {round_folder.round.round_id[:12]}{title}: {_STATES[visit.state]}."
         me = self.site.card.name
         lines = [*done_words(visit.posted), *visit.words, *waits_words(round_folder, visit, me)]
-        lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
+        lines += [f"Detected: {shown(name)} {why}." for name, why in visit.found_out.items()]
         lines += aside_lines(round_folder.odd)
         yield Paragraph(map(shown, lines), indent="  ")
         result = self.site.result(round_folder.round)
@@ -192,24 +198,27 @@ class _Summary:
 
 
 _STATES = {
-    "waiting": "waits for others",
+    "waiting": "waiting for others",
     "done": "done",
     "act": "a person has to act",
     "left-out": "without this site",
-    "over": "the time is over",
+    "over": "the deadline has passed",
     "refused": "refused here",
-    "failed": "cannot go on",
+    "failed": "cannot continue",
 }
 
 
 # --- round amend ----------------------------------------------------------------------------------
 
 _Key = Annotated[Path, option("FILE", "The coordinator's keys, or its file.", "--key")]
-_Days = Annotated[float | None, option("N", "Days from now until the deadline.", min=0, max=3650)]
-_Drop = Annotated[
-    list[str] | None, option("SITE", "Go on without this site: late, away, or with lost keys.")
+_Days = Annotated[
+    float | None, option("N", "Number of days from now until the deadline.", min=0, max=3650)
 ]
-_Why = Annotated[str, option("TEXT", "The reason, which the sites see.")]
+_Drop = Annotated[
+    list[str] | None,
+    option("SITE", "Continue without this site: it is late, away, or has lost its keys."),
+]
+_Why = Annotated[str, option("TEXT", "The reason, which the sites will see.")]
 
 
 def amend(
@@ -222,9 +231,9 @@ def amend(
 ) -> CommandResult:
     """Extend a round in a folder, or go on without a site.
 
-    The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can
-    be dropped, and what is missing is made up for by the others. A site whose card is revoked is
-    dropped, and gets a new card in the next round.
+    You sign the change, and the sites see it. You can amend a round until it is decided which sites
+    are in the sum. After that, no site can be dropped, and the other sites make up for missing
+    ones. Drop a site whose keys are no longer trusted; it gets a new card in the next round.
 
     Example:
       hushtable round amend /mnt/round --key lead.key --days 3 --drop north --why "server down"
@@ -251,6 +260,6 @@ def amend(
         yield f"  until {shown_time(made.deadline)}{over}"
         if made.dropped:
             yield f"  without {', '.join(map(shown, made.dropped))}"
-        yield f"It lies in {folder or settings.address.folder}. Go on with: hushtable round sync"
+        yield f"It is in {folder or settings.address.folder}. Continue with: hushtable round sync"
 
     return CommandResult(facts, blocks())

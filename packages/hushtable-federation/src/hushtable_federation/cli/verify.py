@@ -1,4 +1,4 @@
-"""``hushtable round verify``: whose a result is, and whether it is the sum."""
+"""``hushtable round verify``: who signed a result, and whether it is the sum."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +16,19 @@ from hushtable_federation.clock import now
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 
-_Result = Annotated[Path, argument("RESULT", "Of hushtable round sync.")]
+_Result = Annotated[Path, argument("RESULT", "Result written by hushtable round sync.")]
 _Submissions = Annotated[
     list[Path] | None,
-    argument("SUBMISSION...", "What the sites sent: without masks, it is added up again."),
+    argument(
+        "SUBMISSION...", "The files that the sites sent: without masks, they are added up again."
+    ),
 ]
-_Round = Annotated[Path | None, option("ROUND", "The round, where no book holds it.", "--round")]
+_Round = Annotated[Path | None, option("ROUND", "The round, if no book holds it.", "--round")]
 _Book = Annotated[
-    Path | None, option("FILE", "This site's book: find its own answer in the result.")
+    Path | None, option("FILE", "This site's book: check that its own answer is in the result.")
 ]
 _Digest = Annotated[
-    list[str] | None, option("HEX", "The digest that another site reads out; repeatable.")
+    list[str] | None, option("HEX", "The digest that another site reads aloud. May be repeated.")
 ]
 
 
@@ -39,10 +41,11 @@ def verify(
 ) -> CommandResult:
     """Check who signed a result, and whether it is the sum.
 
-    Checks the signature; with --book or --round, that the coordinator of the round made it under
-    the round's terms; with --book, that this site's own answer is in it; with all submissions,
-    that it names them, and, of a round without masks, that they add up to it. Prints its digest,
-    which has to be the same at all sites. What was refused must not be followed (exit code 1).
+    The command always checks the signature. With --book or --round, it checks that the round's
+    coordinator made the result under the round's terms; with --book, that this site's own answer is
+    in it; with all submissions, that the result names them and, in a round without masks, that they
+    add up to it. It prints the digest of the result, which has to be the same at all sites. Exit
+    code 1 means that a check failed: do not use the result.
 
     Example:
       hushtable round verify result.hush --book north.book
@@ -79,18 +82,18 @@ def verify(
 
 def _blocks(path: Path, checks: "_Checks") -> Iterator[Block]:
     seal = checks.result.seal
-    known = "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
+    known = "Verified" if checks.asked is not None else "Signed by unverified keys"
     yield f"{known}: {path}, of round {seal.round_id[:12]}\n"
     yield Paragraph(checks.done, indent="  ")
     yield "\nNot checked\n"
     yield Paragraph(checks.left or ["Nothing is left to check."], indent="  ")
-    yield "\nIts digest, to be compared with the other sites (--digest):\n"
+    yield "\nIts digest, to compare with the other sites (--digest):\n"
     for half in (seal.digest[:32], seal.digest[32:]):
         yield f"  {grouped(half)}"
 
 
 class _Checks:
-    """Checks of a result: those done and those left, in sentences."""
+    """Checks of a result: those done and those left, as sentences."""
 
     def __init__(self, result: Result, asked: Round | None) -> None:
         self.result, self.asked = result, asked
@@ -99,10 +102,10 @@ class _Checks:
         self.recomputed = False
 
     def signer(self, book: Path | None) -> None:
-        """Check who signed it, against the book or the round where there is one."""
+        """Check who signed the result, against the book or the round, if given."""
         card = self.result.coordinator
         who = f"{shown(card.name)} ({card.fingerprint})"
-        self.done.append(f"Nothing in it was changed since {who} signed it.")
+        self.done.append(f"Nothing in it has changed since {who} signed it.")
         if book is not None:
             self.book(book)
         elif self.asked is not None:
@@ -110,8 +113,8 @@ class _Checks:
             self.left.append("Whether this site's answer is in it: give --book.")
         else:
             self.left.append(
-                "Whose keys these are: without --book or --round, compare their fingerprint with "
-                f"{shown(card.name)}, on the phone."
+                f"Whose keys these are: without --book or --round, call {shown(card.name)}, and "
+                "compare the fingerprint."
             )
 
     def round(self, asked: Round) -> None:
@@ -121,7 +124,7 @@ class _Checks:
         about = "" if asked.period is None else f" about period {asked.period}"
         self.done.append(
             f"It ends round {asked.round_id[:12]}{about}, which {shown(asked.coordinator.name)} "
-            "opened; plan, sites, noise and ledger are what its terms ask for."
+            "opened; plan, sites, noise and ledger match its terms."
         )
 
     def book(self, path: Path) -> None:
@@ -132,12 +135,12 @@ class _Checks:
         if answer is None:
             raise RoundError(
                 f"{self.result.path} ends round {round_id[:12]}, which {site!r} did not answer: it "
-                "is the result of others, or of another round; look at hushtable round book"
+                "belongs to other sites, or to another round; check with hushtable round book"
             )
         noted = Round.from_bytes(answer.round, f"{path}: the round")
         if self.asked is not None and self.asked.round_id != noted.round_id:
             raise RoundError(
-                f"--round is round {self.asked.round_id[:12]}, and this is the result of "
+                f"--round is round {self.asked.round_id[:12]}, but this is the result of "
                 f"{round_id[:12]}, which {site!r} answered: leave out --round"
             )
         self.round(noted)
@@ -158,6 +161,6 @@ class _Checks:
             self.done.append("They add up to its counts, to the bit.")
         else:
             self.left.append(
-                "Whether the submissions add up to it: their masks come off in the last step of "
-                "the round only."
+                "Whether the submissions add up to it: their masks are removed only in the last "
+                "step of the round."
             )

@@ -1,6 +1,6 @@
-"""A round in a folder that all its parties can write to: a directory, or one far away by fsspec.
+"""A round in a folder that all its parties can write to: a directory, or a remote one by fsspec.
 
-`mailbox` names the files and keeps them. It knows no key, no step and no deadline: whatever lies in
-the folder is a stranger's until a signature says otherwise. `round_folder` reads what is there of
-one round, `visits` are what a party does at a time, and `progress` says how far the round is.
+`mailbox` names and stores the files. It knows no key, no step and no deadline: every file in the
+folder is untrusted until a signature is checked. `round_folder` reads the files of one round, the
+visits do everything that a party can do at one time, and `progress` states how far the round is.
 """

@@ -1,7 +1,7 @@
-"""A visit of the coordinator to a round in a folder: all that it does at a time.
+"""A visit of the coordinator to a round in a folder: everything that it can do at one time.
 
-All that it decides is written down beside its keys before it is asked by. What lies in the folder
-is enough to go on from elsewhere: the same messages are made of the same decisions.
+The coordinator records each decision beside its keys before it sends requests based on it. The
+folder contains enough to continue on another machine: the same decisions give the same messages.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ from hushtable_federation.result import Collection, Result
 from hushtable_federation.visit import Visit
 
 _HAVE: dict[Step, str] = {
-    "survivors": "signed the list of who is in the sum",
-    "unmask": "helped to take the masks off the sum",
-    "without": "helped to leave out who was found out",
+    "survivors": "signed the list of sites in the sum",
+    "unmask": "helped to remove the masks from the sum",
+    "without": "helped to leave out a site that sent wrong shares",
 }
 
 
@@ -39,13 +39,13 @@ class CoordinatorVisit:
     Parameters
     ----------
     folder : RoundFolder
-        Of the round.
+        The folder of the round.
     keys : Keys
         The coordinator's.
     journal : Path
-        Where its decisions are written down.
+        File that records its decisions.
     output : Path
-        Where the result goes.
+        File to write the result to.
     """
 
     folder: RoundFolder
@@ -54,7 +54,7 @@ class CoordinatorVisit:
     output: Path
 
     def run(self) -> Visit:
-        """Do what is to be done; raises `HushTableError` if another process is at it."""
+        """Do the next steps; raise `HushTableError` if another process is doing so."""
         with files.locked(self.journal):
             visit = Visit()
             if self._done(visit):
@@ -80,8 +80,8 @@ class CoordinatorVisit:
             return self._wait(
                 visit,
                 lacking,
-                "What these sites sent is decided to be in the sum, and is not in the folder (any "
-                "more), or not whole: each puts it there again when it calls hushtable round sync.",
+                "These sites are in the sum, but their files are missing from the folder or "
+                "incomplete. Each site writes its file again when it runs hushtable round sync.",
             )
         tally.go_on()
         write_decided(self.journal, self.folder.round, tally.decided)
@@ -91,7 +91,7 @@ class CoordinatorVisit:
         return self._sum(tally, visit)
 
     def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
-        """Ask whom nobody has asked yet: what others put there must not change what is asked."""
+        """Ask the sites that were not asked yet; files of others must not change the request."""
         for name, content in tally.requests(step).items():
             if not any(self.folder.requests(step, name)) and self.folder.add(
                 ASK + step, name, content
@@ -99,18 +99,19 @@ class CoordinatorVisit:
                 visit.posted.append(ASK + step)
 
     def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
-        """Wait for sites; say which of them refused a step, by default to begin."""
+        """Wait for sites; report which of them refused a step, by default the first."""
         for name in awaited:
             word = self.folder.refused(name, step and f"-{step}")
             if word:
                 visit.needs_person = True
                 visit.say(
-                    f"{name} refused ({word}): its log says why. It may still answer; ask it."
+                    f"{name} refused ({word}): its log contains the reason. It may still answer; "
+                    "ask its people."
                 )
         return visit.end("waiting", *words, waits_for=awaited)
 
     def _await(self, visit: Visit, missing: list[str], n_in: int) -> Visit:
-        """Wait for answers; too late for more, a person has to extend the round."""
+        """Wait for answers; if the time is over, a person has to extend the round."""
         round_ = self.folder.round
         if now() > round_.deadline and n_in < round_.needed:
             visit.needs_person = True
@@ -131,9 +132,9 @@ class CoordinatorVisit:
                     self.folder.refuse(name, str(error))
 
     def _has_keys(self, tally: Tally, visit: Visit) -> bool:
-        """Decide with whose keys all mask if it is time, and hand these on; return whether it is.
+        """Return whether it is decided whose keys mask the counts; decide if it is time.
 
-        Where all sites have drawn one, they see that by themselves, and nobody needs to ask.
+        If all sites have drawn a key, they notice that by themselves, and no request is needed.
         """
         round_, left = self.folder.round, self.folder.left()
         self._say_twice(tally, visit, left)
@@ -157,12 +158,12 @@ class CoordinatorVisit:
         for name in sorted(set(tally.twice) & set(left)):
             visit.needs_person = True
             visit.say(
-                f"{name} {tally.twice[name]}: neither counts. Go on without it (hushtable round "
-                f"amend --drop {name}), and ask which of its books is the newest."
+                f"{name} {tally.twice[name]}: neither answer is valid. Continue without this site "
+                f"(hushtable round amend --drop {name}), and ask which of its books is the newest."
             )
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
-        """Decide who is in the sum if it is time; return whether that is decided."""
+        """Decide which sites are in the sum if it is time; return whether that is decided."""
         round_ = self.folder.round
         left = [name for name in self.folder.left() if name in tally.decided.keys]
         missing = [name for name in left if name not in tally.present]
@@ -179,12 +180,12 @@ class CoordinatorVisit:
         least = self.folder.round.needed
         visit.end(
             "over" if len(left) >= least else "failed",
-            f"{n} sites have answered, and {least} are needed: nothing can be read of what they "
+            f"{n} sites have answered, and {least} are needed: nothing can be read from what they "
             "sent. "
             + (
                 "Extend the round (hushtable round amend --days), or open another."
                 if len(left) >= least
-                else f"Only {len(left)} are left: open another round."
+                else f"Only {len(left)} sites are left: open another round."
             ),
             waits_for=missing,
         )
@@ -239,7 +240,7 @@ class CoordinatorVisit:
         return self._end(visit, Result.of(files.unpack(content, self.output)))
 
     def _done(self, visit: Visit) -> bool:
-        if self.output.exists():  # what got lost in the folder is put there again
+        if self.output.exists():  # write again what was lost from the folder
             with contextlib.suppress(HushTableError):  # another file of that name
                 content = self.output.read_bytes()
                 Result.of(files.unpack(content, self.output)).check_round(self.folder.round)
@@ -255,13 +256,13 @@ class CoordinatorVisit:
         out = [name for name in self.folder.round.names if name not in result.sites]
         without = f" Without {', '.join(out)}." if out else ""
         return visit.end(
-            "done", f"The result of {len(result.sites)} sites is written as {self.output}.{without}"
+            "done", f"Wrote the result of {len(result.sites)} sites to {self.output}.{without}"
         )
 
     # --- decisions ----------------------------------------------------------------------------
 
     def _decided(self) -> Decisions:
-        """Return what was decided before: here, or as the requests in the folder show it."""
+        """Return earlier decisions: recorded here, or shown by requests in the folder."""
         noted = Decisions()
         if self.journal.exists():
             noted = read_decided(self.journal, self.folder.round)
@@ -272,20 +273,20 @@ class CoordinatorVisit:
         return noted
 
     def _agree(self, noted: Decisions, other: Decisions, name: str) -> None:
-        """Take over what a request shows of decisions; raise if they are others."""
+        """Adopt the decisions that a request shows; raise if they differ from those recorded."""
         for part, record in vars(other).items():
             mine = getattr(noted, part)
             if not mine:
                 setattr(noted, part, record)
             elif record and record != mine and part in ("keys", "sites", "without"):
                 raise RoundError(
-                    f"{name} asks by other decisions than those of {self.journal}: two "
-                    "coordinators are at work with one key. Sites answer the first alone; find the "
-                    "other, and open a new round"
+                    f"{name} is a request with decisions that differ from those in {self.journal}: "
+                    "two coordinators are using one key. Sites answer only the first; find the "
+                    "other one, and open a new round"
                 )
 
     def _keep_amendment(self) -> None:
-        """Keep what holds beside the decisions: without it, late answers would not count."""
+        """Keep the amendment beside the decisions; without it, late answers would not count."""
         kept, made = self.journal.with_suffix(".amendment.hush"), self.folder.amendment
         if kept.exists():
             self.folder.put_again(kept.read_bytes())
@@ -296,7 +297,7 @@ class CoordinatorVisit:
 
 
 def _decided_by(message: Message) -> Decisions:
-    """Return what a request shows of decisions."""
+    """Return the decisions that a request shows."""
     body, names = message.body, sorted(unclosed(message))
     if message.step == "shares":
         digests = {n: files.unpack(one, n).digest for n, one in unclosed(message).items()}

@@ -1,7 +1,7 @@
-"""The files of rounds in one folder, a directory or far away: append-only, named by their content.
+"""The files of rounds in one folder, local or remote: append-only, named by their content.
 
-A name says which round, step and sender a file claims to be of, and the digest of its content. So
-a file that is cut off or only half there is told from a whole one, and writing twice does no harm.
+A name states the round, step and sender that a file claims, and the digest of its content. So an
+incomplete file can be distinguished from a complete one, and writing a file twice does no harm.
 """
 
 import contextlib
@@ -21,18 +21,18 @@ from hushtable.errors import FileError
 from hushtable_federation.credentials import BY_DEFAULT, FolderAddress
 from hushtable_federation.keys import is_name
 
-#: Bytes of a file at most, if the caller sets no other bound.
+#: The most bytes of a file, if the caller sets no other bound.
 MOST = 1 << 30
-#: Digits of an identity or digest in a name. Far more than chance needs; a sender with hours to
-#: spare can make two files of one name, so that what is signed has to hold the whole digest.
+#: Digits of an id or digest in a name. They exclude collisions by chance. But with hours of
+#: computing, a sender can make two files of one name, so signatures have to cover the whole digest.
 _DIGITS = 16
-# Only a sender's name may hold dots: what stands before and after it has none. With the ending
-# of a temporary file it is 143 bytes at most, which every file system in use allows.
+# Only a sender's name may contain dots; the parts before and after it have none. With the suffix of
+# a temporary file, a name has at most 143 bytes, which every file system in use allows.
 _FORM = re.compile(r"([0-9a-f]{16})\.([a-z][a-z0-9-]{0,23})\.(.+)\.([0-9a-f]{16})\.hush")
 
 
 class Name(NamedTuple):
-    """The claims of a file's name: nothing that anybody signed."""
+    """The claims of a file's name, which are not signed."""
 
     round_id16: str
     step: str
@@ -52,32 +52,32 @@ def name_of(round_id: str, step: str, sender: str, content: bytes) -> str:
     sender : str
         As on the sender's card.
     content : bytes
-        All that the file holds.
+        The whole content of the file.
 
     Raises
     ------
     FileError
-        If one of them has another form.
+        If one of them has the wrong form.
     """
     name = f"{round_id[:_DIGITS]}.{step}.{sender}.{_digest(content)}.hush"
     if parsed(name) != (round_id[:_DIGITS], step, sender, _digest(content)):
         raise FileError(
-            f"round {round_id!a}, step {step!a}, sender {sender!a}: these make no name of a file: "
-            "give the round's whole identity, a step of small letters, and the name on the card"
+            f"round {round_id!a}, step {step!a}, sender {sender!a}: these make no valid file name: "
+            "give the round's whole id, a step of small letters, and the name on the card"
         )
     return name
 
 
 def parsed(name: str) -> Name | None:
-    """Return what the name of a file claims; None if it is no name of a file of a round."""
-    if not name.endswith(".hush"):  # most of a million foreign files
+    """Return the claims of a file's name; None if it is not the name of a file of a round."""
+    if not name.endswith(".hush"):  # quickly reject most foreign files
         return None
     found = _FORM.fullmatch(name)
     return Name(*found.groups()) if found and is_name(found[3]) else None
 
 
 def intact(name: str, content: bytes) -> bool:
-    """Whether a file holds all that its name says; one cut off or half copied does not."""
+    """Return whether the content is what the name claims; that of an incomplete file is not."""
     claims = parsed(name)
     return claims is not None and claims.digest16 == _digest(content)
 
@@ -87,63 +87,62 @@ def _digest(content: bytes) -> str:
 
 
 class Mailbox(Protocol):
-    """Where files lie. What fails raises `FileError`.
+    """A place that stores files. Failures raise `FileError`.
 
-    A file in the folder itself is given by its name, one in a subfolder as ``SUBFOLDER/NAME``.
+    A file in the folder itself is given by its name; one in a subfolder as ``SUBFOLDER/NAME``.
     """
 
     where: str
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the plain files whose names are wanted, and the number of all others.
+        """Return the plain files with wanted names, and the number of all other files.
 
-        Subfolders that have a name as on a card are looked through, too. Hidden files are in
-        neither.
+        Subfolders whose name could be on a card are searched, too. Hidden files are not counted.
         """
 
     def subfolder(self, name: str) -> bool | None:
-        """Whether a subfolder is one to write to; None if there is none of this name.
+        """Return whether a subfolder is safe to write to; None if there is none of this name.
 
-        One that a stranger made is not: the stranger could remove what lies in it.
+        One that a stranger made is not safe: the stranger could remove files in it.
         """
 
     def load(self, name: str, most: int) -> bytes | None:
-        """Return a file's content; None if it is too large, no plain file, or may not be read.
+        """Return a file's content; None if it is too large, not a plain file, or not readable.
 
-        Raises `FileNotFoundError` if there is no such file, but is the folder.
+        Raise `FileNotFoundError` if there is no such file, but the folder exists.
         """
 
     def save(self, name: str, content: bytes) -> None:
-        """Write a file, whole before it has its name wherever the place can do that."""
+        """Write a file; if the place supports it, the file gets its name only when complete."""
 
 
 class Store:
-    """Files of rounds in one folder: a directory, or one far away by fsspec.
+    """Files of rounds in one folder: a directory, or a remote folder by fsspec.
 
-    Nothing that others wrote is ever changed or removed. If there is a subfolder with a party's
-    name, that party writes there, and the others look there first for what it wrote: where nobody
-    else may write, nothing that others add stands in front of it.
+    Files that others wrote are never changed or removed. If there is a subfolder with a party's
+    name, that party writes there, and the others look there first for its files: if no one else may
+    write there, files that others add cannot take their place.
 
     Parameters
     ----------
     place : Place
-        Where the files lie.
+        Where the files are stored.
     me : str
-        Name of the party that writes; without it, nothing is written into a subfolder.
+        Name of the party that writes; without it, subfolders are not used for writing.
 
     Attributes
     ----------
     where : str
-        The folder, for messages: a URL is without user and password.
+        The folder, for messages: a URL appears without user and password.
     damaged : set of str
-        Names of files that lie there and could not be used when last read: cut off, half copied,
-        too large, not to be read by us. Another try may find them whole.
+        Names of files in the folder that could not be used when last read: incomplete, too large,
+        or not readable. A later attempt may find them complete.
     written : list of str
         Files that this party wrote since it opened the folder, those in a subfolder as
         ``SUBFOLDER/NAME``.
     aside : str
-        Why this party writes into the folder itself although a subfolder has its name, for people;
-        empty if it does not.
+        Why this party writes into the folder itself although a subfolder has its name, as a
+        message; empty if it does not.
 
     Examples
     --------
@@ -161,7 +160,7 @@ class Store:
     def __init__(self, place: Mailbox, me: str = "") -> None:
         self._place, self._me = place, me
         self._others: int | None = None
-        #: By name of a file, the subfolders where one lies; of the folder itself, "".
+        #: By name of a file, the subfolders that contain it; "" for the folder itself.
         self._folders: dict[str, list[str]] = {}
         self.where = place.where
         self.damaged: set[str] = set()
@@ -172,24 +171,24 @@ class Store:
     def open(
         cls, folder: str | os.PathLike[str], me: str = "", address: FolderAddress = BY_DEFAULT
     ) -> "Store":
-        """Open a folder that is there.
+        """Open an existing folder.
 
         Parameters
         ----------
         folder : str or path-like
             A directory, or a URL that fsspec knows (``sftp``, ``webdavs``, ``s3``, ``abfs``, ...).
-            Empty for that of the address.
+            If empty, that of the address.
         me : str
             Name of the party that writes.
         address : FolderAddress
-            How a URL is reached, if it is that of the folder.
+            How to reach a URL, if it is that of the folder.
 
         Raises
         ------
         FileError
-            If it is no folder, or cannot be reached.
+            If it is not a folder, or cannot be reached.
         MissingExtraError
-            If it is a URL, and fsspec is not installed.
+            If it is a URL, but fsspec is not installed.
         """
         where = os.fspath(folder) or address.folder
         if "://" not in where:
@@ -197,10 +196,10 @@ class Store:
         return cls(Remote(where, address if address.folder == where else BY_DEFAULT), me)
 
     def names(self) -> list[str]:
-        """Return the names of the files that may be of a round, sorted.
+        """Return the sorted names of the files that may belong to a round.
 
-        Folders, links, hidden and temporary files, and files of other names are left out. No file
-        is opened. A name that was just added may be missing from the list of a far folder.
+        Folders, links, hidden and temporary files, and files with other names are left out. No file
+        is opened. A name that was just added may be missing from the list of a remote folder.
         """
         found, self._others = self._place.look(lambda name: parsed(name) is not None)
         self._folders = {}
@@ -210,27 +209,27 @@ class Store:
         return sorted(self._folders)
 
     def first_of(self, names: Iterable[str], writer: str) -> list[str]:
-        """Return names that were listed, those in the subfolder of a writer first."""
+        """Return the listed names, those in the subfolder of a writer first."""
         return sorted(names, key=lambda name: (writer not in self._folders.get(name, ()), name))
 
     def foreign(self) -> int:
-        """Return how many others lay there when the names were last listed, hidden ones aside."""
+        """Return how many other files there were at the last listing, without hidden ones."""
         if self._others is None:
             self.names()
         return self._others or 0
 
     def read(self, name: str, most: int = MOST, *, writer: str = "") -> bytes | None:
-        """Return what a file holds, if that is what its name says.
+        """Return the content of a file, if it is what the name claims.
 
         Parameters
         ----------
         name : str
             Of the file.
         most : int
-            Bytes: a larger file is not read.
+            Limit in bytes: a larger file is not read.
         writer : str
-            Whose subfolder is looked into first; by default the folder itself. Copies elsewhere
-            do as well, if they are whole.
+            Whose subfolder is searched first; by default, the folder itself. Complete copies
+            elsewhere are accepted, too.
 
         Returns
         -------
@@ -240,10 +239,10 @@ class Store:
         Raises
         ------
         FileError
-            If the folder cannot be reached: then nobody can tell whether the file is there.
+            If the folder cannot be reached, so that it is unknown whether the file is there.
         """
         self.damaged.discard(name)
-        if parsed(name) is None:  # a name in somebody's message, which may lead out of the folder
+        if parsed(name) is None:  # a name in someone's message, which may point outside the folder
             return None
         known = self._folders.get(name, [""])
         is_there = False
@@ -260,11 +259,11 @@ class Store:
         return None
 
     def add(self, name: str, content: bytes) -> bool:
-        """Write a file, unless it is there with the same content.
+        """Write a file, unless it exists with the same content.
 
         It goes into the subfolder of the party that writes, or into the folder itself if there is
-        none, or it cannot be used. A file of this name with another content was cut off or
-        damaged, and is replaced.
+        no usable subfolder. A file of this name with other content is incomplete or damaged, and is
+        replaced.
 
         Returns
         -------
@@ -277,22 +276,26 @@ class Store:
             If the name does not fit the content, or the file cannot be written.
         """
         if not intact(name, content):
-            raise FileError(f"{name!a}: this is not the name of what is to be written there")
+            raise FileError(
+                f"{name!a}: this name does not match the content to write: use the name that "
+                "`name_of` returns"
+            )
         self.damaged.discard(name)
         if self._has_subfolder():
             try:
                 return self._added(self._me, name, content)
             except FileError as error:
-                self.aside = f"{error}. What was sent lies in the folder itself"
+                self.aside = f"{error}. This site's files are in the folder itself"
         return self._added("", name, content)
 
     def _has_subfolder(self) -> bool:
-        """Whether this party has a subfolder of its own; note it if a stranger made one."""
+        """Return whether this party has its own subfolder; record it if a stranger made one."""
         own = self._place.subfolder(self._me) if self._me and not self.aside else None
         if own is False:
             self.aside = (
-                f"The subfolder {self._me!r} is somebody else's, who could remove what lies there: "
-                "what was sent lies in the folder itself. Ask the person who set the folder up"
+                f"The subfolder {self._me!r} belongs to someone else, who could remove files in "
+                "it, so this site's files are in the folder itself. Ask the person who set the "
+                "folder up"
             )
         return bool(own)
 
@@ -315,36 +318,37 @@ def _path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-#: A pipe, a device or a link in a circle that a stranger laid out is not waited for.
+#: Do not wait for a pipe, a device or a circular link that a stranger made.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-#: Of one file, not of the folder: the others can still be read.
+#: Errors of one file, not of the folder: the others can still be read.
 _OF_ONE_FILE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENXIO}
-#: Of one subfolder: a stranger's, or one that went or was replaced meanwhile.
+#: Errors of one subfolder: a stranger's, or one that was removed or replaced in the meantime.
 _OF_ONE_FOLDER = _OF_ONE_FILE | {errno.ENOENT, errno.ENOTDIR}
 
 _ADVICE_HERE = {
-    errno.ENOENT: "check the path; create the folder, or mount it, and call again",
+    errno.ENOENT: "check the path; create or mount the folder, and run the command again",
     errno.ENOTDIR: "give a folder",
-    errno.EISDIR: "a folder has the name of a file of the round: rename it, then call again",
+    errno.EISDIR: "a folder has the name of a round's file: rename it, then run the command again",
     **dict.fromkeys(
         (errno.EACCES, errno.EPERM, errno.EROFS),
-        "ask the person who looks after the folder for the right to list, read and write in it "
-        "(chmod 3770 for the folder of a group)",
+        "ask the administrator of the folder for the right to list, read and write in it (chmod "
+        "3770 for a group's folder)",
     ),
     **dict.fromkeys(
-        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space there, then call again"
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        "free some space there, then run the command again",
     ),
 }
-_OTHERWISE = "look whether the folder can be reached, then call again"
+_OTHERWISE = "check that the folder can be reached, then run the command again"
 
 
 def is_private(where: str) -> bool:
-    """Whether a folder is a directory of this machine that nobody else may write to."""
+    """Return whether a folder is a local directory that no one else may write to."""
     return "://" not in where and os.path.isdir(where) and not _others_may_write(os.stat(where))
 
 
 def _others_may_replace(folder: os.stat_result) -> bool:
-    """Whether others may remove and rename what we have in a folder: it has no sticky bit."""
+    """Return whether others may remove our files in a folder, as it has no sticky bit."""
     return _others_may_write(folder) and not folder.st_mode & stat.S_ISVTX
 
 
@@ -357,20 +361,20 @@ def _others_may_write(folder: os.stat_result) -> bool:
 
 def _too_wide(where: str, mode: int) -> str:
     return (
-        f"{where}: others may write to this folder (mode {stat.S_IMODE(mode):o}) and replace files "
-        "of yours in it: let its owner run chmod +t on it (chmod 3770 for the folder of a group), "
-        "then call again"
+        f"{where}: others may write to this folder (mode {stat.S_IMODE(mode):o}) and replace your "
+        "files in it: have its owner run chmod +t on it (chmod 3770 for a group's folder), then "
+        "run the command again"
     )
 
 
 def _is_alone(user: int, group: int) -> bool:
-    """Whether a group is the one that many systems make for each user, and has no other member."""
-    import grp  # of one system each
+    """Return whether a group is a user's own, as many systems create, without others."""
+    import grp  # each specific to one system
     import pwd
 
     try:
         owner, found = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
-    except KeyError:  # nobody can tell
+    except KeyError:  # unknown
         return False
     return found.gr_name == owner and set(found.gr_mem) <= {owner}
 
@@ -381,15 +385,16 @@ class Directory:
     def __init__(self, where: str) -> None:
         self.where = where
         if not where or "\0" in where:
-            raise FileError(f"{where!a}: no path of a folder: give one")
+            raise FileError(f"{where!a}: this is not the path of a folder: give one")
         with self._words():
-            os.scandir(where).close()  # also whether we may list it
+            os.scandir(where).close()  # this also checks that we may list it
             found = os.stat(where)
         self._device = found.st_dev
         if _others_may_replace(found):
             words = _too_wide(where, found.st_mode)
-            raise FileError(f"{words}; a network drive that keeps no modes is mounted with "
-                            "dir_mode=0700")  # fmt: skip
+            raise FileError(
+                f"{words}; mount a network drive that does not store modes with dir_mode=0700"
+            )
         self._path = Path(where).absolute()
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
@@ -422,9 +427,9 @@ class Directory:
             raise
 
     def subfolder(self, name: str) -> bool | None:
-        """Whether a subfolder was made by this user, or by the owner of the folder.
+        """Return whether a subfolder was made by this user, or by the owner of the folder.
 
-        No stranger can then put a link in its place, if the folder has the sticky bit.
+        If so, and if the folder has the sticky bit, no stranger can replace it by a link.
         """
         with self._words():
             try:
@@ -456,18 +461,20 @@ class Directory:
                 if not stat.S_ISREG(found.st_mode) or found.st_size > most:
                     return None
                 with os.fdopen(descriptor, "rb", closefd=False) as file:
-                    return file.read(found.st_size + 1)  # no more, even if it grows meanwhile
+                    return file.read(
+                        found.st_size + 1
+                    )  # read no more, even if it grows in the meantime
         finally:
             os.close(descriptor)
 
     def save(self, name: str, content: bytes) -> None:
-        """Write a file; it has its name once all of it is on the disk."""
+        """Write a file; it gets its name when all of it is on the disk."""
         with self._words():
             self._check()
             files.write_bytes(self._path / name, content, private=False)
 
     def _check(self) -> None:
-        """Raise if the folder is gone, also if an empty one below it came to light by that."""
+        """Raise if the folder is gone, even if an empty one appeared instead."""
         if os.stat(self._path).st_dev != self._device:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
@@ -482,35 +489,37 @@ class Directory:
 
 
 _ADVICE_THERE = (
-    "check the URL, your rights (chmod 3770 for the folder of a group), the network and the space "
-    "there; create the folder if it is not there yet (in an object store: put any file into it)"
+    "check the URL, your rights (chmod 3770 for a group's folder), the network and the free "
+    "space; create the folder if it does not exist (in an object store: put any file into it)"
 )
 
 
 class Remote:
-    """A folder far away; see `Mailbox`."""
+    """A remote folder; see `Mailbox`."""
 
     def __init__(self, url: str, address: FolderAddress = BY_DEFAULT) -> None:
         self.where = far.public(url)
         self._url = url
         options, self._secret = address.options()
-        if far.is_chain(url):  # such as a cache, which would go on giving what was read once
-            raise FileError(f"{self.where}: several URLs in one: give that of the folder itself")
+        if far.is_chain(url):  # such as a cache, which would return outdated content
+            raise FileError(
+                f"{self.where}: this combines several URLs: give only the URL of the folder itself"
+            )
         with self._words():
-            # A connection of its own: one that broke is not handed to anyone who opens it again.
+            # Use a new connection, so that a broken one is not reused.
             self._system, self._root = far.connect(url, skip_instance_cache=True, **options)
             base = importlib.import_module("fsspec").AbstractFileSystem
-            # Elsewhere it copies and deletes. Those are object stores, where a file is there whole
-            # or not at all.
+            # Other backends copy and delete. Those are object stores, in which a file is always
+            # complete.
             self._renames = type(self._system).mv is not base.mv
             if self._system.info(self._root)["type"] == "file":
-                raise FileError(f"{self.where}: a file: give the URL of a folder")
+                raise FileError(f"{self.where}: this is a file: give the URL of a folder")
             mode = self._mode()
             if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
                 raise FileError(_too_wide(self.where, mode))
 
     def _mode(self) -> int:
-        """Return the folder's mode, as a server for SFTP says it; 0 where there is none."""
+        """Return the folder's mode, as an SFTP server reports it; 0 if there is none."""
         sftp = getattr(self._system, "ftp", None)
         found = getattr(sftp, "stat", lambda path: None)(self._root)
         return int(getattr(found, "st_mode", None) or 0)
@@ -531,7 +540,7 @@ class Remote:
         return found, others
 
     def _listed(self, folder: str) -> list[tuple[str, str]]:
-        """Return path and type of all that lies in a folder."""
+        """Return path and type of every entry of a folder."""
         entries = self._system.ls(folder, detail=True)
         paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in entries]
         return [one for one in paths if one[0] != folder.strip("/")]
@@ -539,13 +548,13 @@ class Remote:
     def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
         try:
             there = self._listed(self._path(folder))
-        except (PermissionError, FileNotFoundError, NotADirectoryError):  # a stranger's, or gone
+        except (PermissionError, FileNotFoundError, NotADirectoryError):  # a stranger's, or removed
             return []
         names = [path.rpartition("/")[2] for path, kind in there if kind == "file"]
         return [f"{folder}/{name}" for name in names if wanted(name)]
 
     def subfolder(self, name: str) -> bool | None:
-        """Whether there is a subfolder, as far as can be told before something is written."""
+        """Return whether there is a subfolder, as far as is known before writing to it."""
         with self._words():
             try:
                 return True if self._info(self._path(name))["type"] == "directory" else None
@@ -572,25 +581,25 @@ class Remote:
         return content if len(content) <= most else None
 
     def save(self, name: str, content: bytes) -> None:
-        """Write a file; under a temporary name first if the backend can rename."""
+        """Write a file; first under a temporary name, if the backend can rename."""
         path = self._path(name)
         with self._words():
             if not (self._renames and self._renamed(path, name, content)):
                 self._system.pipe_file(path, content)
-            with contextlib.suppress(FileNotFoundError):  # not to be seen yet
+            with contextlib.suppress(FileNotFoundError):  # not visible yet
                 found = self._info(path)
                 self._check_owner(name, found.get("uid"))
                 size = found.get("size")
                 if size is not None and size < len(content):
                     raise FileError(
                         f"{self.where}: {size:,} of {len(content):,} bytes of {name} arrived: "
-                        "look whether there is space, then call again"
+                        "check the free space, then run the command again"
                     )
 
     def _check_owner(self, name: str, mine: Any) -> None:
-        """Raise `FileError` if a file, which is ours, lies in a subfolder that is a stranger's.
+        """Raise `FileError` if a file of ours is in a subfolder that belongs to a stranger.
 
-        Where a server says of nothing whose it is, it decides alone who removes what.
+        If a server does not report owners, it alone decides who may remove files.
         """
         folder = name.rpartition("/")[0]
         if not folder or mine is None:
@@ -598,12 +607,12 @@ class Remote:
         owners = [self._info(path).get("uid") for path in (self._path(folder), self._root)]
         if owners[0] not in (mine, 0, owners[1]):
             raise FileError(
-                f"{self.where}: the subfolder {folder!r} is somebody else's, who could remove what "
-                "lies there: ask the person who set the folder up"
+                f"{self.where}: the subfolder {folder!r} belongs to someone else, who could remove "
+                "files in it: ask the person who set the folder up"
             )
 
     def _renamed(self, path: str, name: str, content: bytes) -> bool:
-        """Write a file by way of another; return whether that could be renamed."""
+        """Write a file through a temporary one; return whether that could be renamed."""
         folder, slash, last = name.rpartition("/")
         temporary = self._path(f"{folder}{slash}.{last}.{secrets.token_hex(4)}.part")
         try:
@@ -613,13 +622,15 @@ class Remote:
             raise
         try:
             self._system.mv(temporary, path)
-        except Exception:  # not all rename to a name that is taken, by a file to be healed
+        except (
+            Exception
+        ):  # not all backends can rename to an existing name, that of a damaged file to repair
             self._remove(temporary)
             return False
         return True
 
     def _remove(self, path: str) -> None:
-        with contextlib.suppress(Exception):  # a hidden file that stays does no harm
+        with contextlib.suppress(Exception):  # a hidden file that remains does no harm
             self._system.rm_file(path)
 
     def _path(self, name: str) -> str:

@@ -1,6 +1,7 @@
-"""How far a round in a folder is: who is in, who is awaited, who refused, as signatures show it.
+"""The progress of a round in a folder: who has answered, who is awaited, who refused.
 
-Anyone who can read the folder sees the same; no key is needed, and no name of a file is believed.
+Signatures show this. Everyone who can read the folder sees the same; no key is needed, and no file
+name is trusted.
 """
 
 from collections.abc import Iterator
@@ -19,46 +20,47 @@ from hushtable_federation.submission import Submission
 from hushtable_federation.visit import State
 
 Phase = Literal["stopped", "counting", "short", "closing", "unmasking", "done"]
-#: Of a site: nothing is there yet; it refused; it signed two answers; its key for the round is
-#: there; its counts are there; it is asked in a further step, or has answered the last one; it is
-#: in the result; the sum goes on without it.
+#: States of a site: nothing has arrived yet; it refused; it signed two answers; its key for the
+#: round has arrived; its counts have arrived; it was asked in a further step, or has answered the
+#: last one; it is in the result; the sum continues without it.
 SiteState = Literal[
     "awaited", "refused", "twice", "ready", "in", "asked", "helped", "summed", "dropped", "out"
 ]
-#: Of whom there is nothing that counts, and who are not left out.
+#: Sites without any valid file that are not left out.
 ABSENT: tuple[SiteState, ...] = "awaited", "refused", "twice"
-#: Of whom there are no counts, and who are not left out.
+#: Sites without counts that are not left out.
 MISSING: tuple[SiteState, ...] = "ready", *ABSENT
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a round in a folder stands.
+    """The state of a round in a folder.
 
     Attributes
     ----------
     round : Round
-        As amended.
+        The round, as amended.
     at : datetime
-        When it was looked at.
+        The time of this view.
     phase : {"stopped", "counting", "short", "closing", "unmasking", "done"}
-        Amendments contradict each other; sites answer; too few did, and the time is over, or too
-        few are left; the coordinator can go on; the sites take the masks off; the result is there.
+        Amendments contradict each other; sites are answering; too few sites answered in time, or
+        too few are left; the coordinator can continue; the sites remove the masks; the result is
+        there.
     states : dict of str to str
         By site: ``"awaited"``, ``"refused"``, ``"twice"``, ``"ready"``, ``"in"``, ``"asked"``,
         ``"helped"``, ``"summed"``, ``"dropped"`` or ``"out"``.
     settled : bool
-        Whether it is known by whose keys counts are masked: then sites can send them.
+        Whether it is known whose keys mask the counts, so that sites can send them.
     refused : dict of str to Refusal
-        By site that refused, its word.
+        The word of each site that refused.
     asked : str
         In phase ``"unmasking"``, the furthest step that the coordinator has asked for.
     amendment : Amendment
-        That holds; number 0 if there is none.
+        The current amendment; number 0 if there is none.
     odd : dict of str to str
-        Files that do not count, with the reason.
+        Files that do not count, with the reasons.
     stopped : str
-        In phase ``"stopped"``, why.
+        In phase ``"stopped"``, the reason.
     """
 
     round: Round
@@ -74,10 +76,10 @@ class Progress:
 
     @classmethod
     def of(cls, folder: RoundFolder) -> "Progress":
-        """Look through the files of a round; raises `FileError` if the folder cannot be read.
+        """Read the files of a round; raise `FileError` if the folder cannot be read.
 
-        The sites' counts are read whole as long as they are awaited; from then on, the
-        coordinator's signature says who is in.
+        The sites' counts are read completely while they are awaited; after that, the coordinator's
+        signature states which sites are in the sum.
         """
         look = _Look(folder)
         states, phase = look.states()
@@ -93,22 +95,22 @@ class Progress:
 
     @property
     def over(self) -> bool:
-        """Whether the deadline has passed, whatever clock a site has."""
+        """Return whether the deadline has passed for every site, even if clocks differ."""
         return self.at > goes_on(self.round.deadline)
 
     @property
     def late(self) -> bool:
-        """Whether the deadline has passed, by the clock here: no site may answer any more."""
+        """Return whether the deadline has passed by the clock here, so that no site may answer."""
         return self.at > self.round.deadline
 
     @property
     def left(self) -> int:
-        """How many sites are not dropped."""
+        """Return how many sites are not dropped."""
         return len(self.states) - len(self.those("dropped"))
 
     @property
     def lead_settles(self) -> bool:
-        """Whether the coordinator's next call decides by whose keys counts are masked."""
+        """Return whether the coordinator's next visit decides whose keys mask the counts."""
         if self.settled or len(self.those("ready")) < self.round.needed:
             return False
         return not self.those(*ABSENT) or self.at > keys_until(
@@ -117,7 +119,7 @@ class Progress:
 
     @property
     def waits_for(self) -> list[str]:
-        """Who has to do something before the round goes on: sites, or the coordinator."""
+        """Return who has to act before the round continues: sites, or the coordinator."""
         lead = self.round.coordinator.name
         if self.phase == "counting" and self.settled:
             return self.those(*MISSING)
@@ -129,7 +131,7 @@ class Progress:
         return [] if self.phase == "done" else [lead]
 
     def facts(self) -> dict[str, Any]:
-        """Return it for machines."""
+        """Return the progress for machines."""
         return {
             "phase": self.phase,
             "asked": self.asked,
@@ -147,9 +149,9 @@ class Progress:
 
 
 def shortage(folder: RoundFolder) -> tuple[State, str] | None:
-    """Return why a round has too few sites, for one that answered; None if it may go on.
+    """Return why a round has too few sites, for a site that answered; None if it may continue.
 
-    The files are looked through only after the deadline.
+    The files are read only after the deadline.
     """
     round_, left, lead = folder.round, len(folder.left()), folder.round.coordinator.name
     if left < round_.needed:
@@ -174,7 +176,7 @@ class _Look:
     settled: bool = True
 
     def states(self) -> tuple[dict[str, SiteState], Phase]:
-        """Return the state of each site, and how far the round is."""
+        """Return the state of each site, and the phase of the round."""
         names, found = self.folder.round.names, next(self.folder.results(), None)
         if found is not None:
             _, _, result = found
@@ -199,7 +201,7 @@ class _Look:
     # --- when the list is out -----------------------------------------------------------------
 
     def _asked(self, site: str) -> Message | None:
-        """Return what the coordinator asked a site last."""
+        """Return the coordinator's last request to a site."""
         return next(
             (one for step in reversed(ASKED) for one in self._signed(ASK + step, site)), None
         )
@@ -215,7 +217,7 @@ class _Look:
         return "helped" if step == self.step else "in"
 
     def _signed(self, step: str, site: str) -> Iterator[Message]:
-        """Yield the messages to a site, or of it, that carry the signature that they need."""
+        """Yield the messages to or from a site that have the required signature."""
         round_, of = self.folder.round, step.removeprefix(ASK)
         sender = round_.coordinator if of != step else round_.card(site)
         for name, content in self.folder.of(step, site):
@@ -227,7 +229,7 @@ class _Look:
     # --- before ---------------------------------------------------------------------------------
 
     def _settle(self, states: dict[str, SiteState]) -> None:
-        """Note whether it is known by whose keys counts are masked; leave out who came later."""
+        """Determine whether it is known whose keys mask the counts; leave out later sites."""
         asked = [name for name in states if any(True for _ in self._signed(ASK + "shares", name))]
         self.settled = bool(asked) or set(states.values()) <= {"ready", "in"}
         for name in states if asked else ():
@@ -251,7 +253,7 @@ class _Look:
         return "ready" if keys else "awaited"
 
     def _answers(self, step: str, site: str) -> int:
-        """Return how many different answers to a step a site signed: one is to count."""
+        """Return how many different answers to a step a site signed; a valid site signed one."""
         found = dict[str, str]()
         for name, content in self.folder.of(step, site):
             try:
@@ -260,11 +262,11 @@ class _Look:
                 self.folder.refuse(name, str(error))
         if len(found) > 1:
             for name in found.values():
-                self.folder.odd[name] = f"{site!r} signed two different answers: neither counts"
+                self.folder.odd[name] = f"{site!r} signed two different answers: neither is valid"
         return len(found)
 
     def _digest(self, step: str, site: str, name: str, content: bytes) -> str:
-        """Return the digest of an answer, once it is checked as the coordinator checks it."""
+        """Return the digest of an answer, after the same checks as the coordinator's."""
         round_ = self.folder.round
         if step == "keys":
             return shares.RoundKey.read(round_, site, content).digest

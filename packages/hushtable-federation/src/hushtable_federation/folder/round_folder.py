@@ -1,6 +1,6 @@
-"""All that lies in a folder about one round, read once: signed, or left aside.
+"""All files of one round in a folder, read once: either signed, or ignored.
 
-Nothing here depends on the order of files, on how often one is there, or on who put it there.
+Nothing here depends on the order of files, on copies, or on who put a file there.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,26 +19,26 @@ from hushtable_federation.refusals import Refused
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
 
-#: Before the name of a step, in the name of a file that asks a site.
+#: Prefix of a step's name, in the name of a file with a request to a site.
 ASK = "ask-"
 #: Steps in which the coordinator asks each site by a file of its own, once it is decided who is
 #: in the sum.
 ASKED: tuple[Step, ...] = "survivors", "unmask", "without"
 #: All in which it asks so: before, with whose keys the counts are masked.
 REQUESTS: tuple[Step, ...] = "shares", *ASKED
-#: Why a round cannot be amended any more.
+#: Why a round can no longer be amended.
 DECIDED = (
-    "it is decided already who is in the sum, and nothing can be amended: what is missing, the "
-    "others make up for (hushtable round sync)"
+    "it is already decided which sites are in the sum, so the round can no longer be amended: the "
+    "other sites make up for missing ones (hushtable round sync)"
 )
-#: Of a file in which a site refuses to begin; and before the name of a step that it refuses.
+#: Step of a file in which a site refuses to begin; also the prefix of a step that it refuses.
 REFUSED = "refused"
-#: Of a file by which a site's book is known to hold what it answered.
+#: Step of a file that shows that a site's book holds its answer.
 HEAD = "head"
 
 
 def rounds(store: Store) -> list[Round]:
-    """Return the rounds in a folder, the first opened first; what is none is left aside."""
+    """Return the rounds in a folder, the oldest first; ignore other files."""
     found = {}
     for name in store.names():
         claims = parsed_name(name)
@@ -55,23 +55,23 @@ def rounds(store: Store) -> list[Round]:
 
 
 def post_round(store: Store, round_: Round) -> None:
-    """Put a round into a folder, for all whom it names."""
+    """Put a round into a folder, for all parties that it names."""
     name = name_of(round_.round_id, "round", round_.coordinator.name, round_.content)
     store.add(name, round_.content)
 
 
 @dataclass(frozen=True)
 class Amendment:
-    """A change of the coordinator to a round: each one says all that holds from then on.
+    """A change to a round by the coordinator: each one states everything that holds from then on.
 
     Attributes
     ----------
     number : int
-        From 1; the highest holds.
+        Counted from 1; the highest number holds.
     deadline : datetime
         When the round ends.
     dropped : tuple of str
-        Sites that are not waited for, and not in the sum.
+        Sites that the round does not wait for, and that are not in the sum.
     why : str
         For people.
     """
@@ -82,7 +82,7 @@ class Amendment:
     why: str = ""
 
     def message(self, round_: Round, keys: Keys) -> bytes:
-        """Return it as the coordinator signs it."""
+        """Return the amendment as the coordinator signs it."""
         record = {
             "number": self.number, "deadline": stamp(self.deadline),
             "dropped": sorted(self.dropped), "why": self.why,
@@ -91,7 +91,7 @@ class Amendment:
 
     @classmethod
     def of(cls, message: Message) -> "Amendment":
-        """Read back what `message` wrote; raises `RoundError` on anything else."""
+        """Read back what `message` wrote; raise `RoundError` on anything else."""
         kinds = {"number": int, "deadline": str, "dropped": list[str], "why": str}
         record = entries(message.body, "an amendment", kinds, error=RoundError)
         try:
@@ -110,16 +110,16 @@ class RoundFolder:
     Attributes
     ----------
     round : Round
-        As amended: its deadline is the one that holds.
+        The round, as amended: its deadline is the current one.
     store : Store
         The folder.
     amendment : Amendment
         That holds; number 0 if there is none.
     stopped : str
-        Why nothing may be answered or asked, for people: amendments that contradict each other.
-        Empty if there is nothing.
+        Why the round must stop, as a message: amendments that contradict each other. Empty if there
+        are none.
     odd : dict of str to str
-        Files that claim to be of this round and are not, with the reason.
+        Files that claim to belong to this round but do not, with the reasons.
     """
 
     round: Round
@@ -128,9 +128,9 @@ class RoundFolder:
     stopped: str = ""
     odd: dict[str, str] = field(default_factory=dict)
     _names: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    #: By sender, of all rounds in the folder.
+    #: By sender, for all rounds in the folder.
     _heads: dict[str, list[str]] = field(default_factory=dict)
-    #: Files that were read in this visit, and are none: not read again.
+    #: Files that were read in this visit and are not valid; they are not read again.
     _refused: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -157,33 +157,33 @@ class RoundFolder:
             if found.setdefault(made.number, made) != made:
                 self.stopped = (
                     f"{card.name!r} signed two amendments of round {self.round.round_id[:12]} with "
-                    f"number {made.number} that contradict each other: ask which one holds, and "
-                    "for a new round; nothing is answered until then"
+                    f"number {made.number} that contradict each other: ask which one is valid, and "
+                    "request a new round; nothing is answered until then"
                 )
         return found[max(found)]
 
     def of(self, step: str, sender: str, known: bytes = b"") -> Iterator[tuple[str, bytes]]:
-        """Yield the files that claim to be of a step and sender, each with its content.
+        """Yield the files that claim to be from a step and sender, each with its content.
 
-        The one with the content that is ``known`` is not read. If there are several, those without
-        a signature of who has to write them are left out, however many strangers add; all others
-        are yielded, and are to be checked.
+        The file with the content ``known`` is not read. If there are several files, those without
+        the signature of the party that has to write them are left out, however many strangers add;
+        all others are yielded, and have to be checked.
         """
         mine = name_of(self.round.round_id, step, sender, known)
         names = [name for name in self._names.get((step, sender), []) if name != mine]
         return self._signed(names, self._writer(step, sender), step)
 
     def heads(self, card: Card) -> Iterator[tuple[str, bytes]]:
-        """Yield what claims to be a head of a site's book, for any round in this folder."""
+        """Yield the files that claim to be heads of a site's book, for any round in this folder."""
         return self._signed(self._heads.get(card.name, []), card, HEAD)
 
     def refuse(self, name: str, why: str) -> None:
-        """Leave a file aside, and read it no more in this visit."""
+        """Ignore a file, and do not read it again in this visit."""
         self._refused.add(name)
         self.odd[name] = why
 
     def _writer(self, step: str, sender: str) -> Card | None:
-        """Return the card of who writes the files of a step; None if that is no party."""
+        """Return the card of the party that writes a step's files; None if it is not a party."""
         lead = self.round.coordinator
         if step.startswith(ASK) or (step in ("amend", "result") and sender == lead.name):
             return lead
@@ -197,17 +197,17 @@ class RoundFolder:
             if name in self._refused:
                 continue
             content = self.store.read(name, writer=whose)
-            if content is None:  # cut off, perhaps: the next visit may find it whole
+            if content is None:  # perhaps incomplete: the next visit may find all of it
                 self._refused.add(name)
             elif writer is None:
-                self.refuse(name, "it is of nobody who takes part in this round")
+                self.refuse(name, "it is not from a party of this round")
             elif len(names) > 1 and step != "result" and not is_signed(content, writer):
-                self.refuse(name, f"it does not carry the signature of {whose!r}")
+                self.refuse(name, f"it does not have the signature of {whose!r}")
             else:
                 yield name, content
 
     def requests(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
-        """Yield what the coordinator asks a site in a step, by name of the file."""
+        """Yield the coordinator's requests to a site in a step, by file name."""
         for name, content in self.of(ASK + step, site):
             try:
                 message = Message.read(content, self.round.coordinator).check(self.round, step)
@@ -217,7 +217,7 @@ class RoundFolder:
             yield name, message
 
     def results(self) -> Iterator[tuple[str, bytes, Result]]:
-        """Yield the results of the round: name of the file, its content, and what it holds."""
+        """Yield the results of the round: file name, content, and the result read from it."""
         for name, content in self.of("result", self.round.coordinator.name):
             try:
                 result = Result.of(files.unpack(content, name))
@@ -229,17 +229,17 @@ class RoundFolder:
 
     @property
     def decided(self) -> bool:
-        """Whether the coordinator signed who is in the sum: the first request of all says so."""
+        """Return whether the coordinator signed the list of sites, as its first request shows."""
         every = (self.requests(step, name) for step in ASKED for name in self.round.names)
         return any(True for found in every for _ in found)
 
     def left(self, also: Collection[str] = ()) -> list[str]:
-        """Return the sites that are not dropped, nor ``also``, as in the roster."""
+        """Return the sites that are neither dropped nor in ``also``, in the order of the roster."""
         out = {*self.amendment.dropped, *also}
         return [name for name in self.round.names if name not in out]
 
     def refused(self, site: str, step: str = "") -> str:
-        """Return the word with which a site refused a step, if it did; by default to begin."""
+        """Return the word with which a site refused a step, by default the first; empty if not."""
         for name, content in self.of(REFUSED + step, site):
             try:
                 Message.read(content, self.round.card(site)).check(self.round, "refused")
@@ -250,11 +250,11 @@ class RoundFolder:
         return ""
 
     def there(self, step: str) -> list[str]:
-        """Return the senders of whom something claims to be of a step, sorted."""
+        """Return the sorted senders with files that claim to be of a step."""
         return sorted(sender for of, sender in self._names if of == step)
 
     def add(self, step: str, sender: str, content: bytes) -> bool:
-        """Put a file there; return whether it was not there before."""
+        """Write a file; return whether it is new."""
         name = name_of(self.round.round_id, step, sender, content)
         known = self._names.setdefault((step, sender), [])
         if name not in known:
@@ -272,9 +272,9 @@ class RoundFolder:
         drop: tuple[str, ...] = (),
         why: str = "",
     ) -> Amendment:
-        """Sign a further amendment, and put it there.
+        """Sign a further amendment, and put it into the folder.
 
-        Raises `RoundError` if it would help nobody: sites would answer, and spend, for nothing.
+        Raise `RoundError` if it is useless: sites would answer, and spend budget, without a result.
         """
         if self.stopped:
             raise RoundError(self.stopped)
@@ -282,7 +282,7 @@ class RoundFolder:
             raise RoundError(DECIDED)
         before, needed = self.amendment, self.round.needed
         for name in drop:
-            self.round.card(name)  # raises if it takes no part
+            self.round.card(name)  # raises if it does not take part
         left = len(self.left(drop))
         if left < needed:
             raise RoundError(
@@ -299,7 +299,7 @@ class RoundFolder:
         return made
 
     def put_again(self, content: bytes) -> None:
-        """Have an amendment lie there, and hold unless there is a later one."""
+        """Put an amendment into the folder, and apply it unless there is a later one."""
         card = self.round.coordinator
         made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
         self.add("amend", card.name, content)

@@ -1,4 +1,4 @@
-"""A visit of a site to a round in a folder: whatever is next, from its book alone."""
+"""A visit of a site to a round in a folder: the next steps, based only on its book."""
 
 import contextlib
 from collections.abc import Callable
@@ -25,13 +25,14 @@ from hushtable_federation.refusals import Refusal
 from hushtable_federation.submission import signed_digest
 from hushtable_federation.visit import State, Visit
 
-#: Steps that a site answers by messages; its counts have a form of their own.
+#: Steps that a site answers with messages; its counts have their own form.
 MESSAGES: tuple[Step, ...] = "keys", "shares", *ASKED
-#: Of a book that was restored from a backup, or of a second computer.
+#: Message about a book restored from a backup, or a second computer.
 _OTHER = (
-    "An answer lies there that this site's keys signed, and this book does not know: the book is "
-    "an old copy, or another computer answers with the same keys. Nothing is sent with this book. "
-    "Go on with the newest one alone; if it is lost, make new keys, and ask for a new round."
+    "The folder has an answer that this site's keys signed, but this book does not know it: the "
+    "book is an outdated copy, or another computer answers with the same keys. This command sends "
+    "nothing with this book. Continue with the newest book only; if it is lost, make new keys, "
+    "and ask for a new round."
 )
 
 
@@ -42,18 +43,18 @@ class SiteVisit:
     Parameters
     ----------
     folder : RoundFolder
-        Of the round.
+        The folder of the round.
     me : Card
         The site's.
     book : Book
         The site's.
     begin : callable
-        Returns the answer that needs nobody else's, by its step, as `OnlineSite.begin`; called
-        where the site has not counted yet. None where nobody gave rows.
+        Returns the first answer, by its step, as `OnlineSite.begin`; called if the site has not
+        counted yet. None if no rows were given.
     online : OnlineSite
-        Sends the counts, and answers what is asked.
+        Sends the counts, and answers requests.
     output : Path
-        Where the result goes.
+        File to write the result to.
     """
 
     folder: RoundFolder
@@ -63,11 +64,11 @@ class SiteVisit:
     online: OnlineSite
     output: Path
     _has_head: bool = field(default=False, init=False)
-    #: Whether something failed here, such as a full disk: the next visit may do better.
+    #: Whether something failed here, such as a full disk, so that the next visit may succeed.
     _is_unavailable: bool = field(default=False, init=False)
 
     def run(self) -> Visit:
-        """Do what is to be done; raises `HushTableError` over what hinders the site itself."""
+        """Do the next steps; raise `HushTableError` for whatever stops the site itself."""
         visit = Visit()
         if self._result(visit):
             return visit
@@ -82,11 +83,11 @@ class SiteVisit:
         lead = self.folder.round.coordinator.name
         if not self.folder.decided:
             if self._is_dropped:
-                return visit.end("left-out", f"{lead} goes on without this site{self._why}.")
+                return visit.end("left-out", f"{lead} continues without this site{self._why}.")
             if (short := shortage(self.folder)) is not None:
                 return visit.end(*short, waits_for=[lead])
         if not asked and not visit.posted:
-            visit.say("Nothing is asked of this site now.")
+            visit.say("Nothing to do for this site.")
         return visit.end("failed" if self._is_unavailable else "waiting", waits_for=[lead])
 
     @property
@@ -99,7 +100,7 @@ class SiteVisit:
 
     @property
     def _is_late(self) -> bool:
-        """Whether all mask with keys that were drawn before this site's."""
+        """Return whether all other sites mask with keys drawn before this site's."""
         asked = [
             name for name in self.folder.round.names if any(self.folder.requests("shares", name))
         ]
@@ -111,20 +112,20 @@ class SiteVisit:
 
     @property
     def _why(self) -> str:
-        """Why it is dropped, as the end of a sentence."""
+        """Return why the site is dropped, as the end of a sentence."""
         return f": {self.folder.amendment.why}" if self.folder.amendment.why else ""
 
     @property
     def _step(self) -> str:
-        """In whose files the counts lie."""
+        """Return the step whose files hold the counts."""
         return "masked" if self.folder.round.terms.masked else "submission"
 
     @cached_property
     def _is_old(self) -> bool:
-        """Whether something lies there that this site signed, and its book does not know.
+        """Return whether the folder has a file that this site signed, but its book does not know.
 
-        That is a head of the book, with an answer to any round in this folder; or an answer to
-        this one. It is looked for to the end, whatever strangers put beside it.
+        That is a head of the book after an answer to any round in this folder, or an answer to this
+        round. All candidates are checked, whatever strangers add.
         """
         return self._lacks_head() or self._lacks_counts() or any(map(self._lacks, MESSAGES))
 
@@ -159,9 +160,9 @@ class SiteVisit:
     # --- the first step -----------------------------------------------------------------------
 
     def _hindered(self) -> tuple[State, str] | None:
-        """Return why this site cannot begin, as a state and in a sentence; None if it can.
+        """Return why this site cannot begin, as a state and a sentence; None if it can.
 
-        What can be in no sum is not sent: it would be paid for all the same.
+        Counts that cannot be in a sum are not sent, because they would cost budget anyway.
         """
         folder = self.folder
         if self._is_dropped:
@@ -173,14 +174,14 @@ class SiteVisit:
             )
         if folder.decided or self._is_late:
             return "left-out", (
-                "It is decided already who is in the sum, and this site is not: nothing was sent, "
-                "and nothing spent. The result will be there for it as well."
+                "It is already decided which sites are in the sum, and this site is not among "
+                "them. Nothing was sent or spent. This site can still fetch the result."
             )
         if now() > folder.round.deadline:
             return "over", (
                 f"The round ended on {shown_time(folder.round.deadline)}, and this site has not "
-                f"answered; by this machine's clock, it is {shown_time(now())}. Check the clock, "
-                "or ask the coordinator to extend the round (hushtable round amend)."
+                f"answered; this machine's clock shows {shown_time(now())}. Check the clock, or "
+                "ask the coordinator to extend the round (hushtable round amend)."
             )
         return None
 
@@ -190,7 +191,7 @@ class SiteVisit:
             return visit.end(*hindered)
         if self.begin is None:
             until = shown_time(folder.round.deadline)
-            words = f"The rows are asked for, until {until}."
+            words = f"Waiting for this site's data until {until}."
             return visit.end("act", words, waits_for=[self.me.name])
         sent = self.begin()
         if folder.round.terms.masked:
@@ -205,7 +206,7 @@ class SiteVisit:
         return visit.end("waiting", waits_for=[self.folder.round.coordinator.name])
 
     def _second(self, visit: Visit) -> Visit:
-        """Send the counts, if it is known by whose keys they are masked: nothing is read anew."""
+        """Send the counts, if it is known whose keys mask them; the rows are not read again."""
         folder, hindered, keys = self.folder, self._hindered(), self._keys()
         if hindered is not None:
             return visit.end(*hindered)
@@ -213,12 +214,14 @@ class SiteVisit:
             return self._send(visit, self.online.send_counts(folder.round, keys))
         missing = [name for name in folder.left() if not any(folder.of("keys", name))]
         visit.end("waiting", waits_for=missing or [folder.round.coordinator.name])
-        return visit.say("Call again after the others: then the counts of this site are sent.")
+        return visit.say(
+            "Run this command again after the others have run it, to send the counts of this site."
+        )
 
     def _keys(self) -> dict[str, bytes] | None:
-        """Return what the sites signed about their keys, by name; None if that is not settled.
+        """Return the sites' signed statements about their keys, by name; None if not settled.
 
-        That is what the coordinator hands on, or else those of all sites of the roster.
+        These are the ones that the coordinator distributes, or those of all sites of the roster.
         """
         folder = self.folder
         for _, message in folder.requests("shares", self.me.name):
@@ -237,7 +240,7 @@ class SiteVisit:
         return found
 
     def _send_again(self, visit: Visit) -> None:
-        """Put there again what the book says was sent, if it is not there whole."""
+        """Write again what the book records as sent, if it is not there completely."""
         given = self.book.answer(self.folder.round.round_id)
         noted = {step: self.book.step(self.folder.round.round_id, step) for step in MESSAGES}
         if given is not None:
@@ -249,7 +252,7 @@ class SiteVisit:
             self._add(visit, self._step, given.content)
 
     def _add_head(self) -> None:
-        """Put there, before the answer, that the book holds it: an older copy shows by that."""
+        """Write, before the answer, a file that shows that the book holds it."""
         if not self._has_head:
             self.folder.add(HEAD, self.me.name, self.online.head(self.folder.round))
 
@@ -260,7 +263,7 @@ class SiteVisit:
     # --- further steps ------------------------------------------------------------------------
 
     def _asked(self, visit: Visit) -> bool:
-        """Answer what is asked of this site; return whether there was anything."""
+        """Answer the requests to this site; return whether there were any."""
         folder, answered, lists = self.folder, False, []
         for step in ASKED:
             refused = b""
@@ -274,15 +277,15 @@ class SiteVisit:
                     answered = True
                 else:
                     refused = answer
-            # Perhaps it was what another site is asked, under this one's name.
+            # Perhaps it was a request to another site, under this one's name.
             if refused and self.book.step(folder.round.round_id, step) is None:
                 self._refuse(visit, step, refused)
         if any(one != lists[0] for one in lists):
             visit.needs_person = True
             visit.say(
-                f"{folder.round.coordinator.name} signed two different lists of who is in the sum: "
-                "this site answers the first that it saw, and no other. Two coordinators may be at "
-                "work with one key: the round needs to be opened anew."
+                f"{folder.round.coordinator.name} signed two different lists of the sites in the "
+                "sum: this site answers only the first one that it saw. Two coordinators may be "
+                "using one key: the round has to be opened again."
             )
         return answered
 
@@ -292,14 +295,14 @@ class SiteVisit:
         self._is_unavailable |= word == Refusal.UNAVAILABLE
         visit.needs_person = True
         visit.say(
-            f"Refused what {self.folder.round.coordinator.name} asks in step {step!r} "
-            f"({word}): the log beside the book says why."
+            f"Refused the request of {self.folder.round.coordinator.name} in step {step!r} "
+            f"({word}): the log beside the book contains the reason."
         )
 
     # --- the result ---------------------------------------------------------------------------
 
     def _result(self, visit: Visit) -> bool:
-        """Take the result, if it is there and is what it has to be; return whether it is."""
+        """Fetch the result if it is there and valid; return whether it is."""
         folder = self.folder
         for name, content, result in folder.results():
             given = self.book.answer(folder.round.round_id)
@@ -318,8 +321,8 @@ class SiteVisit:
             part = "with" if is_in else "without"
             visit.end(
                 "done" if is_in else "left-out",
-                f"The result of {len(result.sites)} sites is here, {part} this one: verified, and "
-                f"written as {self.output}.",
+                f"The result of {len(result.sites)} sites, {part} this one, is verified and "
+                f"written to {self.output}.",
             )
             visit.needs_person = is_new and not is_in
             return True

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sets up @NAME@ on its machine: read it, then run it as root. Run again, it keeps what is there: no
-# key, table, policy or settings are ever overwritten.
+# Sets up @NAME@ on its machine: read it, then run it as root. If you run it again, it keeps existing
+# files: it never overwrites keys, tables, policies or settings.
 set -eu
 umask 077
 
@@ -12,13 +12,13 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 fail() { echo "install.sh: $*. Nothing was changed." >&2; exit 1; }
 as_party() { su -s /bin/sh - "$NAME" -c "$1"; }
 
-# --- what has to be so before anything is changed --------------------------------------------------
+# --- checks before anything is changed -------------------------------------------------------------
 [ "$(id -u)" = 0 ] || fail "needs root: run it with sudo, or as root"
-program=$(command -v hushtable) || fail "no hushtable on the path: install it for all users, as in /usr/local/bin"
+program=$(command -v hushtable) || fail "there is no hushtable on the path: install it for all users, for example in /usr/local/bin"
 [ -e "$here/known_hosts" ] || [ -e "$PLACE/.ssh/known_hosts" ] ||
     fail "$here/known_hosts, which names the server's key, is missing: server.sh writes it on the server"
 if home=$(getent passwd "$NAME" | cut -d: -f6) && [ -n "$home" ] && [ "$home" != "$PLACE" ]; then
-    fail "there is a user $NAME already, of something else: make a kit with another name"
+    fail "there is already a user $NAME for another purpose: make a kit with another name"
 fi
 
 # --- user, folder, files ----------------------------------------------------------------------------
@@ -52,6 +52,6 @@ if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
     systemctl enable --quiet --now "$UNIT.timer"
 else
-    echo "No systemd runs here: put the line of $here/crontab into cron."
+    echo "systemd is not running here: put the line in $here/crontab into cron."
 fi
 echo "$NAME is set up in $PLACE. Give its public key to the server's administrator: $here/$NAME.pub"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sets up the server of the rounds: read it, then run it as root on the server. Run it again whenever
-# a party has given you its public key (NAME/NAME.pub): what is there already stays as it is.
+# a party has given you its public key (NAME/NAME.pub): existing files and users do not change.
 set -eu
 umask 022
 
@@ -16,7 +16,7 @@ HOST_KEY=/etc/ssh/ssh_host_ed25519_key.pub
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 fail() { echo "server.sh: $*. Nothing was changed." >&2; exit 1; }
 
-# --- what has to be so before anything is changed --------------------------------------------------
+# --- checks before anything is changed -------------------------------------------------------------
 [ "$(id -u)" = 0 ] || fail "needs root: run it with sudo, or as root"
 sshd=$(command -v sshd || command -v /usr/sbin/sshd) ||
     fail "no OpenSSH server here: install it (apt-get install openssh-server), then run this again"
@@ -27,29 +27,29 @@ if [ -e "$PLACE/parties" ] && [ "$(cat "$PLACE/parties")" != "$PARTIES" ]; then
     fail "$PLACE serves another kit ($(cat "$PLACE/parties")): use its files, or another server"
 fi
 if [ -e "$PLACE" ] && [ ! -e "$PLACE/parties" ] && [ -n "$(ls -A "$PLACE")" ]; then
-    fail "$PLACE has files that no kit made: move them elsewhere, then run this again"
+    fail "$PLACE has files that are not from a kit: move them elsewhere, then run this again"
 fi
 for name in $PARTIES; do
     if home=$(getent passwd "$name" | cut -d: -f6) && [ -n "$home" ] &&
         [ "$home" != "/var/lib/hushtable/$name" ]; then
-        fail "there is a user $name already, of something else: make a kit with other names"
+        fail "there is already a user $name for another purpose: make a kit with other names"
     fi
     pub="$here/$name/$name.pub"
     if [ -e "$pub" ] && ! ssh-keygen -l -f "$pub" >/dev/null 2>&1; then
-        fail "$pub is no public SSH key: ask $name for the file that its install.sh wrote"
+        fail "$pub is not a public SSH key: ask $name for the file that its install.sh wrote"
     fi
 done
 
 # --- users and folders ------------------------------------------------------------------------------
 getent group "$GROUP" >/dev/null || groupadd --system "$GROUP"
 for name in $PARTIES; do
-    # '*' is a password that nothing matches; an account without one is taken for a locked one.
+    # '*' is a password that nothing matches; an account without a password would count as locked.
     getent passwd "$name" >/dev/null || useradd --system --user-group --password '*' \
         --no-create-home --home-dir "/var/lib/hushtable/$name" --shell /usr/sbin/nologin "$name"
     usermod -a -G "$GROUP" "$name"
 done
 
-install -d -o root -g root -m 755 "$PLACE" "$KEYS"     # a root of SFTP has to be root's alone
+install -d -o root -g root -m 755 "$PLACE" "$KEYS"     # only root may own and change the SFTP root
 for folder in meeting round; do
     install -d -o root -g "$GROUP" -m 3770 "$PLACE/$folder"
 done
@@ -75,7 +75,7 @@ if ! cmp -s "$here/sshd_hushtable.conf" "$DROP_IN"; then
     elif [ -f /run/sshd.pid ]; then
         kill -HUP "$(cat /run/sshd.pid)"
     else
-        echo "Start sshd, or have it read its configuration again."
+        echo "Start sshd, or make it reload its configuration."
     fi
 fi
 
@@ -84,7 +84,7 @@ name_of_host=$HOST
 [ "$PORT" = 22 ] || name_of_host="[$HOST]:$PORT"
 for name in $PARTIES; do
     echo "$name_of_host $(cut -d' ' -f1,2 "$HOST_KEY")" > "$here/$name/known_hosts"
-    [ -e "$KEYS/$name" ] || echo "Awaited: the public key of $name, as $name/$name.pub. Then run this again."
+    [ -e "$KEYS/$name" ] || echo "Waiting for the public key of $name, as $name/$name.pub. Then run this again."
 done
-echo "The server's key, which known_hosts of each party now names:"
+echo "The server's key, which is now in known_hosts of each party:"
 ssh-keygen -l -f "$HOST_KEY"

@@ -1,7 +1,7 @@
-"""How messages travel between a coordinator and its sites: within a process, and over networks.
+"""Transport of messages between a coordinator and its sites: within a process, and over networks.
 
-A network reaches nodes by names of its own. What it does is a `Carrier`; who is asked what, and
-when again, is here, the same for all of them.
+A network addresses nodes by its own names. Its operations are a `Carrier`; which site gets which
+request, and when it is repeated, is decided here, in the same way for all carriers.
 """
 
 import logging
@@ -19,34 +19,35 @@ from hushtable_federation.round import Round
 
 
 class Transport(Protocol):
-    """Carries bytes to sites, and brings what they answer; knows no step and no key.
+    """Carries bytes to sites, and returns their answers; knows no step and no key.
 
-    Time-outs, repeated requests, refusals and sites that drop out are the business of `SecureSum`,
-    which closes the transport when the round is over. See `Memory` for one in this process.
+    `SecureSum` handles time-outs, repeated requests, refusals and sites that drop out, and closes
+    the transport at the end of the round. See `Memory` for one in this process.
     """
 
     def send(self, site: str, request: bytes) -> None:
-        """Send a request on its way to a site, without waiting for the answer.
+        """Send a request to a site, without waiting for the answer.
 
         An `OSError` means that the site cannot be reached now.
         """
 
     def receive(self, seconds: float) -> tuple[str, bytes] | None:
-        """Return the next answer with its site's name, or None if none came in these seconds.
+        """Return the next answer with its site's name, or None if none arrived within ``seconds``.
 
-        Empty bytes say that this site will not answer what it was asked last. None may come early
-        if no answer can come any more.
+        Empty bytes mean that this site will not answer its last request. The method may return None
+        early if no more answers can arrive.
         """
 
     def close(self) -> None:
-        """Let go of whatever the transport holds; nothing is sent or received after it."""
+        """Release all resources of the transport; nothing is sent or received after that."""
 
 
 class Memory:
-    """Has sites in this process answer at once; see `Transport`.
+    """Lets sites in this process answer immediately; see `Transport`.
 
-    Takes, by name, what answers a request, such as `OnlineSite.answer`. A site without one, or
-    whose answer is None, is silent. ``closed`` is whether the round is over.
+    Takes, by name of the site, a function that answers a request, such as `OnlineSite.answer`. A
+    site without one, or with None as an answer, is silent. ``closed`` states whether the round is
+    over.
     """
 
     def __init__(self, sites: Mapping[str, Callable[[bytes], bytes | None]]) -> None:
@@ -54,7 +55,7 @@ class Memory:
         self._answers: deque[tuple[str, bytes]] = deque()
 
     def send(self, site: str, request: bytes) -> None:
-        """Have the site answer."""
+        """Let the site answer."""
         answer = self._sites[site](request) if site in self._sites else None
         if answer is not None:
             self._answers.append((site, answer))
@@ -64,54 +65,54 @@ class Memory:
         return self._answers.popleft() if self._answers else None
 
     def close(self) -> None:
-        """Note that the round is over."""
+        """Record that the round is over."""
         self.closed = True
 
 
 _LOG = logging.getLogger(__name__)
-#: Seconds between two looks for answers; and until a silent node is asked again, at first.
+#: Seconds between two checks for answers; and before the first repetition to a silent node.
 _LOOK, _PAUSE = 0.5, 20.0
 
-#: What a network calls one of its nodes.
+#: A network's name for one of its nodes.
 Node = int | str
 
 
 class Carrier(Protocol):
     """A network that brings requests to nodes, and answers back.
 
-    A `HushTableError` of any of these ends the round. Whatever else goes wrong is noted, and the
-    network asked again.
+    A `HushTableError` from any of these methods ends the round. Other errors are logged, and the
+    call is repeated.
     """
 
     def nodes(self) -> Collection[Node]:
         """Return the nodes that can be reached now."""
 
     def push(self, node: Node, request: bytes) -> str | None:
-        """Send a request; return the id of this sending, or None if none was needed or possible."""
+        """Send a request; return the id of this message, or None if none was needed or possible."""
 
     def pull(self, sent: Collection[str]) -> Iterable[tuple[str, bytes]]:
-        """Return the answers that came to what was sent, by its id; empty bytes of a failure."""
+        """Return the answers to sent messages, by id; empty bytes for a failure."""
 
 
 @dataclass
 class _Asked:
-    """A request on its way to a node, until its answer is there."""
+    """A request to a node, until its answer arrives."""
 
     node: Node
     request: bytes
-    #: Seconds to wait, once it is asked; each time longer.
+    #: Seconds to wait after sending; longer each time.
     pause: float
-    #: Ids of its sendings: each time it is asked, another one.
+    #: Ids of its messages: a new one each time it is sent.
     ids: set[str] = field(default_factory=set)
-    #: When to ask (again), by `time.monotonic`.
+    #: When to send (again), by `time.monotonic`.
     due: float = 0.0
 
     def answered(self, sent: str, answer: bytes) -> bool:
-        """Whether this is the answer to one of its sendings; of an error, ask again soon."""
+        """Return whether this answers one of its messages; after an error, send again soon."""
         if sent not in self.ids:
             return False
         self.ids.remove(sent)
-        if not answer:  # the node was away, or what runs there was killed
+        if not answer:  # the node was away, or its process was killed
             self.due = min(self.due, time.monotonic() + self.pause / 6)
         return bool(answer)
 
@@ -119,27 +120,27 @@ class _Asked:
 class Nodes:
     """Reaches the sites of a round at their nodes: a `Transport`.
 
-    Which node is whose shows by its answer to `hello`. Networks lose answers, as Flower does where
-    a TLS handshake takes too long, and give up on a node that is away: a silent one is asked
-    again, later each time, until his time is over.
+    A node's answer to `hello` shows which site it belongs to. Networks lose answers, as Flower does
+    if a TLS handshake takes too long, and give up on a node that is away. So the request to a
+    silent node is repeated, at growing intervals, until its time is over.
 
     Parameters
     ----------
     carrier : Carrier
         The network.
     round_ : Round
-        Whose sites are looked for.
+        The round, whose sites are searched for.
     keys : Keys
         The coordinator's.
     timeout : float
-        Seconds that a site has in each step.
+        Seconds that a site has for each step.
 
     Attributes
     ----------
     nodes : dict of str to int or str
-        By site that said hello, its node.
+        The node of each site that said hello.
     refused : dict of str to str
-        By site that refused to, its word.
+        The word of each site that refused.
     """
 
     def __init__(self, carrier: Carrier, round_: Round, keys: Keys, timeout: float) -> None:
@@ -154,21 +155,23 @@ class Nodes:
         self.nodes: dict[str, Node] = {}
 
     def send(self, site: str, request: bytes) -> None:
-        """Note what is asked next; what was asked before is over."""
+        """Record the next request; it replaces the previous one."""
         if self._wanted.get(site) != request:
             self._wanted[site] = request
             self._asked.pop(site, None)
 
     def receive(self, seconds: float) -> tuple[str, bytes] | None:
-        """Push what is due and pull what came, until one of the answers is there."""
+        """Send what is due and collect answers, until one arrives."""
         end = time.monotonic() + seconds
         while True:
             try:
                 self._look()
             except HushTableError:
                 raise
-            except Exception as error:  # of a network's many: a time-out is no reason to give up
-                _LOG.warning("the network failed, and is asked again: %s", error)
+            except (
+                Exception
+            ) as error:  # one of many errors of a network: a time-out is no reason to give up
+                _LOG.warning("the network failed, and the call is repeated: %s", error)
             if self._answers:
                 return self._answers.popleft()
             if time.monotonic() >= end:
@@ -176,7 +179,7 @@ class Nodes:
             time.sleep(_LOOK)
 
     def close(self) -> None:
-        """Leave the rest to the network, which ends what runs on it."""
+        """Leave the rest to the network, which ends its own processes."""
 
     def _look(self) -> None:
         self._there = set(self._carrier.nodes())
@@ -218,7 +221,7 @@ class Nodes:
             self.nodes[card.name] = node
             self._asked.pop(card.name, None)
             del self._hellos[node]
-        elif card.name in self._wanted:  # that is its answer to whatever it is asked
+        elif card.name in self._wanted:  # this is its answer to any request
             self.refused[card.name] = word
             del self._wanted[card.name]
             self._answers.append((card.name, answer))

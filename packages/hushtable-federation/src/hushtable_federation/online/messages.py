@@ -1,4 +1,4 @@
-"""Messages of the online form: signed, bound to a round and a step, the same on every transport."""
+"""Messages of online rounds: signed, bound to a round and a step, the same on every transport."""
 
 import json
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from hushtable_federation.refusals import Refusal, Refused
 from hushtable_federation.round import Round
 
 Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask", "without", "end"]
-#: Of the sum. Before them, anyone who has to find out where a site is says hello; after them, the
-#: coordinator may say that the round has ended.
+#: Steps of the sum. Before them, a carrier that has to find the sites says hello; after them, the
+#: coordinator may announce that the round has ended.
 STEPS: tuple[Step, ...] = get_args(Step)[1:-1]
 _REFUSED = "refused"
-#: Bytes of a header at most before its signature is checked: those of 100 sites have a tenth.
+#: The most bytes of a header before its signature is checked: for 100 sites, it has a tenth.
 _MOST_UNSIGNED = 4 << 20
-#: Begins the names of arrays that hold the messages of others.
+#: Prefix of the names of arrays that hold messages of others.
 _ENCLOSED = "of "
 _ENTRIES = {"round_id": str, "step": str, "sender": str, "body": dict}
 
@@ -32,16 +32,16 @@ class Message:
     """A request of the coordinator, or a site's answer, in one step."""
 
     round_id: str
-    #: One of `Step`, or ``"refused"`` for an answer that says in one word why there is none.
+    #: One of `Step`, or ``"refused"`` for an answer that states in one word why there is none.
     step: str
-    #: Name of who signed.
+    #: Name of the signer.
     sender: str
     body: dict[str, Any]
     #: SHA-256 of all of it.
     digest: str
-    #: The message as it travels.
+    #: The message as it is sent.
     content: bytes
-    #: Of bytes, uint8, as the step needs them.
+    #: Arrays of bytes, uint8, as the step needs them.
     arrays: files.Arrays = field(default_factory=dict)
 
     @classmethod
@@ -58,15 +58,15 @@ class Message:
 
     @staticmethod
     def refuse(round_id: str, keys: Keys, word: Refusal) -> bytes:
-        """Return a refusal; ``round_id`` is empty where the request names no round."""
+        """Return a refusal; ``round_id`` is empty if the request names no round."""
         return _pack(round_id, _REFUSED, keys, {"word": word.value}, {})
 
     @classmethod
     def read(cls, content: bytes, sender: Card) -> "Message":
-        """Check and read a message; raises `RoundError` if it is not from that sender."""
+        """Check and read a message; raise `RoundError` if it is not from that sender."""
         read = files.unpack(content, f"message of {sender.name}")
         if read.kind != "message" or not sender.signed(read):
-            raise RoundError(f"a message does not carry the signature of {sender.name!r}")
+            raise RoundError(f"a message does not have the signature of {sender.name!r}")
         return read.build(lambda read: cls._from_file(read, sender, content))
 
     @classmethod
@@ -78,14 +78,14 @@ class Message:
         return cls(**record, digest=read.digest, content=content, arrays=read.arrays)
 
     def check(self, round_: Round, step: str) -> "Message":
-        """Return the message if it belongs to this round and step; raises `RoundError`.
+        """Return the message if it belongs to this round and step; raise `RoundError` otherwise.
 
-        Of a site that refuses, `Refused` with its word.
+        If the site refuses, raise `Refused` with its word.
         """
         if self.step == _REFUSED and self.round_id in ("", round_.round_id):
             try:
                 word = Refusal(str(self.body.get("word")))
-            except ValueError:  # of another version, or a word that means to say something else
+            except ValueError:  # from another version, or with a word that is not in the list
                 word = Refusal.GARBLED
             raise Refused(word, f"{self.sender!r} refused: {word}")
         if self.round_id != round_.round_id:
@@ -98,9 +98,9 @@ class Message:
 
 
 def is_signed(content: bytes, sender: Card) -> bool:
-    """Whether a file carries the sender's signature of what it says that its digest is.
+    """Return whether a file has the sender's signature on the digest that it claims.
 
-    Nothing else of it is checked. It costs little, and leaves what strangers wrote unread.
+    Nothing else is checked. This is fast, and avoids reading files that strangers wrote.
     """
     size = int.from_bytes(content[:8], "little")
     if size > min(len(content) - 8, _MOST_UNSIGNED):
@@ -125,19 +125,19 @@ def ask(
 ) -> bytes:
     """Return the coordinator's request for a step.
 
-    The round travels with it, unless the node that is asked has it from elsewhere.
+    The message contains the round, unless the node has it from elsewhere.
     """
     more = {"round": _bytes(round_.content)} if with_round else {}
     return _pack(round_.round_id, step, keys, body, {**(arrays or {}), **more})
 
 
 def enclosed(contents: Mapping[str, bytes]) -> files.Arrays:
-    """Return messages as another one hands them on, signatures and all, by name of the sender."""
+    """Return messages in the form to pass them on, with signatures, by name of the sender."""
     return {f"{_ENCLOSED}{name}": _bytes(content) for name, content in contents.items()}
 
 
 def unclosed(message: Message) -> dict[str, bytes]:
-    """Return the messages that one hands on, by name."""
+    """Return the messages that a message passes on, by name."""
     return {
         name.removeprefix(_ENCLOSED): array.tobytes()
         for name, array in message.arrays.items()

@@ -1,4 +1,4 @@
-"""The coordinator of a masked round whose sites can be reached now: over any transport."""
+"""The coordinator of a masked round whose sites are reachable now, over any transport."""
 
 import contextlib
 import time
@@ -14,29 +14,29 @@ from hushtable_federation.online.site import BEGINNING
 from hushtable_federation.online.tally import Journal, Tally
 from hushtable_federation.round import Round
 
-#: Seconds for the last message, which no result depends on.
+#: Seconds for the last message, which does not affect the result.
 _PARTING = 10.0
 
 
 class SecureSum:
-    """Runs a masked round online: the sum of the sites that stay, or none.
+    """Runs a masked round online: gives the sum of the sites that stay, or no sum.
 
     Parameters
     ----------
     round_ : Round
         A masked round.
     keys : Keys
-        The coordinator's, who opened it.
+        The keys of the coordinator, who opened it.
     transport : Transport
-        Carries requests and answers; closed when the round is over.
+        Carries requests and answers; closed at the end of the round.
     timeout : float, default=600
-        Seconds after which a site that is silent in a step is asked again, or lost.
+        Seconds after which the request to a silent site is repeated, or the site is lost.
     tries : int, default=1
-        How often a site is asked in a step; it answers the same request in the same words.
+        How often a request is sent in a step; a site answers the same request with the same bytes.
     journal : Path, optional
-        Where decisions are written down, and in a folder beside it the answers. Anyone who runs the
-        same round with it again, after a crash or when too few sites stayed, goes on from there;
-        without it, sites refuse a second list of who is in the sum.
+        File to record decisions in; the answers are in a folder beside it. After a crash, or if too
+        few sites stayed, running the same round with it again continues from there; without it,
+        sites refuse a second list of the sites in the sum.
 
     Examples
     --------
@@ -62,10 +62,15 @@ class SecureSum:
         if not round_.terms.masked:
             raise RoundError("a round without masks needs no secure sum: collect its submissions")
         if keys.card != round_.coordinator:
-            raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
+            raise RoundError(
+                f"{round_.coordinator.name!r} opened the round, with different keys: give those "
+                "keys"
+            )
         self._transport = transport
         self._timeout, self._tries = timeout, tries
-        self._heard: set[bytes] = set()  # a transport may bring an answer twice, steps later
+        self._heard: set[bytes] = (
+            set()
+        )  # a transport may deliver an answer twice, even some steps later
         self._there: set[tuple[Step, str]] = set()
         self._journal = None if journal is None else Journal(journal, round_)
         self.tally = Tally(round_, keys)
@@ -76,15 +81,15 @@ class SecureSum:
         Returns
         -------
         Release or Sealed
-            The sum over the sites that stayed to the step ``"masked"``, signed.
+            The signed sum over the sites that stayed until the step ``"masked"``.
 
         Raises
         ------
         RoundError
-            If too few sites stay, or their shares do not give masks that fit: there is no sum,
-            and nobody learned anything but who took part.
+            If too few sites stay, or their shares do not give matching masks: there is no sum, and
+            no one learned anything except who took part.
         FileError
-            If another process stays at work with the same journal.
+            If another process keeps using the same journal.
         """
         with contextlib.closing(self._transport):
             if self._journal is None:
@@ -100,7 +105,7 @@ class SecureSum:
         self._note()
         self._ask("shares")
         if not tally.listed:
-            tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
+            tally.check_enough(len(tally.dealt), "shares")  # before anyone spends
         self._ask("masked")
         self._close()
         if not tally.whole:
@@ -116,20 +121,20 @@ class SecureSum:
         return result
 
     def _end(self) -> None:
-        """Have the sites forget what the round needed; who is silent does so after its time."""
+        """Let the sites forget the data of the round; silent sites do so when its time is over."""
         requests = dict.fromkeys(self.tally.listed, self.tally.ending())
         for _ in self._answers(requests, min(self._timeout, _PARTING)):
-            pass  # nothing depends on what they say
+            pass  # nothing depends on their answers
 
     # --- what is written down -----------------------------------------------------------------
 
     def _recall(self, journal: Journal) -> None:
-        """Go on from where the process before was."""
+        """Continue from where the previous process stopped."""
         self.tally.decided = journal.decided()
         for step, site, content in journal.kept():
             self._heard.add(content)
             if step not in BEGINNING and not self.tally.listed:
-                continue  # about a list that was lost: nobody answers about another one
+                continue  # about a list that was lost: no site answers about another list
             if not self.tally.take(step, site, content):
                 self._there.add((step, site))
 
@@ -138,14 +143,14 @@ class SecureSum:
         tally.close()
         gone = sorted(set(tally.listed) - set(tally.present))
         if gone:
-            assert self._journal is not None  # the list is of an earlier process
+            assert self._journal is not None  # the list is from an earlier process
             raise RoundError(
-                f"{', '.join(gone)}: in the sum, but what they sent is gone from beside "
-                f"{self._journal.path}, and they are silent: put it back, or run the round again "
-                "when they can be reached"
+                f"{', '.join(gone)}: in the sum, but their answers are missing from the folder "
+                f"beside {self._journal.path}, and they are silent: restore the answers, or run "
+                "the round again when the sites are reachable"
             )
         for name in sorted(set(self.tally.round.names) - set(tally.listed)):
-            # Out since an earlier process, which alone knew why.
+            # Lost in an earlier process, which alone knew why.
             step = next(one for one in BEGINNING if (one, name) not in self._there)
             tally.lost.setdefault(name, f"{step}: silent")
         self._note()
@@ -161,7 +166,7 @@ class SecureSum:
     # --- asking -------------------------------------------------------------------------------
 
     def _ask(self, step: Step) -> None:
-        """Ask sites in one step, and take in what comes; of who is silent, nothing."""
+        """Send the requests of one step, and take the answers; silent sites count as lost."""
         listed = self.tally.listed
         requests = {
             name: request
@@ -178,23 +183,23 @@ class SecureSum:
 
     @property
     def reached(self) -> dict[str, str]:
-        """By site, the last step that it answered."""
+        """Return by site the last step that it answered."""
         return self.tally.reached
 
     @property
     def lost(self) -> dict[str, str]:
-        """By site that dropped out, in which step and why: one word of `Refusal`."""
+        """Return by site that dropped out the step and the reason, one word of `Refusal`."""
         return self.tally.lost
 
     @property
     def found_out(self) -> dict[str, str]:
-        """By site that gave or dealt wrong shares, or complained falsely, words for people."""
+        """Return by site that gave or dealt wrong shares, or complained falsely, a message."""
         return self.tally.found_out
 
     def _answers(
         self, requests: Mapping[str, bytes], seconds: float
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield the first answer of each site that gives one in time, as they come."""
+        """Yield the first answer of each site that answers in time, as they arrive."""
         silent = set(requests)
         for _ in range(self._tries):
             waiting = set(silent)
@@ -212,9 +217,9 @@ class SecureSum:
                 name, answer = came
                 if name in waiting and answer not in self._heard:
                     waiting.remove(name)
-                    if answer:  # empty: there will be none
+                    if answer:  # empty: there will be no answer
                         silent.remove(name)
                         self._heard.add(answer)
                         yield name, answer
-                elif left < 0.0:  # anyone who keeps talking does not keep the round open
+                elif left < 0.0:  # a site that keeps sending does not keep the round open
                     break

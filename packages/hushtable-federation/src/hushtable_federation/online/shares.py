@@ -1,10 +1,10 @@
-"""Steps ``keys`` and ``shares``, and the list of who is in the sum: what a site deals and takes.
+"""Steps ``keys`` and ``shares``, and the list of sites in the sum: what a site deals and accepts.
 
-All that can fail because of the rows fails in the first step, before anybody spends; from
-then on a site answers from its book alone. In that step, a site draws a key for this round, on
-which its masks and seals depend. The secrets of a site are the key of its own mask, and
-that of its mask with each other site: in the order of the roster, its own at its own place. A row
-of shares that is not what its dealer proved is complained about, with the key that opens it.
+Everything that can fail because of the rows fails in the first step, before any site spends; after
+that, a site answers from its book alone. In that step, a site draws a key for this round, on which
+its masks and seals depend. The secrets of a site are the key of its own mask, and the key of its
+mask with each other site, in the order of the roster, its own at its own place. If a row of shares
+is not what its dealer proved, the reader complains, and reveals the key that opens the row.
 """
 
 import base64
@@ -43,22 +43,22 @@ from hushtable_federation.round import Round
 
 #: As JSON has it.
 Kept = dict[str, Any]
-#: Name of the row of the book's steps that holds what was counted in the first one.
+#: Name of the row in the book's steps that holds the counts of the first step.
 _COUNTED = "rows"
 
 
 class Statement(NamedTuple):
-    """Of a person who is here, about the rows; as in `Reply.answer` and `Reply.counted`."""
+    """A person's statements about the rows; as in `Reply.answer` and `Reply.counted`."""
 
     new_people: bool = False
     outside_too: bool = False
 
 
 class CountedRows(NamedTuple):
-    """Counts of the rows, of shape (n_cells,), and by what rows and persons are known again.
+    """Counts of the rows, of shape (n_cells,), and the digests that identify rows and persons.
 
-    ``new_people`` and ``attended`` are as when they were counted: whether a person says that they
-    are of other people, and whether one looked at the round.
+    ``new_people`` and ``attended`` are as at the time of counting: whether a person states that the
+    rows are about different people, and whether a person reviewed the round.
     """
 
     counts: NDArray[np.int64]
@@ -73,10 +73,10 @@ NOTHING_SAID = Statement()
 
 @dataclass(frozen=True)
 class SiteState:
-    """A site in a round under way; what it holds between steps is in its book.
+    """A site in a running round; its state between steps is in its book.
 
-    ``reply`` checks the round on every side, anew in each step that needs it; it takes whether a
-    person looks at it. ``count`` and ``recognise`` are those of `OnlineSite`.
+    ``reply`` checks every aspect of the round, again in each step that needs it; its argument is
+    whether a person reviews it. ``count`` and ``recognise`` are those of `OnlineSite`.
     """
 
     round: Round
@@ -90,7 +90,7 @@ class SiteState:
 
     @property
     def me(self) -> str:
-        """The site's name."""
+        """Return the site's name."""
         return self.keys.card.name
 
     def sign(self, step: Step, body: Kept, arrays: files.Arrays | None = None) -> bytes:
@@ -98,26 +98,26 @@ class SiteState:
         return Message.make(self.round, step, self.keys, body, arrays).content
 
     def kept(self, step: Step) -> Kept:
-        """Return what was kept of a step before; refuses if it was not asked, or is forgotten."""
+        """Return the data kept from an earlier step; refuse if they are missing or forgotten."""
         kept = self._noted(step, step)[1]
         if not kept:
             raise Refused(
                 Refusal.TIME,
-                f"what step {step!r} kept is forgotten: the round has ended, its time is over, or "
-                "somebody here has refused it",
+                f"the data kept from step {step!r} are forgotten: the round has ended, its time "
+                "is over, or a person here has refused it",
             )
         return kept
 
     def answered(self, step: Step) -> bytes:
-        """Return what was answered in a step before; refuses if it was not asked."""
+        """Return the answer to an earlier step; refuse if there was none."""
         return self._noted(step, step)[0]
 
     def round_keys(self) -> RoundKeys:
-        """Return the keys of this round; raises as `kept` once they are forgotten."""
+        """Return the keys of this round; raise as `kept` after they are forgotten."""
         return self.keys_with(self.kept("shares")["keys"])
 
     def keys_with(self, public: Mapping[str, str]) -> RoundKeys:
-        """Return this site's key for the round, with the public ones of those it masks with."""
+        """Return this site's key for the round, with the public keys of the sites it masks with."""
         private = bytes.fromhex(self.kept("keys")["private"])
         return RoundKeys(
             self.round, self.me, crypto().X25519PrivateKey.from_private_bytes(private), public
@@ -131,7 +131,7 @@ class SiteState:
         digests: RowDigests | None,
         persons: PersonsCounted | None,
     ) -> None:
-        """Keep the counts of the rows, and by what to recognise these."""
+        """Keep the counts of the rows, and the digests to recognise them."""
         counted = PersonsSeen.of(persons)
         register = None if counted.register is None else to_bytes(counted.register)
         kept = {
@@ -145,7 +145,7 @@ class SiteState:
         self.book.note_step(self.round.round_id, _COUNTED, "", content, kept)
 
     def rows(self) -> CountedRows:
-        """Return what `keep_rows` was given."""
+        """Return the counts and digests that `keep_rows` stored."""
         counts, kept = self._noted(_COUNTED, "keys")
         digests, sample, register = (
             None if kept[name] is None else base64.b64decode(kept[name])
@@ -166,7 +166,7 @@ class SiteState:
     def _noted(self, name: str, step: str) -> tuple[bytes, Kept]:
         noted = self.book.step(self.round.round_id, name)
         if noted is None:
-            raise Refused(Refusal.ORDER, f"step {step!r} comes first, and was not asked")
+            raise Refused(Refusal.ORDER, f"step {step!r} has to come first")
         return noted[1:]
 
 
@@ -174,23 +174,23 @@ def _text(content: bytes | None) -> str | None:
     return None if content is None else base64.b64encode(content).decode()
 
 
-#: Signed within the answer, so that it can be handed on without the rows for others.
+#: Signed within the answer, so that it can be passed on without the rows for others.
 _PUBLIC = "dealing"
 _DEALT = ("secrets", "readers", "proof", "rows")
 _KEYS = "keys"
 
 
 def answer_keys(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
-    """Check the round on every side, and count the rows; draw the site's key for the round."""
+    """Check every aspect of the round, and count the rows; draw the site's key for the round."""
     reply = site.reply(site.attended)
     if not site.round.terms.masked:
-        raise Refused(Refusal.ROUND, "steps are for masked rounds: ask for one")
+        raise Refused(Refusal.ROUND, "steps are only for masked rounds: request one")
     if reply.earlier is not None and reply.earlier.round_id == site.round.round_id:
         raise Refused(
-            Refusal.ANSWERED, "what this answer's steps kept is gone: ask for a new round"
+            Refusal.ANSWERED, "the data kept for this answer's steps are gone: request a new round"
         )
     reply.check_known()
-    library()  # without it there will be no noise, and no answer
+    library()  # without it, there will be no noise, and no answer
     sketch = site.count(reply.plan)
     counts = reply.counted(sketch, outside_too=site.statement.outside_too)
     digests = site.recognise()
@@ -203,39 +203,39 @@ def answer_keys(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
 
 
 class RoundKey(NamedTuple):
-    """A site's key for a round: 64 hexadecimal digits, and the digest of what says so."""
+    """A site's key for a round: 64 hexadecimal digits, and the digest of its signed statement."""
 
     public: str
     digest: str
 
     @classmethod
     def read(cls, round_: Round, site: str, content: bytes) -> "RoundKey":
-        """Check what a site signed; raises `RoundError`."""
+        """Check a signed statement of a site; raise `RoundError` if it is not valid."""
         message = Message.read(content, round_.card(site)).check(round_, "keys")
         public = message.body.get("public")
-        if not is_digest(public):  # of the same form: 32 bytes in hexadecimal digits
-            raise RoundError(f"{site!r} drew no key for this round")
+        if not is_digest(public):  # the same form: 32 bytes in hexadecimal digits
+            raise RoundError(f"{site!r} sent no valid key for this round")
         return cls(str(public), message.digest)
 
 
 def digest_of(contents: Mapping[str, bytes]) -> str:
-    """Return the digest of what sites signed about their keys."""
+    """Return the digest of the sites' signed statements about their keys."""
     each = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     return hashlib.sha256(rfc8785.dumps(each)).hexdigest()
 
 
 def answer_shares(site: SiteState, contents: Mapping[str, bytes]) -> tuple[bytes, Kept]:
-    """Deal shares of all keys of masks, with those sites whose keys for the round these are."""
+    """Deal shares of all mask keys, with the sites whose keys for the round are given."""
     with refusing(Refusal.SHARES):
         found = {name: RoundKey.read(site.round, name, one) for name, one in contents.items()}
     check_enough(site.round, found)
     if found.get(site.me) != RoundKey.read(site.round, site.me, site.answered("keys")):
-        raise Refused(Refusal.SITES, "the keys for this round are without the one of this site")
+        raise Refused(Refusal.SITES, "the keys for this round lack the one of this site")
     keys = site.keys_with({name: one.public for name, one in found.items()})
     with refusing(Refusal.SHARES):
         pairs = keys.pairs()
     own_mask = secrets.token_bytes(32)
-    # Of a site without a key there is no mask, and nobody is asked for what stands in its place.
+    # There is no mask with a site without a key, and its placeholder is never requested.
     secret = {name: pairs.get(name, secrets.token_bytes(32)) for name in site.round.names}
     dealing, rows = Dealing.deal(
         bind_dealing(site.round, site.me),
@@ -270,12 +270,12 @@ def _table(rows: list[bytes]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 
-#: In place of the digest of a site's key, where there is no mask with it.
+#: Replaces the digest of a site's key, if there is no mask with it.
 _NO_KEY = 64 * "0"
 
 
 def bind_dealing(round_: Round, dealer: str) -> bytes:
-    """Return what binds a site's dealing to the round and to the site."""
+    """Return the bytes that bind a site's dealing to the round and the site."""
     return f"{round_.round_id} {dealer}".encode()
 
 
@@ -284,11 +284,11 @@ def bind_dealing(round_: Round, dealer: str) -> bytes:
 
 @dataclass(frozen=True)
 class Dealt:
-    """The public part of what a site dealt: checked, but for the proof, which is for readers.
+    """The public part of a site's dealing: checked, except for the proof, which readers check.
 
-    ``message`` is as the site signed it; ``rows`` are the digests of the sealed rows, of shape
-    (n_sites, 32). ``keys`` are, by site with which it has a mask, and of itself, the digests of
-    the keys for the round that these agreed on.
+    ``message`` is the one that the site signed; ``rows`` are the digests of the sealed rows, of
+    shape (n_sites, 32). ``keys`` are the digests of the keys for the round, by site, for each site
+    that it has a mask with, and for itself.
     """
 
     message: Message
@@ -298,47 +298,47 @@ class Dealt:
 
     @classmethod
     def read(cls, round_: Round, site: str, content: bytes) -> "Dealt":
-        """Check what a site signed; raises `RoundError`."""
+        """Check a signed statement of a site; raise `RoundError` if it is not valid."""
         message = Message.read(content, round_.card(site)).check(round_, _PUBLIC)
         n = len(round_.names)
         shapes = {"secrets": (n, 32), "readers": (n, 32), "rows": (n, 32)}
         shapes |= {"proof": (round_.needed, 33), _KEYS: (n, 32)}
         found = message.arrays
         if {name: found[name].shape for name in found} != shapes:
-            raise RoundError(f"{site!r} did not deal its shares to all")
+            raise RoundError(f"{site!r} did not deal its shares to all sites")
         dealing = Dealing(bind_dealing(round_, site), *(found[name] for name in _DEALT[:-1]))
         if found["rows"].dtype != np.uint8 or found[_KEYS].dtype != np.uint8:
-            raise RoundError(f"{site!r} did not deal its shares to all")
+            raise RoundError(f"{site!r} did not deal its shares to all sites")
         digests = [one.tobytes().hex() for one in found[_KEYS]]
         each = zip(round_.names, digests, strict=True)
         keys = {name: digest for name, digest in each if digest != _NO_KEY}
         return cls(message, dealing, found["rows"], keys)
 
     def agrees(self, keys: Mapping[str, str]) -> bool:
-        """Whether it has masks with all of these sites, by these keys; and perhaps with others."""
+        """Return whether it has masks with at least these sites, by these keys."""
         return all(self.keys.get(name) == digest for name, digest in keys.items())
 
     def is_row(self, place: int, sealed: bytes) -> bool:
-        """Whether this is the sealed row for the reader at a place."""
+        """Return whether this is the sealed row for the reader at a place."""
         return hashlib.sha256(sealed).digest() == bytes(self.rows[place - 1])
 
 
 def read_dealt(round_: Round, message: Message) -> tuple[Dealt, dict[str, bytes]]:
-    """Return what a site dealt, and the sealed row of each reader; raises `RoundError`."""
+    """Return what a site dealt, and the sealed row of each reader, after checks."""
     arrays, sender = message.arrays, message.sender
     if set(arrays) != {_PUBLIC, "sealed"} or any(a.dtype != np.uint8 for a in arrays.values()):
-        raise RoundError(f"{sender!r} did not deal its shares to all")
+        raise RoundError(f"{sender!r} did not deal its shares to all sites")
     dealt = Dealt.read(round_, sender, arrays[_PUBLIC].tobytes())
     width = dealt.dealing.row_bytes + SEAL_BYTES
     if arrays["sealed"].shape != (len(round_.names), width):
-        raise RoundError(f"{sender!r} did not deal its shares to all")
+        raise RoundError(f"{sender!r} did not deal its shares to all sites")
     rows = {name: arrays["sealed"][i].tobytes() for i, name in enumerate(round_.names)}
     if not all(dealt.is_row(place_of(round_, name), row) for name, row in rows.items()):
-        raise RoundError(f"{sender!r} dealt other rows of shares than it signed")
+        raise RoundError(f"{sender!r} dealt rows of shares that differ from those it signed")
     return dealt, rows
 
 
-#: By site, the digests of its submission and of the public part of what it dealt.
+#: By site, the digests of its submission and of the public part of its dealing.
 Sites = dict[str, dict[str, str]]
 _DIGESTS = {"masked", "shares"}
 _ROWS = "rows"
@@ -346,10 +346,10 @@ _ROWS = "rows"
 
 @dataclass(frozen=True)
 class Complaint:
-    """A row that does not open, or is not what its dealer proved: with the key of the two sites.
+    """A complaint about a row that does not open, or is not what its dealer proved.
 
-    Anyone who has the row, which the dealer signed, and the key can see who is right. The key opens
-    nothing but the two rows between these sites in this round.
+    Anyone who has the row, which the dealer signed, and the key can check who is right. The key
+    opens only the two rows between these sites in this round.
     """
 
     key: bytes
@@ -358,20 +358,20 @@ class Complaint:
 
 @dataclass(frozen=True)
 class CheckedList:
-    """A list as a site takes it: by dealer, its row with the opening, or the complaint about it."""
+    """A list as a site accepts it: by dealer, its row and opening, or the complaint."""
 
     sites: Sites
     rows: dict[str, bytes]
     complaints: dict[str, Complaint]
 
     def answer(self) -> tuple[Kept, files.Arrays]:
-        """Return what of it goes into the answer: body and arrays."""
+        """Return the parts for the answer: body and arrays."""
         keys = {name: one.key.hex() for name, one in self.complaints.items()}
         arrays = enclosed({name: one.sealed for name, one in self.complaints.items()})
         return {"sites": self.sites, "complaints": keys}, arrays
 
     def kept(self) -> Kept:
-        """Return what the site's book keeps of it."""
+        """Return the parts that the site's book keeps."""
         return {"sites": self.sites, "rows": {name: row.hex() for name, row in self.rows.items()}}
 
 
@@ -386,19 +386,19 @@ def ask_about_list(
 
 
 def take_list(site: SiteState, asked: Message) -> CheckedList:
-    """Check a list and open the rows of shares that come with it.
+    """Check a list, and open the rows of shares that come with it.
 
-    Raises `Refused` if it is not one of enough sites of the roster with this one as it answered,
-    or what comes with it is not what these sites signed.
+    Raise `Refused` if it does not contain enough sites of the roster, or not this site as it
+    answered, or if the rows are not those that these sites signed.
     """
     sites = _checked(site, asked.body.get("sites"))
     keys = site.kept("shares")["digests"]
     if not set(sites) <= set(keys):
-        raise Refused(Refusal.SITES, "this site has no masks with some sites of the list")
+        raise Refused(Refusal.SITES, "this site has no masks with some sites on the list")
     keys, mine = {name: keys[name] for name in sites}, site.round_keys()
     sealed, found = asked.arrays.get(_ROWS), unclosed(asked)
     if set(found) != set(sites) or sealed is None or sealed.shape[:1] != (len(sites),):
-        raise Refused(Refusal.REQUEST, f"step {asked.step!r}: the request is not of its form")
+        raise Refused(Refusal.REQUEST, f"step {asked.step!r}: the request is malformed")
     rows, complaints = dict[str, bytes](), dict[str, Complaint]()
     place = place_of(site.round, site.me)
     with refusing(Refusal.SHARES):
@@ -406,10 +406,10 @@ def take_list(site: SiteState, asked: Message) -> CheckedList:
             dealt = Dealt.read(site.round, dealer, found[dealer])
             content = sealed[i].tobytes()
             if dealt.message.digest != sites[dealer]["shares"] or not dealt.is_row(place, content):
-                raise RoundError(f"the coordinator hands on other shares than {dealer!r} signed")
+                raise RoundError(f"the coordinator passes on shares that {dealer!r} did not sign")
             if not dealt.agrees(keys):
                 raise RoundError(
-                    f"{dealer!r} has no mask with a site of the list, or by other keys"
+                    f"{dealer!r} has no mask with a site on the list, or by different keys"
                 )
             key = mine.seal(dealer)
             row = open_row(dealt, key, site.me, place, content)
@@ -421,7 +421,7 @@ def take_list(site: SiteState, asked: Message) -> CheckedList:
 
 
 def open_row(dealt: Dealt, key: bytes, reader: str, place: int, sealed: bytes) -> bytes | None:
-    """Return the row for a reader, and its opening; None if it is not what was proved."""
+    """Return the row for a reader, and its opening; None if it is not what the dealer proved."""
     try:
         row = unseal_row(key, dealt.message.sender, reader, sealed)
     except RoundError:
@@ -432,17 +432,17 @@ def open_row(dealt: Dealt, key: bytes, reader: str, place: int, sealed: bytes) -
 
 def _checked(site: SiteState, sites: Any) -> Sites:
     if not isinstance(sites, dict) or not all(map(_is_entry, sites.values())):
-        raise Refused(Refusal.REQUEST, "the list of sites is not of its form")
+        raise Refused(Refusal.REQUEST, "the list of sites is malformed")
     check_enough(site.round, sites)
     given = site.book.answer(site.round.round_id)
     if given is None:
-        raise Refused(Refusal.ORDER, "step 'masked' comes first, and was not asked")
+        raise Refused(Refusal.ORDER, "step 'masked' has to come first")
     mine = {
         "masked": files.unpack(given.content, "the book's copy").digest,
         "shares": site.kept("shares")["digest"],
     }
     if sites.get(site.me) != mine:
-        raise Refused(Refusal.SITES, "the list of sites has not what this site answered")
+        raise Refused(Refusal.SITES, "the list of sites does not have this site's answer")
     return sites
 
 
@@ -453,9 +453,9 @@ def _is_entry(entry: Any) -> bool:
 
 
 def check_enough(round_: Round, names: Mapping[str, Any]) -> None:
-    """Raise `Refused` unless these are enough sites, all of the roster."""
+    """Raise `Refused` unless these are enough sites, all from the roster."""
     if not set(names) <= set(round_.names):
-        raise Refused(Refusal.SITES, "the list of sites is not one of those of the round")
+        raise Refused(Refusal.SITES, "the list names sites that are not in the round")
     least = round_.needed
     if len(names) < least:
         raise Refused(Refusal.SITES, f"{len(names)} sites are left, and {least} are needed")
@@ -463,7 +463,7 @@ def check_enough(round_: Round, names: Mapping[str, Any]) -> None:
 
 @dataclass
 class Judgement:
-    """Sites found out, by name, with words for people; and pairs of which one is."""
+    """Sites that cheated, by name, with messages; and pairs in which one of the two did."""
 
     dealers: dict[str, str] = field(default_factory=dict)
     liars: dict[str, str] = field(default_factory=dict)
@@ -471,9 +471,9 @@ class Judgement:
 
 
 def judge(round_: Round, dealt: Mapping[str, Dealt], answers: Iterable[Message]) -> Judgement:
-    """Return who is found out by the complaints in signed answers to a list.
+    """Return which sites the complaints in signed answers to a list expose.
 
-    ``dealt`` are the public parts that everybody signed; raises nothing over answers of any form.
+    ``dealt`` are the signed public parts; malformed answers raise nothing.
     """
     judged, open_ = Judgement(), dict[str, list[str]]()
     for message in answers:
@@ -481,19 +481,19 @@ def judge(round_: Round, dealt: Mapping[str, Dealt], answers: Iterable[Message])
             if true is None:
                 open_.setdefault(dealer, []).append(message.sender)
             elif true:
-                judged.dealers[dealer] = f"dealt {message.sender!r} shares that are none"
+                judged.dealers[dealer] = f"dealt invalid shares to {message.sender!r}"
             else:
                 judged.liars[message.sender] = f"complained falsely about {dealer!r}"
     for dealer, those in open_.items():
         if len(those) >= enough(round_):
-            judged.dealers[dealer] = f"dealt {len(those)} sites shares that do not open"
+            judged.dealers[dealer] = f"dealt shares that do not open to {len(those)} sites"
         elif dealer not in judged.dealers:
             judged.disputed += [(one, dealer) for one in those]
     return judged
 
 
 def enough(round_: Round) -> int:
-    """Return how many complaints without proof are believed: more than sites may lie."""
+    """Return how many complaints without proof are believed: more than the sites that may lie."""
     terms = round_.terms
     both = round_.coordinator in round_.sites
     return max(len(round_.sites) - round_.needed, terms.colluders + both) + 1
@@ -502,7 +502,7 @@ def enough(round_: Round) -> int:
 def _complaints(
     round_: Round, dealt: Mapping[str, Dealt], message: Message
 ) -> Iterable[tuple[str, bool | None]]:
-    """Yield who is complained about, and whether rightly; None if nobody can tell."""
+    """Yield whom a message complains about, and whether rightly; None if that is unknown."""
     record = message.body.get("complaints")
     rows = unclosed(message)
     for dealer, key in record.items() if isinstance(record, dict) else ():

@@ -1,6 +1,6 @@
-"""A site in the online form of a masked round: which step is asked, and what was answered before.
+"""A site in an online round: which step is requested, and what it answered before.
 
-The steps are in the files beside this one, and what a site holds between them in its book.
+The steps are in the files beside this one; the state between steps is in the site's book.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
 
-#: All that a coordinator waits for before it is decided who is in the sum.
+#: Steps that a coordinator waits for before it decides which sites are in the sum.
 BEGINNING: tuple[Step, ...] = "keys", "shares", "masked"
-#: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
+#: In these steps, the coordinator has no choice: the answer is the same for any request.
 _FIXED: tuple[Step, ...] = "keys", "masked"
 _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
     "keys": shares.answer_keys, "shares": shares.answer_shares, "masked": steps.answer_masked,
@@ -37,41 +37,41 @@ _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
 
 
 def over(round_: Round) -> datetime:
-    """Return until when a site keeps what the steps of a round need, if nobody says it has ended.
+    """Return until when a site keeps the data of a round's steps, unless the round ends before.
 
-    In a folder, sites may come for the second time long after the deadline.
+    In a folder, sites may make their second visit long after the deadline.
     """
     return round_.deadline + timedelta(days=60)
 
 
 class OnlineSite:
-    """Answers what a coordinator asks, step by step, from any number of processes.
+    """Answers a coordinator's requests, step by step, from any number of processes.
 
-    Nobody is here to look at a round: the policy has to allow that, and the coordinator and the
-    sites have to be known.
+    No person reviews the round: the policy has to allow that, and the coordinator and the sites
+    have to be known.
 
     Parameters
     ----------
     keys : Keys
         The site's.
     book : Book
-        The site's; holds the state between steps.
+        The site's book, which holds the state between steps.
     count : callable
-        Takes a plan, returns the sketch of the site's rows under it, whatever these are: as
-        `Sketch.from_data` with ``attended=False``. What it left unread is written to the log.
+        Takes a plan, and returns the sketch of the site's rows under it without asking, as
+        `Sketch.from_data` with ``attended=False``. What it could not read is written to the log.
     policy : Policy, optional
-        The site's; without one, nothing is answered.
+        The site's policy; without one, the site answers nothing.
     recognise : callable, optional
-        Returns, after `count`, the `RowDigests` by which the book knows these rows again; None of
+        Returns, after `count`, the `RowDigests` by which the book recognises these rows; None for
         no rows.
     approvals : mapping of str to Approval
-        Of the officer, by round id.
+        The officer's approvals, by round id.
     log : SiteLog, optional
-        Where the words of refusals go; by default a file beside the book.
+        The log of refusals; by default, a file beside the book.
     data_set, plan, attended
         As in `Reply`.
     statement : Statement, optional
-        Of a person who is here: about the rows.
+        A statement of a person at the site about the rows.
 
     Examples
     --------
@@ -108,24 +108,24 @@ class OnlineSite:
 
     @property
     def round(self) -> Round:
-        """The round that was asked about last, for ``count``; raises `RoundError` before any."""
+        """Return the round of the last request, for ``count``; raise `RoundError` before any."""
         if self._last is None:
-            raise RoundError("no round was asked about yet: answer a request first")
+            raise RoundError("there was no request about a round yet: answer a request first")
         return self._last
 
     def answer(self, request: bytes, round_: Round | None = None) -> bytes:
         """Return the signed answer to a request, or a signed `Refusal`: one word.
 
-        Whatever goes wrong here, nothing else of it travels; the words are in the log. The same
-        request gets the same answer, also after a crash; another one for a step that was answered
-        is refused: two answers would reveal more than one.
+        If something fails here, nothing else about it is sent; the details are in the log. The same
+        request gets the same answer, even after a crash. A different request for an answered step
+        is refused, because two answers would reveal more than one.
 
         Parameters
         ----------
         request : bytes
-            What the coordinator signed.
+            The request that the coordinator signed.
         round_ : Round, optional
-            Which it is about, where that does not travel with the request.
+            The round of the request, if the request does not contain it.
         """
         round_id, step = "", ""
         try:
@@ -135,7 +135,7 @@ class OnlineSite:
                 asked = Message.read(request, about.coordinator)
             step = asked.step
             return self._answer(about, step, asked)
-        except Exception as error:  # whatever it is: it may quote a row
+        except Exception as error:  # never send the message, because it may quote a row
             record = error.word if isinstance(error, HushTableError) else ""
             word = Refusal(record or Refusal.UNAVAILABLE)
             words = f"{type(error).__name__}: {error}"
@@ -143,9 +143,9 @@ class OnlineSite:
         return Message.refuse(round_id, self._keys, word)
 
     def begin(self, round_: Round) -> dict[str, bytes]:
-        """Return the answer that needs nobody else's, by its step: the rows are counted.
+        """Count the rows, and return the first answer, by its step.
 
-        Of a round without masks, it is all there is. Raises what hinders it, for anyone who is
+        In a round without masks, it is the only answer. Errors are raised, for the person who is
         here.
         """
         self._last = round_
@@ -154,9 +154,9 @@ class OnlineSite:
         return {"keys": self._answer(round_, "keys")}
 
     def send_counts(self, round_: Round, keys: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Return the answers with the counts, under masks with the sites whose keys these are.
+        """Return the answers with the counts, masked with the sites whose keys are given.
 
-        Of a site that dealt its shares before a crash, those; raises what hinders it.
+        If the site dealt its shares before a crash, return the same ones. Errors are raised.
         """
         self._last = round_
         noted = self._book.step(round_.round_id, "shares")
@@ -164,11 +164,11 @@ class OnlineSite:
         return {"shares": dealt, "masked": self._answer(round_, "masked")}
 
     def head(self, round_: Round) -> bytes:
-        """Return, signed, the link of the book's entry with the answer to a round.
+        """Return the signed link of the book's entry with the answer to a round.
 
-        It is to be seen where the answer is: a book that does not hold this link is an older copy,
-        or another one. A link is a hash under the book's key, and says nothing to others; the
-        number of an entry would say whether there are rows.
+        It is published with the answer: a book without this link is an older copy, or a different
+        book. A link is a hash under the book's key, and reveals nothing to others; the number of an
+        entry would reveal whether there are rows.
         """
         links = (
             entry.link
@@ -205,7 +205,7 @@ class OnlineSite:
             with self._book.writing():
                 given = self._book.note_step(round_.round_id, step, digest, record, kept)
                 self._book.keep_steps(round_.round_id, over(round_))
-            if step == "unmask":  # the key of the own mask, and counts, have served
+            if step == "unmask":  # the key of the own mask and the counts are no longer needed
                 self._book.forget_steps(round_.round_id, but="unmask")
         else:
             given = noted[:2]
@@ -230,21 +230,21 @@ class OnlineSite:
         return sketch
 
     def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:
-        """Return the answer to a step that was noted, if it is to this request."""
+        """Return the recorded answer to a step, if it answers this request."""
         if digest != asked:
             raise Refused(
                 Refusal.ANSWERED,
-                f"step {step!r} was answered before, to another request: each is answered once; "
-                "open a new round",
+                f"step {step!r} was already answered, to a different request, and each step is "
+                "answered once: open a new round",
             )
         if answer:
             return answer
         given = self._book.answer(round_.round_id)
-        assert given is not None  # of the step "masked", noted before the step was
+        assert given is not None  # of the step "masked", recorded before the step was
         return given.content
 
     def _round(self, request: bytes) -> Round:
-        """Return the round that travels with a request; checked once, not in every step."""
+        """Return the round in a request; it is checked once, not in every step."""
         array = files.unpack(request, "request").arrays.get("round")
         content = b"" if array is None else array.tobytes()
         if self._last is None or self._last.content != content:

@@ -1,9 +1,10 @@
-"""Other steps than keys and shares: what a site answers, and what the coordinator reads of it.
+"""The steps after keys and shares: a site's answers, and how the coordinator reads them.
 
-``hello`` says whose keys a site has; ``masked`` brings counts under masks. Where sites are missing,
-the others sign in ``survivors`` who is in the sum, once. ``unmask`` brings the shares that take the
-masks off: of sites in the sum, those of own masks and of masks with sites that are not, and never
-those between two sites in the sum. ``without`` leaves out who was found out by complaints.
+``hello`` states whose keys a site has; ``masked`` brings counts under masks. If sites are missing,
+the others sign once, in ``survivors``, which sites are in the sum. ``unmask`` brings the shares
+that remove the masks: for sites in the sum, shares of their own masks and of masks with sites
+outside, but never of masks between two sites in the sum. ``without`` leaves out sites that
+complaints exposed.
 """
 
 import secrets
@@ -34,18 +35,18 @@ from hushtable_federation.submission import Submission
 
 
 def answer_hello(site: SiteState, digest: str) -> bytes:
-    """Sign the request, by its digest, for those whom the site knows."""
+    """Sign the request, by its digest, if the site knows its sender."""
     site.reply(site.attended).check_known()
     return site.sign("hello", {"asked": digest})
 
 
 def ask_hello(round_: Round, keys: Keys) -> bytes:
-    """Return a request for one node alone: whose answer to it is signed takes nobody's name."""
+    """Return a request for one node alone, so that a signed answer proves which site it is."""
     return ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
 
 
 def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | None, str]:
-    """Return which site answered a request, and the word if it refused; None if it was none."""
+    """Return the site that answered a request, and its word if it refused; None if not valid."""
     digest = Message.read(asked, round_.coordinator).digest
     for card in round_.sites:
         try:
@@ -53,7 +54,7 @@ def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | Non
             if message.check(round_, "hello").body == {"asked": digest}:
                 return card, ""
         except Refused as error:
-            if message.round_id == round_.round_id:  # and not of another, sent again
+            if message.round_id == round_.round_id:  # and not a repetition of a different one
                 return card, error.word
         except HushTableError:
             continue
@@ -61,22 +62,22 @@ def find_caller(round_: Round, asked: bytes, content: bytes) -> tuple[Card | Non
 
 
 def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
-    """Add noise to the counts, write it down, and mask among all sites that drew keys.
+    """Add noise to the counts, record them, and mask them with all sites that drew keys.
 
-    Any of them that does not answer is left out later, by shares of the keys of its masks.
+    A site that does not answer is left out later, with the shares of its mask keys.
     """
     own_mask, rows = bytes.fromhex(site.kept("shares")["own_mask"]), site.rows()
-    reply = site.reply(rows.attended)  # who looked at the round did so before
+    reply = site.reply(rows.attended)  # a person reviewed the round before, if at all
     n_cells = site.round.layout.n_cells
     masks = pairwise_mask(site.me, site.round_keys().pairs(), n_cells)
     masks += stream(own_mask, n_cells)
     new = rows.new_people
     reply.answer(rows.counts, masks, rows=rows.digests, persons=rows.persons, new_people=new)
-    return b"", {}  # what is sent lies with the contribution in the book, once
+    return b"", {}  # the content to send is stored once, with the contribution in the book
 
 
 def answer_submission(site: SiteState) -> bytes:
-    """Count the rows and add noise: all that a round without masks asks for."""
+    """Count the rows and add noise: everything that a round without masks needs."""
     reply = site.reply(site.attended)
     sketch = site.count(reply.plan)
     counts = reply.counted(sketch, outside_too=site.statement.outside_too)
@@ -86,15 +87,15 @@ def answer_submission(site: SiteState) -> bytes:
 
 
 def read_masked(round_: Round, name: str, content: bytes) -> Submission:
-    """Return what a site submits; raises `HushTableError`."""
+    """Return what a site submits; raise `HushTableError` if it is not valid."""
     try:
         submission = Submission.from_bytes(content, name, round_, now())
     except HushTableError:
         try:
             Message.read(content, round_.card(name)).check(round_, "masked")
-        except Refused:  # the reason why there is none
+        except Refused:  # the reason for the refusal
             raise
-        except HushTableError:  # nor that: what was wrong first is what to say
+        except HushTableError:  # not that either: report the first error
             pass
         raise
     if submission.site != name:
@@ -103,20 +104,20 @@ def read_masked(round_: Round, name: str, content: bytes) -> Submission:
 
 
 def answer_survivors(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
-    """Sign who is in the sum; say whose shares are not what was proved."""
+    """Sign which sites are in the sum; report whose shares are not what they proved."""
     if site.book.step(site.round.round_id, "unmask") is not None:
-        raise Refused(Refusal.ANSWERED, "shares were given for another list of sites")
+        raise Refused(Refusal.ANSWERED, "shares were given for a different list of sites")
     taken = shares.take_list(site, asked)
     body, arrays = taken.answer()
     return site.sign("survivors", body, arrays), taken.kept()
 
 
-#: Of what a site gives: a dealer's shares, and the opening of the row that they are of.
+#: Parts of what a site gives: a dealer's shares, and the opening of their row.
 _SHARES, _OPENINGS = "shares", "openings"
 
 
 def answer_unmask(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
-    """Give shares: of a list of all sites at once, else if enough signed the list."""
+    """Give shares: at once for a list of all sites, otherwise if enough sites signed the list."""
     body: Kept = {}
     arrays: files.Arrays = {}
     if "sites" in asked.body:
@@ -134,12 +135,12 @@ def answer_unmask(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
 
 
 def _whole(site: SiteState, asked: Message) -> tuple[Kept, Kept, files.Arrays]:
-    """Take a list of all sites: of it, nobody's masks with another can be asked for."""
+    """Accept a list of all sites: with it, masks between sites cannot be requested."""
     if site.book.step(site.round.round_id, "survivors") is not None:
-        raise Refused(Refusal.ANSWERED, "this site signed another list of sites")
+        raise Refused(Refusal.ANSWERED, "this site signed a different list of sites")
     taken = shares.take_list(site, asked)
     if set(taken.sites) != set(site.round.names):
-        raise Refused(Refusal.SITES, "sites are missing: those in the sum have to sign first")
+        raise Refused(Refusal.SITES, "sites are missing: the sites in the sum have to sign first")
     body, arrays = taken.answer()
     return taken.kept(), body, arrays
 
@@ -150,23 +151,25 @@ def _check_signed(site: SiteState, asked: Message, sites: shares.Sites) -> None:
         for name, content in unclosed(asked).items():
             message = Message.read(content, site.round.card(name)).check(site.round, "survivors")
             if message.body.get("sites") != sites:
-                raise RoundError(f"{name!r} signed another list of sites than this one did")
+                raise RoundError(
+                    f"{name!r} signed a list of sites that differs from the one signed here"
+                )
             signed += name in sites
     if signed < site.round.needed:
         raise Refused(
             Refusal.SITES,
-            f"{signed} sites signed who is in, and {site.round.needed} are needed: no share "
-            "is given",
+            f"{signed} sites signed the list, and {site.round.needed} are needed: no share is "
+            "given",
         )
 
 
 def pick_shares(
     round_: Round, kept: Kept, dealers: list[str], wanted: list[list[str]]
 ) -> files.Arrays:
-    """Return the shares that a site gives, and what shows that they are those it was dealt.
+    """Return the shares that a site gives, and the proof that they are those it was dealt.
 
-    ``wanted`` are the secrets of each dealer, by the names that they go with. All is zero of rows
-    that were complained about.
+    ``wanted`` are the secrets of each dealer, by the names that they belong to. Entries for rows
+    with a complaint are zero.
     """
     n = len(round_.names)
     found = np.zeros((len(dealers), len(wanted[0]) if wanted else 0, SHARE_BYTES), np.uint8)
@@ -183,14 +186,14 @@ def pick_shares(
 def read_shares(message: Message, shape: tuple[int, int], n_sites: int) -> tuple[Bytes, Bytes]:
     """Return the shares that a site gives, and their openings.
 
-    Of shape (n_dealers, n_wanted, 33), and (n_dealers, 32 (n_sites + 1)). Raises `RoundError` if
-    they are of another form.
+    Of shape (n_dealers, n_wanted, 33), and (n_dealers, 32 (n_sites + 1)). Raise `RoundError` if
+    they have the wrong form.
     """
     shapes = {_SHARES: (*shape, SHARE_BYTES), _OPENINGS: (shape[0], opening_bytes(n_sites))}
     for name, wanted in shapes.items():
         found = message.arrays.get(name)
         if found is None or found.dtype != np.uint8 or found.shape != wanted:
-            raise RoundError(f"{message.sender!r} gave {name} of another form")
+            raise RoundError(f"{message.sender!r} gave {name} of the wrong form")
     return message.arrays[_SHARES], message.arrays[_OPENINGS]
 
 
@@ -201,10 +204,10 @@ def check_shares(
     dealt: Mapping[str, Dealt],
     lacking: Collection[str],
 ) -> tuple[dict[Secret, int], bool]:
-    """Return the shares of which a site shows that it was dealt them, and whether it gave others.
+    """Return the shares that a site proves it was dealt, and whether it gave others.
 
-    ``wanted`` are the secrets of each dealer, by the names that they go with; ``lacking`` are
-    dealers of whose shares the site has none.
+    ``wanted`` are the secrets of each dealer, by the names that they belong to; ``lacking`` are
+    dealers whose shares the site does not have.
     """
     found: dict[Secret, int] = {}
     wrong, place = False, place_of(round_, message.sender)
@@ -222,23 +225,23 @@ def check_shares(
     return found, wrong
 
 
-#: No name begins so.
+#: No name begins like this.
 _DEALING = "dealing/"
 
 
 def ask_without(
     names: list[str], dealt: dict[str, Dealt], answers: dict[str, Message]
 ) -> tuple[Kept, dict[str, bytes]]:
-    """Return body and messages: who is to be left out, and what shows why."""
+    """Return body and messages: the sites to leave out, and the proof of the reason."""
     shown = {f"{_DEALING}{name}": dealt[name].message.content for name in names}
     return {"without": names}, shown | {name: one.content for name, one in answers.items()}
 
 
 def answer_without(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
-    """Give shares of the masks of those who stay with those who do not."""
+    """Give shares of the masks between sites that stay and sites that do not."""
     kept, names = site.kept("unmask"), asked.body.get("without")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Refused(Refusal.REQUEST, "step 'without': the request is not of its form")
+        raise Refused(Refusal.REQUEST, "step 'without': the request is malformed")
     dealt, answers = dict[str, Dealt](), []
     with refusing(Refusal.SHARES):
         for name, content in unclosed(asked).items():
@@ -249,10 +252,10 @@ def answer_without(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
                 answers.append(_complaint(site, name, content))
         for name, one in dealt.items():
             if one.message.digest != kept["sites"].get(name, {}).get("shares"):
-                raise RoundError(f"{name!r} dealt other shares than those on the list")
+                raise RoundError(f"{name!r} dealt shares that differ from those on the list")
         guilty = shares.judge(site.round, dealt, answers).dealers
         if not names or not set(names) <= set(guilty):
-            raise RoundError("the complaints do not show that these sites are to be left out")
+            raise RoundError("the complaints do not prove that these sites have to be left out")
     stay = sorted(set(kept["sites"]) - set(names))
     shares.check_enough(site.round, dict.fromkeys(stay))
     given = pick_shares(site.round, kept, stay, [sorted(names)] * len(stay))

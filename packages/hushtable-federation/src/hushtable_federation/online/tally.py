@@ -1,8 +1,8 @@
-"""The coordinator's side of a masked round: what came, whom to ask what next, and the sum.
+"""The coordinator's side of a masked round: the answers, the next requests, and the sum.
 
-Knows no carrier and no clock: the leader of a round hands it the answers and says when nobody is
-waited for any more. What was decided, and asked by, is never decided anew; the journal has it on
-the disk before anybody is asked.
+It knows no carrier and no clock: the code that runs a round passes it the answers, and states when
+the waiting ends. Decisions that requests were based on are never changed; the journal stores them
+on disk before any request is sent.
 """
 
 import contextlib
@@ -34,18 +34,18 @@ _SIGNED: tuple[Step, ...] = "survivors", "unmask", "without"
 
 @dataclass
 class Decisions:
-    """All that a coordinator decides in a round: once it has asked by it, it stands.
+    """All decisions of a coordinator in a round; they are final after a request was based on them.
 
     Attributes
     ----------
     keys : dict of str to str
-        By site whose key for the round all mask with, the digest of what says so; empty before.
+        By site whose key all sites mask with, the digest of its signed statement; empty before.
     sites : dict of str to dict
-        The list of who is in the sum, with the digests of what they sent; empty before.
+        The list of sites in the sum, with the digests of what they sent; empty before.
     signers : list of str
-        Whose signatures under it are shown to each site that is asked for shares.
+        Sites whose signatures on the list go to each site that is asked to give shares.
     without, shown : list of str
-        Who was left out of the list since; and whose complaints show why.
+        Sites that were later left out of the list; and sites whose complaints show why.
     """
 
     keys: dict[str, str] = field(default_factory=dict)
@@ -56,27 +56,27 @@ class Decisions:
 
 
 class Tally:
-    """The answers of a round so far, and what they come to.
+    """The answers of a round so far, and the conclusions from them.
 
     Parameters
     ----------
     round_ : Round
-        A masked one.
+        A masked round.
     keys : Keys
         The coordinator's.
     decided : Decided, optional
-        By an earlier process.
+        Decisions of an earlier process.
     with_round : bool
-        Whether the round travels with the first requests.
+        Whether the first requests contain the round.
 
     Attributes
     ----------
     lost : dict of str to str
-        By site that is out, in which step and why: one word of `Refusal`.
+        By site that is out, the step and the reason: one word of `Refusal`.
     reached : dict of str to str
         By site, the last step that it answered.
     judged : Judged
-        Who gave or dealt shares that are none, and who complained falsely.
+        Sites that gave or dealt invalid shares, or complained falsely.
     """
 
     def __init__(
@@ -104,20 +104,20 @@ class Tally:
     # --- what comes ---------------------------------------------------------------------------
 
     def take(self, step: Step, site: str, content: bytes) -> str:
-        """Take an answer in; return and note the word for why it is none, if it is.
+        """Take an answer; if it is not valid, record and return the word for the reason.
 
-        ``content`` is empty of who is silent.
+        ``content`` is empty for a silent site.
         """
         if not content:
             return self._lose(step, site, Refusal.SILENT)
         try:
             self.add(step, site, content)
-        except HushTableError as error:  # whose words may quote what came
+        except HushTableError as error:  # whose message may quote what arrived
             return self._lose(step, site, error.word or Refusal.GARBLED)
         return ""
 
     def add(self, step: Step, site: str, content: bytes) -> None:
-        """Take an answer in; raises `HushTableError` in words for the coordinator alone."""
+        """Take an answer; raise `HushTableError` with a message for the coordinator alone."""
         if step == "keys":
             self._take_key(site, content)
         elif step == "shares":
@@ -135,7 +135,7 @@ class Tally:
         return word
 
     def drop(self, names: Collection[str]) -> None:
-        """Leave sites out before the list is decided, whatever they sent."""
+        """Leave sites out before the list is decided, regardless of what they sent."""
         for name in names if not self.listed else ():
             if not self.decided.keys:
                 self.drawn.pop(name, None)
@@ -157,9 +157,9 @@ class Tally:
             self.dealt[site], self._sealed[site] = dealt, sealed
 
     def _is_first(self, step: Step, site: str, digest: str) -> bool:
-        """Whether an answer counts; raises `RoundError` if a site gave two different ones.
+        """Return whether an answer counts; raise `RoundError` if a site gave two different ones.
 
-        Of who is on the list, the one that is on it counts, and any other shows who lies.
+        For a site on the list, the answer on the list counts, and any other proves cheating.
         """
         known = self._digests.setdefault((step, site), self.listed.get(site, {}).get(step, digest))
         if known != digest:
@@ -175,12 +175,12 @@ class Tally:
 
     def _take_signed(self, step: Step, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, step)
-        # Who is asked to sign says what: else its answer would be shown to others, who refuse it.
+        # Check which list a site signed, because others would refuse its answer if it differs.
         sites = message.body.get("sites", None if step == "survivors" else self.listed)
         if site not in self.listed or sites != self.listed:
-            raise RoundError(f"{site!r} answers about another list of sites")
+            raise RoundError(f"{site!r} answers about a different list of sites")
         if not isinstance(message.body.get("complaints", {}), dict):
-            raise RoundError(f"{site!r} complains in another form")
+            raise RoundError(f"{site!r} sent a malformed complaint")
         if step != "survivors":
             steps.read_shares(message, self._shape(step), len(self.round.names))
         if step == "unmask" and self.round.terms.max_rows is not None:
@@ -196,40 +196,40 @@ class Tally:
 
     @property
     def listed(self) -> shares.Sites:
-        """Who is in the sum; empty until it is decided."""
+        """Return the sites in the sum; empty until that is decided."""
         return self.decided.sites
 
     @property
     def without(self) -> list[str]:
-        """Who was on the list, and is left out for what it dealt."""
+        """Return the sites that were on the list, but are left out because of their dealing."""
         return self.decided.without
 
     @property
     def staying(self) -> list[str]:
-        """Of whom the sum is."""
+        """Return the sites that the sum consists of."""
         return sorted(set(self.listed) - set(self.without))
 
     @property
     def whole(self) -> bool:
-        """Whether all sites of the roster are on the list."""
+        """Return whether all sites of the roster are on the list."""
         return set(self.listed) == set(self.round.names)
 
     @property
     def present(self) -> list[str]:
-        """Who dealt shares and sent counts, masked with all whose keys were decided on."""
+        """Return the sites that dealt shares and sent counts, masked with all decided keys."""
         there, keys = set(self.dealt) & set(self.submitted), self.decided.keys
-        if self.listed:  # which sites agreed was looked at before that was decided
+        if self.listed:  # which sites agreed was checked before that was decided
             return sorted(there)
         return sorted(one for one in there & set(keys) if self.dealt[one].agrees(keys))
 
     def close_keys(self) -> None:
-        """Decide that all mask with those who have drawn keys now; raises if they are too few."""
+        """Decide that all mask with the sites that have drawn keys; raise if they are too few."""
         if not self.decided.keys:
             self.check_enough(len(self.drawn), "keys")
             self.decided.keys = {name: self.drawn[name].digest for name in sorted(self.drawn)}
 
     def close(self) -> None:
-        """Decide that who is there now is in the sum; raises `RoundError` if they are too few."""
+        """Decide that the current sites form the sum; raise `RoundError` if they are too few."""
         if self.listed:
             return
         self.check_enough(len(self.present), "masked")
@@ -242,7 +242,7 @@ class Tally:
         }
 
     def go_on(self) -> None:
-        """Decide what follows from the answers to the list, as far as there are enough."""
+        """Decide what follows from the answers to the list, if there are enough."""
         least = self.round.needed
         signed = self.answers["survivors"]
         if self.listed and not self.whole and not self.decided.signers and len(signed) >= least:
@@ -255,13 +255,13 @@ class Tally:
             self.decided.without, self.decided.shown = out, sorted(record)
 
     def _complaining(self) -> dict[str, Message]:
-        """Return the answers that hold a complaint, by site."""
+        """Return the answers that contain a complaint, by site."""
         steps: tuple[Step, ...] = "survivors", "unmask"
         every = (item for step in steps for item in self.answers[step].items())
         return {name: one for name, one in every if one.body.get("complaints")}
 
     def check_enough(self, n: int, step: Step) -> None:
-        """Raise `RoundError` unless so many sites are enough to go on."""
+        """Raise `RoundError` unless that many sites are enough to continue."""
         least = self.round.needed
         if n < least:
             lost = "; ".join(f"{name}: {why}" for name, why in sorted(self.lost.items()))
@@ -269,19 +269,19 @@ class Tally:
             remedy = "the period again (hushtable round next --again)" if stream else "a new round"
             raise RoundError(
                 f"no sum: {n} sites are left in step {step!r}, and {least} are needed "
-                f"({lost or 'nobody is lost'}). Nothing can be read from what was sent; open "
+                f"({lost or 'no one is lost'}). Nothing can be read from what was sent; open "
                 f"{remedy}"
             )
 
     @property
     def found_out(self) -> dict[str, str]:
-        """By site that was found out, for what: words for people."""
+        """Return by site that cheated a message about what it did."""
         return self.liars | self.judged.liars | self.judged.dealers | self.twice
 
     # --- what is asked ------------------------------------------------------------------------
 
     def requests(self, step: Step) -> dict[str, bytes]:
-        """Return what is asked in a step, by site; the same bytes each time."""
+        """Return the requests of a step, by site; the same bytes each time."""
         if step == "keys":
             return dict.fromkeys(self.decided.keys or self.round.names, self._ask(step, {}, {}))
         if step == "shares":
@@ -308,11 +308,11 @@ class Tally:
         )
 
     def ending(self) -> bytes:
-        """Return what tells a site that the round has ended, and nothing more will be asked."""
+        """Return the message that the round has ended, and that no more requests follow."""
         return self._ask("end", {}, {})
 
     def _with_keys(self) -> dict[str, bytes]:
-        """Return what hands on the keys for the round; nothing if one of them is gone."""
+        """Return the message that distributes the keys for the round; empty if one is missing."""
         keys = self.decided.keys
         if not set(keys) <= set(self.drawn):
             return {}
@@ -329,7 +329,7 @@ class Tally:
     # --- the sum ------------------------------------------------------------------------------
 
     def result(self) -> Noised:
-        """Return the sum of who is in it, signed; raises `RoundError` if there is none (yet)."""
+        """Return the signed sum; raise `RoundError` if there is none (yet)."""
         step: Step = "without" if self.without else "unmask"
         self.check_enough(len(self.staying), step)
         self.check_enough(len(self.answers[step]), step)
@@ -350,7 +350,7 @@ class Tally:
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
 
     def _check_totals(self, unmasking: Unmasking) -> None:
-        """Raise `RoundError` if a site counted more rows than it may, or no rows at all."""
+        """Raise `RoundError` if a site counted more rows than it may, or sent impossible counts."""
         on_list = sorted(self.listed)
         places = [on_list.index(name) for name in self.staying]
         opened = totals.OpenedTotals.of(
@@ -368,12 +368,12 @@ class Tally:
         if opened.stops:
             words = "; ".join(f"{name} {why}" for name, why in opened.stops.items())
             raise RoundError(
-                f"no result: {words}. What was sent shows nothing else; open a new round without "
-                "the sites that caused it"
+                f"no result: {words}. What was sent reveals nothing else; open a new round without "
+                "the sites that caused this"
             )
 
     def _given(self) -> dict[str, dict[Secret, int]]:
-        """Return the shares that sites give, by secret; note who gives others than it was dealt."""
+        """Return the shares that sites give, by secret; record sites that give other shares."""
         found: dict[str, dict[Secret, int]] = {}
         out = sorted(set(self.round.names) - set(self.listed))
         asked: dict[Step, dict[str, list[str]]] = {
@@ -392,9 +392,9 @@ class Tally:
 
 
 def path_of(key: Path, round_: Round) -> Path:
-    """Return where a coordinator's journal of a round lies: beside its keys, whatever carries it.
+    """Return the path of a coordinator's journal of a round, beside its keys.
 
-    Its folder is made if there is none.
+    The folder is created if necessary.
     """
     folder = key.with_suffix(".rounds")
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -402,13 +402,13 @@ def path_of(key: Path, round_: Round) -> Path:
 
 
 def write_decided(path: Path, round_: Round, decided: Decisions) -> None:
-    """Write what was decided in a round."""
+    """Write the decisions of a round."""
     record = {"hushtable": "decisions", "round_id": round_.round_id, **asdict(decided)}
     files.write_bytes(path, json.dumps(record).encode())
 
 
 def read_decided(path: Path, round_: Round) -> Decisions:
-    """Return what `write_decided` wrote; raises `HushTableError` if it is of another round."""
+    """Return what `write_decided` wrote; raise `HushTableError` if it is for a different round."""
     try:
         record = json.loads(path.read_bytes())
     except ValueError:
@@ -416,25 +416,27 @@ def read_decided(path: Path, round_: Round) -> Decisions:
     kinds = {"hushtable": str, "round_id": str, "keys": dict, "sites": dict, "signers": list[str]}
     kinds |= {"without": list[str], "shown": list[str]}
     what = (
-        f"{path}: not the decisions of a coordinator, or damaged: in a folder, remove it and call "
-        "again, as they are read from there, too. Such a file"
+        f"{path}: this is not a coordinator's decisions, or it is damaged: in a round by folder, "
+        "remove it and run the command again, which reads the decisions from the folder. Such a "
+        "file"
     )
     record = entries(record, what, kinds, error=FileError)
     if record["round_id"] != round_.round_id:
         raise RoundError(
             f"{path} holds the decisions of round {record['round_id'][:12]!a}, not those of "
-            f"{round_.round_id[:12]}: put it back in its place, or remove it, and call again"
+            f"{round_.round_id[:12]}: restore the right file, or remove it, and run the command "
+            "again"
         )
     return Decisions(**{field.name: record[field.name] for field in fields(Decisions)})
 
 
 class Journal:
-    """A coordinator's decisions in a round, and the answers that came.
+    """A coordinator's decisions in a round, and the answers that arrived.
 
     Parameters
     ----------
     path : Path
-        Of the decisions; the answers are in the folder of the same name without its suffix.
+        File of the decisions; the answers are in the folder of the same name without its suffix.
     round_ : Round
         Which it is of.
     """
@@ -445,9 +447,9 @@ class Journal:
 
     @contextlib.contextmanager
     def alone(self, seconds: float) -> Iterator[None]:
-        """Let one process at a time go on with the round; raise `FileError` if another stays at it.
+        """Let one process at a time continue the round; raise `FileError` if another does not end.
 
-        One whose SuperLink was killed ends within seconds.
+        A process whose SuperLink was killed ends within seconds.
         """
         end = time.monotonic() + seconds
         with contextlib.ExitStack() as lock:
@@ -462,11 +464,11 @@ class Journal:
             yield
 
     def decided(self) -> Decisions:
-        """Return what was decided so far; raises `HushTableError`."""
+        """Return the decisions so far; raise `HushTableError` if they cannot be read."""
         return read_decided(self.path, self._round) if self.path.exists() else Decisions()
 
     def decide(self, decided: Decisions) -> None:
-        """Write down what was decided, unless it is there."""
+        """Write the decisions, unless they are already there."""
         if decided != self.decided():
             write_decided(self.path, self._round, decided)
 
@@ -476,7 +478,7 @@ class Journal:
         files.write_bytes(self._file(step, site), content)
 
     def kept(self) -> Iterator[tuple[Step, str, bytes]]:
-        """Yield the answers that are kept: step, site, content; the first step first."""
+        """Yield the stored answers: step, site, content; the first step first."""
         for step in STEPS:
             for site in self._round.names:
                 path = self._file(step, site)
@@ -484,5 +486,5 @@ class Journal:
                     yield step, site, path.read_bytes()
 
     def _file(self, step: Step, site: str) -> Path:
-        # Names may differ in case alone, and file systems may not tell them apart.
+        # Names may differ only in case, which some file systems do not distinguish.
         return self._folder / f"{step}.{self._round.names.index(site)}.hush"

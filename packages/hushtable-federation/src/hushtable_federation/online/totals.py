@@ -1,11 +1,11 @@
-"""Totals of each site's tables, opened under the masks: who counted more rows than it may.
+"""Totals of each site's tables, opened under the masks, to find sites with too many rows.
 
-A mask is a stream of numbers, and its total over a table can be said without the stream. Both sites
-of a pair say it. So the total of each table of each site can be read, and nothing else of its
-counts: how many rows it counted, up to its noise, and that all of its tables count the same rows.
-What the round's noise pays for that, `hushtable_federation.terms.price` says.
+A mask is a stream of numbers, and a site can reveal its total over a table without the stream. Both
+sites of a pair state it. So the total of each table of each site becomes readable, and nothing else
+about its counts: how many rows it counted, up to its noise, and that all of its tables count the
+same rows. `hushtable_federation.terms.price` computes how much of the round's noise pays for that.
 
-What cannot be seen so: counts that a site moves between the cells of a table.
+This does not detect counts that a site moves between the cells of a table.
 """
 
 import itertools
@@ -26,7 +26,7 @@ Words = NDArray[np.uint64]
 NAME = "totals"
 #: Standard deviations that chance exceeds less than once in 10^15 times.
 _SIGMAS = 8.0
-_WRONG = "said wrong totals of its masks"
+_WRONG = "stated wrong totals of its masks"
 
 
 def of_tables(round_: Round, words: Words) -> Words:
@@ -36,9 +36,9 @@ def of_tables(round_: Round, words: Words) -> Words:
 
 
 def of_masks(keys: RoundKeys, names: list[str]) -> Words:
-    """Return what a site says of its masks with those on the list: of shape (n_names, n_tables).
+    """Return the totals of a site's masks with those on the list: of shape (n_names, n_tables).
 
-    Of itself zeros.
+    The entries for the site itself are zero.
     """
     round_, pairs = keys.round, keys.pairs()
     found = np.zeros((len(names), len(round_.layout.cells)), np.uint64)
@@ -49,24 +49,24 @@ def of_masks(keys: RoundKeys, names: list[str]) -> Words:
 
 
 def given(message: Message, round_: Round, n_names: int) -> Words:
-    """Return what a site says of its masks; raises `RoundError` if it is of another form."""
+    """Return the totals that a site states; raise `RoundError` if they have the wrong form."""
     found = message.arrays.get(NAME)
     shape = n_names, len(round_.layout.cells)
     if found is None or found.dtype != np.uint64 or found.shape != shape:
-        raise RoundError(f"{message.sender!r} said no totals of its masks")
+        raise RoundError(f"{message.sender!r} stated no totals of its masks")
     return found
 
 
 @dataclass
 class OpenedTotals:
-    """The totals of the sites of a list, and who is found out by them.
+    """The totals of the sites on a list, and the sites that they expose.
 
     Attributes
     ----------
     liars : dict of str to str
-        By site, what it did: by its own words, or by those of more sites than may lie.
+        By site, what it did: proved by its own statement, or by more sites than may lie.
     stops : dict of str to str
-        By site, or sites, why there is no result; empty if there is one.
+        By site or group of sites, why there is no result; empty if there is one.
     """
 
     liars: dict[str, str] = field(default_factory=dict)
@@ -83,22 +83,22 @@ class OpenedTotals:
     ) -> "OpenedTotals":
         """Open the totals.
 
-        An honest site's own words give its own total, whatever others say: where they give one
-        that cannot be, it lied. Where two sites differ over their mask, the total of both is known
-        all the same, as the mask cancels in it: sites that differ are judged together.
+        An honest site's statement gives its own total, regardless of others: if that total is
+        impossible, the site lied. If two sites disagree about their mask, the total of both is
+        still known, because the mask cancels in it: sites that disagree are judged together.
 
         Parameters
         ----------
         round_ : Round
-            With a bound on rows.
+            A round with a bound on rows.
         sent : mapping of str to ndarray of shape (n_cells,), uint64
-            By site of the list, its masked counts.
+            The masked counts of each site on the list.
         own : mapping of str to bytes
-            Keys of their own masks.
+            Keys of the sites' own masks.
         outside : mapping of str to mapping of str to bytes
-            Keys of their masks with sites that are not on the list.
+            Keys of the sites' masks with sites that are not on the list.
         claims : mapping of str to ndarray of shape (n_sites, n_tables), uint64
-            Of those who answered, the totals of their masks with those on the list, sorted.
+            For each site that answered, the totals of its masks with those on the list, sorted.
         """
         bare = {}
         for name, words in sent.items():
@@ -111,7 +111,7 @@ class OpenedTotals:
         return opened
 
     def _name(self, round_: Round, pairs: "Pairs") -> None:
-        """Name the sites that lied for certain; settle what they say of their masks by others."""
+        """Name the sites that certainly lied; replace their statements by those of others."""
         many = max(enough(round_), len(pairs.claims) // 2 + 1)
         own = {name: _odd(round_, 1, pairs.by_own_words(name)) for name in pairs.claims}
         lied = {name for name in own if own[name] or len(pairs.differ[name]) >= many}
@@ -127,16 +127,16 @@ class OpenedTotals:
             self.liars[name] = wrong
 
     def _judge(self, round_: Round, pairs: "Pairs") -> None:
-        """Judge the sites, each together with those that nothing tells it apart from."""
+        """Judge the sites, each together with those that cannot be distinguished from it."""
         for group in pairs.groups():
             why = _odd(round_, len(group), pairs.total(group))
             if not why or set(group) & set(self.stops):
                 continue
-            if pairs.silent:  # anybody may have said wrong totals of masks with these
+            if pairs.silent:  # any site may have stated wrong totals of masks with these
                 if not _odd(round_, len(pairs.names), pairs.total(pairs.names)):
                     continue
-                why += f", or one of those who answered {_WRONG} with it"
-            together = "" if len(group) == 1 else "together, as nobody can tell which of them, "
+                why += f", or one of those that answered {_WRONG} with it"
+            together = "" if len(group) == 1 else "together, because it is unknown which of them, "
             self.stops[" and ".join(group)] = together + why
 
 
@@ -146,7 +146,7 @@ class Pairs:
     Parameters
     ----------
     bare : mapping of str to ndarray of shape (n_tables,), uint64
-        By site of the list, its totals under these masks alone.
+        For each site on the list, its totals under only these masks.
     said : mapping of str to ndarray of shape (n_sites, n_tables), uint64
         As for `OpenedTotals.of`.
 
@@ -155,16 +155,16 @@ class Pairs:
     names : list of str
         The sites, sorted.
     silent : set of str
-        Those who said nothing.
+        Sites that stated nothing.
     differ : dict of str to set of str
-        By site, those who say other totals of their mask with it than it does.
+        By site, the sites that state different totals of their common mask.
     """
 
     def __init__(self, bare: Mapping[str, Words], claims: Mapping[str, Words]) -> None:
         self.names, self.claims, self._bare = sorted(bare), claims, bare
         self.silent = set(bare) - set(claims)
         self.differ: dict[str, set[str]] = {name: set() for name in self.names}
-        #: What holds of a pair, in order of names; nothing where they differ, or both are silent.
+        #: The agreed totals of a pair, in order of names; none if they differ, or both are silent.
         self._holds: dict[tuple[str, str], Words] = {}
         for one, other in itertools.combinations(self.names, 2):
             words = [self._word(one, other), self._word(other, one)]
@@ -179,30 +179,30 @@ class Pairs:
         return self.claims[name][self.names.index(other)] if name in self.claims else None
 
     def by_own_words(self, name: str) -> Words:
-        """Return a site's totals by what it says itself."""
+        """Return a site's totals by its own statement."""
         mine = self.claims[name]
         return self._off(name, {other: mine[i] for i, other in enumerate(self.names)})
 
     def by_the_others(self, name: str, lied: Collection[str]) -> Words:
-        """Return a site's totals by what those say who differ with it, and did not lie."""
+        """Return a site's totals by the statements of sites that differ with it and did not lie."""
         words = {other: self.claims[name][i] for i, other in enumerate(self.names)}
         for other in self.differ[name] - set(lied):
             words[other] = self.claims[other][self.names.index(name)]
         return self._off(name, words)
 
     def settle(self, name: str, lied: Collection[str]) -> None:
-        """Let hold what those say who differ with a site, and did not lie."""
+        """Accept the statements of sites that differ with a site and did not lie."""
         for other in self.differ[name] - set(lied):
             word = self.claims[other][self.names.index(name)]
             self._holds[min(name, other), max(name, other)] = word
 
     def loosen(self, name: str) -> None:
-        """Let nothing hold of what a site says about those who say nothing."""
+        """Discard a site's statements about silent sites."""
         for other in self.silent:
             self._holds.pop((min(name, other), max(name, other)), None)
 
     def total(self, group: Collection[str]) -> Words:
-        """Return the totals of some sites together, in which the masks between them cancel."""
+        """Return the joint totals of some sites, in which the masks between them cancel."""
         found = np.zeros_like(next(iter(self._bare.values())))
         for name in group:
             outside = {
@@ -214,8 +214,8 @@ class Pairs:
         return found
 
     def groups(self) -> list[list[str]]:
-        """Return the sites, each with those that it is tied to by a mask of which nothing holds."""
-        from scipy.sparse import csr_array  # takes a third of a second: not for --help
+        """Return groups of sites that are connected by masks without an agreed total."""
+        from scipy.sparse import csr_array  # takes a third of a second, too long for --help
         from scipy.sparse.csgraph import connected_components
 
         n = len(self.names)
@@ -229,7 +229,7 @@ class Pairs:
         ]
 
     def _off(self, name: str, words: Mapping[str, Words]) -> Words:
-        """Take the masks with others off a site's totals."""
+        """Remove the masks with others from a site's totals."""
         found = self._bare[name]
         for other, word in words.items():
             if other != name:
@@ -238,7 +238,7 @@ class Pairs:
 
 
 def _odd(round_: Round, n_sites: int, totals: Words) -> str:
-    """Say what cannot be of the totals of so many sites together; empty if they can."""
+    """Return why the joint totals of that many sites are impossible; empty if they are possible."""
     cells = np.array(round_.layout.cells, float)
     spread = round_.site_scale * np.sqrt(cells * n_sites)
     weights = 1.0 / spread**2
@@ -246,7 +246,7 @@ def _odd(round_: Round, n_sites: int, totals: Words) -> str:
     rows, sd = float(signed @ weights / weights.sum()), 1.0 / np.sqrt(weights.sum())
     most = (round_.terms.max_rows or 0) * n_sites
     if (np.abs(signed - rows) > _SIGMAS * spread).any():
-        return "sent tables that count different numbers of rows, or other numbers than counts"
+        return "sent tables that count different numbers of rows, or numbers that are not counts"
     if not -1.0 - _SIGMAS * sd <= rows <= most + _SIGMAS * sd:
         return f"counted about {rows:,.0f} rows, and the round allows {most:,}"
     return ""

@@ -1,6 +1,6 @@
-"""Audits of releases: attacks on them, and what they prove about epsilon.
+"""Audits of releases: attacks on them, and what these prove about epsilon.
 
-May import `counts` and what lies below; tested in ``tests/privacy/test_audit.py``
+May import `counts` and the packages below it; tested in ``tests/privacy/test_audit.py``
 and ``tests/hardening/attacks``. The name loads on first use.
 """
 

@@ -45,35 +45,35 @@ def audit_neighbours(
     trials: int = 1000,
     **claim: float,
 ) -> Finding:
-    """Detect rows by releases of data with them and without them, end to end.
+    """Detect rows from releases of data with them and without them, end to end.
 
-    As `audit_noise`, but through everything that a site runs: reading, hashing, counting,
+    Like `audit_noise`, but through everything that a site runs: reading, hashing, counting,
     noise, files. The adversary knows all other rows, the plan and the noise; the likelihood
-    ratio is taken over all cells that a row changes, in all releases about it together.
+    ratio is computed over all cells that a row changes, in all releases about it together.
 
-    Several rows make one release as telling as several releases: where they share no cell,
-    each is a trial of its own, because the noise on each cell is drawn by itself. (Cells that
-    two of them share are left out: `apart` finds rows without any.) With
-    300 rows, ten releases with them and ten without are 3,000 trials.
+    Several rows make one release as informative as several releases: if they share no cell, each
+    row is a separate trial, because the noise on each cell is drawn separately. (Cells that two
+    rows share are left out: `apart` finds rows without shared cells.) With 300 rows, ten releases
+    with them and ten without are 3,000 trials.
 
-    All other cells are looked at, too: their counts are known, and so is the noise on them, which
+    All other cells are examined too: their counts are known, and therefore the noise on them, which
     must be neither smaller than stated nor shared (`hushtable.audit.bounds`).
 
-    ``publish`` is to be audited: it takes rows (n, d) and returns a release, or all releases that
-    are made of these rows one after the other. Always under the same plan, unless it was drawn
-    from an earlier one of them; `UsageError` is raised if it depends on the rows, which is what
-    `audit_replay` attacks. The adversary knows the rows ``X`` (n, d); ``rows`` are the one in
-    question (d,), or one of each of k persons (k, d). Under replace-one, ``instead`` (k, d) are
-    these persons' rows in the other case, where by default they have none. Each person has
-    ``copies`` of a row: one who has several changes counts the most if all are equal. ``trials``
-    are releases with the rows and without them, each. ``claim`` is as `Claim` takes it, for one
-    person over all that ``publish`` returns.
+    ``publish`` is the function to audit: it takes rows (n, d) and returns a release, or all
+    releases of these rows in succession. It must always use the same plan, unless that is drawn
+    from an earlier one of these releases; `UsageError` is raised if the plan depends on the rows,
+    which `audit_replay` attacks. The adversary knows the rows ``X`` (n, d); ``rows`` are the row in
+    question (d,), or one row of each of k persons (k, d). Under replace-one, ``instead`` (k, d) are
+    these persons' rows in the other case; by default they have none. Each person has ``copies`` of
+    a row: a person with several rows changes the counts most if all are equal. ``trials`` is the
+    number of releases with the rows, and also of those without them. ``claim`` are the arguments
+    of `Claim`, for one person over everything that ``publish`` returns.
     """
     people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
     seen: tuple[list[Floats], ...] = ([], [])
-    for with_them, everybody in enumerate(people.cases):
+    for with_them, everyone in enumerate(people.cases):
         for _ in range(trials):
-            published = publish(everybody)
+            published = publish(everyone)
             releases = [published] if isinstance(published, Release) else list(published)
             people.check(releases)
             seen[with_them].append(np.sum([people.statistics(one) for one in releases], axis=0))
@@ -91,7 +91,7 @@ def audit_neighbours(
 
 
 def apart(plan: Plan, rows: Floats) -> Floats:
-    """Return those of the rows (n, d), in order, that share no cell with one before them."""
+    """Return those of the rows (n, d), in order, that share no cell with an earlier one."""
     taken = np.zeros(plan.family.n_cells, np.bool_)
     kept = []
     for i, row in enumerate(rows):
@@ -104,23 +104,23 @@ def apart(plan: Plan, rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """Changes that persons make under one plan: person, cell and count, an entry a change."""
+    """Changes that persons make under one plan: person, cell and count, one entry per change."""
 
     without: Ints
     person: Ints
     cell: Ints
     added: Ints
-    #: Change of all of them together, in every cell.
+    #: Change by all of them together, in every cell.
     together: Ints
 
     def of_one(self) -> Ints:
-        """Return what the person adds who changes the most counts."""
+        """Return the contribution of the person who changes the counts most."""
         most = int(np.bincount(self.person).argmax())
         return np.asarray(self.added[self.person == most], np.int64)
 
 
 class People:
-    """Persons in question, beside rows that are known."""
+    """Persons in question, together with rows that are known."""
 
     def __init__(self, X: Floats, rows: Floats, instead: Floats | None, copies: int) -> None:
         self.n = len(rows)
@@ -143,7 +143,7 @@ class People:
             raise UsageError("the plan depends on the rows: attack it with audit_replay")
 
     def changes(self, plan: Plan) -> _Changes:
-        """Return what each person changes in the counts under a plan."""
+        """Return the changes that each person makes in the counts under a plan."""
         if plan.plan_id not in self._known:
             footprints = [self._footprint(plan, i) for i in range(self.n)]
             cells = [np.flatnonzero(footprint) for footprint in footprints]
@@ -153,8 +153,8 @@ class People:
             alone = np.bincount(cell, minlength=plan.family.n_cells)[cell] == 1
             if not alone.any():
                 raise UsageError(
-                    "no row changes a cell that no other changes, too: nothing separates them; "
-                    "give rows that share none (apart), or one alone"
+                    "every cell that a row changes is also changed by another, so nothing "
+                    "separates them: give rows that share no cell (see apart), or a single row"
                 )
             without = Sketch.from_data(plan, self.cases[False]).counts
             of_each = person[alone], cell[alone], added[alone]
@@ -169,7 +169,7 @@ class People:
         return np.asarray(change * self._copies, np.int64)
 
     def look_at(self, release: Noised, times: int, known: int = 1) -> None:
-        """Note the noise on all cells of a release; ``times`` and ``known`` as in `statistics`."""
+        """Record the noise on all cells of a release; arguments as in `statistics`."""
         changes = self.changes(release.plan)
         noise = release.counts - known * changes.without - times * changes.together
         self.residuals.add(noise, release.ledger.mechanism, stated_scale(release))
@@ -177,7 +177,7 @@ class People:
     def statistics(self, release: Noised, times: int = 1, known: int = 1) -> list[Floats]:
         """Return, for each person, the log likelihood ratio and the count of exact cells.
 
-        A person's rows are in it so many ``times``, and the rows that are ``known``.
+        The release has a person's rows ``times`` times, and the rows that are ``known``.
         """
         changes = self.changes(release.plan)
         x = release.counts[changes.cell] - known * changes.without[changes.cell]
@@ -202,21 +202,21 @@ def audit_noise(
 ) -> Finding:
     """Detect a row by the likelihood ratio of its m cells, through the real sampler.
 
-    The adversary knows all other rows, so that only the m cells of the row in question depend
-    on it. The best test looks at the likelihood ratio (Neyman and Pearson); a second one
-    counts cells that hold the exact count, in case noise is missing. The threshold is chosen on
-    one half of the draws and judged on the other by Clopper-Pearson intervals: epsilon is at
-    least ln((true positives - delta) / false positives) (Jagielski, Ullman and Oprea, 2020).
-    Gaussian noise is also held to what its own trade-off of errors allows, which takes far
-    fewer draws: noise of a third of the scale is found in more than 999 of 1,000 audits of
-    1,000 draws, at an epsilon of 1 and 95% confidence. And all cells of all draws together show
-    whether the noise is as large as stated, and each cell's its own: see
-    `hushtable.audit.bounds`.
+    The adversary knows all other rows, so that only the m cells of the row in question depend on
+    it. The best test uses the likelihood ratio (Neyman and Pearson); a second one counts cells that
+    hold the exact count, in case noise is missing. The threshold is chosen on one half of the draws
+    and evaluated on the other by Clopper-Pearson intervals: epsilon is at least
+    ln((true positives - delta) / false positives) (Jagielski, Ullman and Oprea, 2020). Gaussian
+    noise is also compared with its own trade-off of errors, which needs far fewer draws: noise of a
+    third of the scale is found in more than 999 of 1,000 audits of 1,000 draws, at an epsilon of 1
+    and 95% confidence. All cells of all draws together also show whether the noise is as large as
+    stated, and separate for each cell: see `hushtable.audit.bounds`.
 
-    ``noise`` is to be audited: it takes counts (draws, m), int64, and returns them with noise; by
-    default it is the sampler of every release. ``mechanism`` and ``scale`` are those that the
-    release claims; ``tables`` is m; ``draws`` are releases of the m cells, with the row and
-    without it, each; ``claim`` is as `Claim` takes it: epsilon, delta, confidence.
+    ``noise`` is the function to audit: it takes counts (draws, m), int64, and returns them with
+    noise; by default it is the sampler of every release. ``mechanism`` and ``scale`` are those that
+    the release claims; ``tables`` is m; ``draws`` is the number of releases of the m cells with the
+    row, and also of those without it; ``claim`` are the arguments of `Claim`: epsilon, delta,
+    confidence.
     """
     if noise is None:
 
@@ -253,25 +253,25 @@ def audit_canaries(
 ) -> Finding:
     """Guess, from one release, which of many canary rows are in it.
 
-    Canary rows are drawn on the plan's ranges and categories; a coin decides for each whether
-    it is counted. A canary's score is the mean over its cells of the released count, less what
-    the other canaries there are expected to add. The highest third are guessed in, the lowest
-    out; how many guesses are right bounds epsilon (Steinke, Nasr and Jagielski, *Privacy
+    Canary rows are drawn on the plan's ranges and categories; a coin decides for each whether it is
+    counted. A canary's score is the mean over its cells of the released count, minus what the other
+    canaries there are expected to add. The highest third are guessed to be in, the lowest third to
+    be out; the number of right guesses bounds epsilon (Steinke, Nasr and Jagielski, *Privacy
     Auditing with One (1) Training Run*, 2023, theorem 5.2). The noise on all cells, whose counts
-    are known here, is looked at, too: see `hushtable.audit.bounds`.
+    are known here, is examined too: see `hushtable.audit.bounds`.
 
     Parameters
     ----------
     release : callable
-        To audit: takes a sketch and returns its release.
+        The function to audit: it takes a sketch and returns its release.
     plan : Plan
-        To count under; deep tables separate canaries best.
+        The plan to count under; deep tables separate canaries best.
     canaries : int
         Their number.
     random_state : int or numpy Generator, optional
         Seed of the canaries and coins (not of the noise).
     **claim : float
-        As `Claim` takes them: epsilon, delta, confidence.
+        The arguments of `Claim`: epsilon, delta, confidence.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def _random_values(feature: Feature, n: int, rng: "np.random.Generator") -> Any:
     return [feature.categories[i] for i in rng.integers(len(feature.categories), size=n)]
 
 
-# --- replaying the whole way to a release -------------------------------------------------------
+# --- replaying a whole release ------------------------------------------------------------------
 
 
 def audit_replay(
@@ -322,14 +322,15 @@ def audit_replay(
     trials: int = 200,
     **claim: float,
 ) -> Finding:
-    """Detect a row by doing what the site did, with it and without it, and comparing.
+    """Detect a row by repeating what the site did, with and without it, and comparing the results.
 
-    It finds what no statistic of the noise does: a plan that depends on the data (the plan that
-    came is the one that the row would have led to), and noise that can be drawn again.
+    This finds problems that no statistic of the noise finds: a plan that depends on the data (the
+    received plan is the one that the row would lead to), and noise that can be drawn again.
 
-    ``publish`` is to be audited: it takes rows (n, d) and returns the release that the site would
-    send, its plan included. The adversary knows the rows ``X`` (n, d), and asks for ``row`` (d,).
-    ``trials`` are releases with the row and without it, each; ``claim`` is as `Claim` takes it.
+    ``publish`` is the function to audit: it takes rows (n, d) and returns the release that the site
+    would send, including its plan. The adversary knows the rows ``X`` (n, d), and asks about
+    ``row`` (d,). ``trials`` is the number of releases with the row, and also of those without it;
+    ``claim`` are the arguments of `Claim`.
     """
     claimed = Claim(**claim)
     both = np.vstack([X, np.asarray(row, np.float64)])
@@ -359,31 +360,31 @@ def audit_periods(
     trials: int = 20,
     **claim: float,
 ) -> Finding:
-    """Detect persons by the increments of all periods, with their rows and without them.
+    """Detect persons from the increments of all periods, with their rows and without them.
 
-    As `audit_neighbours`, for a plan with a horizon. A person's rows of one period are in the
-    increments of those that follow, so that the likelihood ratio is taken over all cells of all
-    increments together. Persons who share no cell are trials of their own.
+    Like `audit_neighbours`, for a plan with a horizon. A person's rows of one period are in the
+    increments of the following periods, so the likelihood ratio is computed over all cells of all
+    increments together. Persons who share no cell are separate trials.
 
-    ``publish`` is to be audited: it takes the rows of each period (n, d), of all T of them, and
-    returns every increment that leaves, in any order; one period may be there several times.
-    The adversary knows the rows ``X`` (n, d), which are the same in each period. ``rows`` are
-    those of the persons (k, d), who have them in each of ``periods``, from 1: by default in as
-    many as the horizon allows, the first and closest, which change the increments most. ``copies``
-    and ``trials`` are as in `audit_neighbours`; ``claim`` is as `Claim` takes it, for one person
+    ``publish`` is the function to audit: it takes the rows of each period (n, d), of all T of them,
+    and returns every increment that leaves, in any order; a period may occur several times. The
+    adversary knows the rows ``X`` (n, d), which are the same in each period. ``rows`` are those of
+    the persons (k, d), who have them in each of ``periods``, from 1: by default in as many as the
+    horizon allows, the first and closest, which change the increments most. ``copies`` and
+    ``trials`` are as in `audit_neighbours`; ``claim`` are the arguments of `Claim`, for one person
     over all periods.
     """
     horizon = plan.horizon
     if horizon is None:
         raise UsageError("the plan has no horizon: attack its releases with audit_neighbours")
     chosen = _chosen(horizon, periods)
-    # How often rows of these periods, and of all, are in each increment.
+    # How many times rows of these periods, and of all periods, are in each increment.
     times, known = _mixed(horizon, chosen), np.cumsum(horizon.factor)
     people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), None, copies)
 
     def statistics(one: Increment, with_them: int) -> list[Floats]:
         if one.plan_id != plan.plan_id:
-            raise UsageError("an increment of another plan: needs all of the plan that is given")
+            raise UsageError("an increment of another plan: needs all increments of the given plan")
         mine, all_rows = int(times[one.period - 1]), int(known[one.period - 1])
         people.look_at(one, with_them * mine, all_rows)
         return people.statistics(one, mine, all_rows)
@@ -397,7 +398,7 @@ def audit_periods(
     finding = judge_ratios(
         "likelihood ratio of a stream",
         list(zip(absent, present, strict=True)),
-        DEFAULT,  # which every horizon has
+        DEFAULT,  # the mechanism of every horizon
         np.outer(times, people.changes(plan).of_one()).ravel(),
         **claim,
     )
@@ -405,7 +406,7 @@ def audit_periods(
 
 
 def _chosen(horizon: Horizon, periods: Sequence[int] | None) -> set[int]:
-    """Return the periods in which a person has rows, from 1; the dearest by default."""
+    """Return the periods in which a person has rows, from 1; the most expensive by default."""
     if periods is None:
         return set(range(1, 1 + horizon.participations * horizon.apart, horizon.apart))
     chosen = {whole("a period", period, 1, horizon.periods) for period in periods}
@@ -415,7 +416,7 @@ def _chosen(horizon: Horizon, periods: Sequence[int] | None) -> set[int]:
 
 
 def _mixed(horizon: Horizon, chosen: set[int]) -> Ints:
-    """Return how often a row in each of these periods is in each release, (T,)."""
+    """Return how many times a row in each of these periods is in each release, (T,)."""
     times = np.zeros(horizon.periods, np.int64)
     for period in chosen:
         times[period - 1 :] += horizon.factor[: horizon.periods - period + 1]

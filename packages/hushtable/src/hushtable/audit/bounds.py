@@ -1,8 +1,8 @@
-"""Whether noise is what a ledger says: as large, and drawn for each cell by itself.
+"""Whether noise is what a ledger states: as large, and drawn separately for each cell.
 
-An attack on the cells of one row sees nothing of the other cells. But noise that two cells share
-is taken off by their difference. So here all cells whose true counts are known are looked at, in
-all releases of an audit: what they hold beyond these counts is the noise.
+An attack on the cells of one row sees nothing of the other cells. But noise that two cells share is
+removed by taking their difference. Therefore all cells with known true counts are examined here, in
+all releases of an audit: their differences from these counts are the noise.
 """
 
 import math
@@ -22,39 +22,40 @@ from hushtable.privacy.mechanisms import named
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Values that are looked at: more would take longer, and show little more.
+#: Largest number of values to examine: more would take longer and show little more.
 MOST = 1 << 21
-#: Values of one release: so few that the noise of several releases is compared.
+#: Largest number of values of one release: small, so that several releases are compared.
 _OF_ONE = 1 << 20
-#: Share of the variance that may be missing: noise drawn as real numbers and rounded stands, too.
+#: Tolerated missing share of the variance, so that rounded noise of real numbers passes too.
 _SLACK = 0.01
-#: Standard deviation, in counts, from which on noise is taken as continuous. Below, correlations
-#: are not looked at: most noise is 0 then, and sums of products are not about normal.
+#: Standard deviation, in counts, from which on noise is treated as continuous. Below it,
+#: correlations are not examined: most noise is 0 then, and sums of products are not normal.
 _SMOOTH = 1.0
-#: Pairs of values of which a sum of products is about normal.
+#: Number of pairs of values from which on a sum of products is approximately normal.
 _FEWEST = 1_000
-#: Scale, in counts, up to which moments of noise are added up instead of taken as continuous.
+#: Scale, in counts, up to which moments of noise are summed instead of taken as continuous.
 _EXACT = 4.0
-#: Variance below which noise is none.
+#: Variance below which there is no noise.
 _NONE = 1e-6
-#: Standard deviations at which a value is cut off for correlations, whose tails are then known.
+#: Standard deviations at which values are truncated for correlations, so that tails are known.
 _CUT = 4.0
 
 
 @dataclass
 class Residuals:
-    """Noise on cells of known counts, in standard deviations: in the order of cells and releases.
+    """Noise on cells with known counts, in standard deviations, in the order of cells and releases.
 
-    The test of it, `p_value`, has two parts, of which the smaller p-value counts twice. No fault in
-    particular is looked for.
+    Its test, `p_value`, has two parts, and the smaller p-value counts twice. It is not aimed at any
+    particular fault.
 
     - The sum of squares, one-sided: is there less noise than stated?
     - The correlation of the noise with itself, at every distance up to nine tenths of all values
       (for a standard deviation of one count or more). Noise that is used again, or with its sign
-      turned, for a chunk of cells, a table, a release or a period, is correlated at some distance.
+      reversed, for a chunk of cells, a table, a release or a period, is correlated at some
+      distance.
 
-    Under the ledger's noise, each correlation is about normal, so that the largest of k has a
-    p-value of at most k times its own (Bonferroni).
+    Under the ledger's noise, each correlation is approximately normal, so that the largest of k has
+    a p-value of at most k times its own (Bonferroni).
     """
 
     _found: list[Floats] = field(default_factory=list)
@@ -65,7 +66,7 @@ class Residuals:
     def add(self, noise: Ints, mechanism: str, scale: float) -> None:
         """Add the noise on the cells of a release."""
         sd, kurtosis = _moments(mechanism, scale)
-        if sd == 0.0:  # what is stated is next to no noise: nothing can be smaller
+        if sd == 0.0:  # the stated noise is almost zero: nothing can be smaller
             return
         some = noise.ravel()[: min(_OF_ONE, MOST - self._size)] / sd
         self._found.append(some)
@@ -74,7 +75,7 @@ class Residuals:
         self._smooth &= sd >= _SMOOTH
 
     def p_value(self) -> float:
-        """Return how likely the noise of the ledger is to look as odd as this, at most."""
+        """Return an upper bound on the probability that the ledger's noise is this unusual."""
         values = np.concatenate([np.empty(0), *self._found])
         if len(values) < 2:
             return 1.0
@@ -82,9 +83,9 @@ class Residuals:
         return min(1.0, 2.0 * min(parts))
 
     def _of_size(self, values: Floats) -> float:
-        """Return the p-value of so small a sum of squares.
+        """Return the p-value of such a small sum of squares.
 
-        The sum is skewed to the right: below, the normal law is on the safe side.
+        The sum is skewed to the right: below its mean, the normal law is on the safe side.
         """
         spread = np.sqrt((2.0 + self._kurtosis) / len(values))
         least = 1.0 - _SLACK
@@ -112,9 +113,9 @@ def _of_correlations(values: Floats) -> float:
     cut = np.clip(values, -_CUT, _CUT)
     scale = float(np.mean(cut**2))
     if scale == 0.0:
-        return 1.0  # no noise at all, which the other part finds
+        return 1.0  # no noise at all, which the other part detects
     transformed = np.fft.rfft(cut, 2 * n)
-    # At the largest distance, a tenth of the values and no few remain to be compared.
+    # At the largest distance, a tenth of the values, which is not few, can still be compared.
     lags = np.arange(1, max(n // 2, min(n - n // 10, n - _FEWEST)) + 1)
     sums = np.fft.irfft(np.abs(transformed) ** 2, 2 * n)[lags]
     largest = float(np.max(np.abs(sums) / np.sqrt(n - lags))) / scale
@@ -122,13 +123,13 @@ def _of_correlations(values: Floats) -> float:
 
 
 def stated_scale(release: Noised) -> float:
-    """Return the scale of a release's noise by its ledger, with the parts that count."""
+    """Return the scale of a release's noise by its ledger, from the parts that count."""
     noise = named(release.ledger.mechanism)
     return noise.scale(release.ledger.sensitivity, noise.spent(release.ledger.own))
 
 
 def p_of_release(release: Noised, counts: Ints) -> float | None:
-    """Return the `Residuals.p_value` of one release of known counts; None of exact counts."""
+    """Return the `Residuals.p_value` of a release of known counts; None for exact counts."""
     if getattr(release, "ledger", None) is None:
         return None
     residuals = Residuals()
@@ -136,7 +137,7 @@ def p_of_release(release: Noised, counts: Ints) -> float | None:
     return residuals.p_value()
 
 
-#: No audit of a few thousand trials can show more.
+#: An audit of a few thousand trials cannot show more.
 _MOST = 50.0
 
 
@@ -154,7 +155,7 @@ class Claim:
         return 1.0 - self.confidence
 
     def finding(self, audit: str, bound: float, trials: int, **more: float | None) -> "Finding":
-        """Return what an audit found about this claim."""
+        """Return the finding of an audit about this claim."""
         return Finding(audit, self.epsilon, self.delta, bound, self.confidence, trials, **more)
 
 
@@ -163,23 +164,23 @@ class Finding:
     """Result of an audit.
 
     Epsilon is at least ``lower_bound``, with probability ``confidence`` over the audit's own
-    chance. Where Gaussian noise is claimed, ``gaussian_bound`` is the least epsilon of Gaussian
-    noise under which the attack does so well: above the claim it proves that the noise is not the
-    one claimed. ``confidence`` is that of both bounds together.
+    randomness. If Gaussian noise is claimed, ``gaussian_bound`` is the smallest epsilon of Gaussian
+    noise at which the attack can succeed this often: if it is above the claim, the noise is not the
+    claimed one. ``confidence`` is that of both bounds together.
     """
 
     audit: str  # which attack
-    epsilon: float  # what the release claims, as delta
+    epsilon: float  # claimed by the release, like delta
     delta: float
     lower_bound: float
     confidence: float
-    trials: int  # releases, or canaries, that the bound rests on
+    trials: int  # releases or canaries on which the bound is based
     gaussian_bound: float | None = None
-    auc: float | None = None  # area under the attack's ROC curve, where it ranks
-    #: The `bound` that the same audit shows of an ideal mechanism, exactly as private as is
-    #: claimed. The nearer to the claim, the smaller the mistakes that the audit finds.
+    auc: float | None = None  # area under the attack's ROC curve, if it ranks
+    #: The `bound` that the same audit finds for an ideal mechanism, exactly as private as claimed.
+    #: The closer it is to the claim, the smaller the errors that the audit can find.
     ideal: float | None = None
-    #: How likely the stated noise is to look as odd as what was found, where noise can be seen:
+    #: Probability that the stated noise is as unusual as the observed noise, if it is visible:
     #: see `hushtable.audit.bounds`.
     p_noise: float | None = None
 
@@ -190,9 +191,9 @@ class Finding:
 
     @property
     def rejects(self) -> bool:
-        """True if the claim is wrong, with the stated confidence, or the noise not the stated one.
+        """True if, with the stated confidence, the claim is wrong or the noise is not as stated.
 
-        The latter has a tenth of the bounds' probability of an error, beside theirs.
+        The test of the noise adds a tenth of the bounds' error probability.
         """
         return self.bound > self.epsilon or self.is_other_noise
 
@@ -202,7 +203,7 @@ class Finding:
         return self.p_noise is not None and self.p_noise < 0.1 * (1.0 - self.confidence)
 
     def words(self) -> str:
-        """Say it in a sentence."""
+        """Describe the finding in a sentence."""
         verdict = "rejected" if self.rejects else "not rejected"
         if self.is_other_noise:
             verdict += f": the noise is not the stated one (p = {self.p_noise:.2g})"
@@ -222,18 +223,18 @@ def judge(
     middle: float | None = None,
     **claim: float,
 ) -> Finding:
-    """Bound epsilon by statistics that are higher where a row is in.
+    """Bound epsilon by statistics that are higher if a row is in the data.
 
-    ``statistics`` holds, for each of the attacker's, its values (trials,) without the row and with
-    it; ``middle`` is half way between the two means of the first, if Gaussian noise is claimed;
-    ``claim`` is as `Claim` takes it.
+    ``statistics`` holds, for each statistic of the attacker, its values (trials,) without the row
+    and with it; ``middle`` is half way between the two means of the first, if Gaussian noise is
+    claimed; ``claim`` are the arguments of `Claim`.
     """
     (absent, present), claimed = statistics[0], Claim(**claim)
     trials, delta = len(absent), claimed.delta
     error = claimed.error / (1 if middle is None else 2)
     gaussian = None
     if middle is not None:
-        # A threshold that need not be chosen: all trials judge.
+        # This threshold is not chosen from the data, so all trials can be used.
         false, true = (int((values > middle).sum()) for values in (absent, present))
         gaussian = gaussian_bound(false, true, trials, delta, error / 2.0)
     error /= len(statistics)
@@ -246,7 +247,7 @@ def judge(
 
 
 def exact_cells(x: Ints, added: Ints | np.int64) -> Floats:
-    """Mark the cells that hold exactly their count with the row, by 1, and without it, by -1."""
+    """Mark the cells that hold exactly their count with the row by 1, and without it by -1."""
     return np.asarray((x == added).astype(np.float64) - (x == 0), np.float64)
 
 
@@ -257,12 +258,12 @@ def judge_ratios(
     added: Ints,
     **claim: float,
 ) -> Finding:
-    """Judge log likelihood ratios, and beside them those that an ideal mechanism would show.
+    """Evaluate log likelihood ratios, together with those that an ideal mechanism would give.
 
-    ``added`` is what one person adds to each of the cells that change.
+    ``added`` is the contribution of one person to each of the cells that change.
     """
     noise, claimed = named(mechanism), Claim(**claim)
-    # Half way between the means of the log likelihood ratio is nought.
+    # The midpoint of the means of the log likelihood ratio is zero.
     middle = 0.0 if noise.gaussian else None
     finding = judge(audit, statistics, middle=middle, **claim)
     if not claimed.epsilon > 0.0:
@@ -286,7 +287,7 @@ def most_true(epsilon: float, delta: float, false: Any) -> Floats:
 def most_area(epsilon: float, delta: float) -> float:
     """Return the largest area under the ROC curve of any attack."""
     corner = (1.0 - delta) / (1.0 + np.exp(epsilon))
-    # The curve is made of straight lines between (0, delta), the corner, (1 - delta, 1), (1, 1).
+    # The curve consists of straight lines between (0, delta), the corner, (1 - delta, 1), (1, 1).
     x = np.array([0.0, corner, 1.0 - delta, 1.0])
     return float(np.trapezoid(np.array([delta, 1.0 - corner, 1.0, 1.0]), x))
 
@@ -299,11 +300,11 @@ def area(absent: Floats, present: Floats) -> float:
 
 
 def epsilon_bound(absent: Floats, present: Floats, delta: float, error: float) -> float:
-    """Return a lower bound on epsilon, wrong with probability ``error`` at most."""
+    """Return a lower bound on epsilon that is wrong with probability at most ``error``."""
     half = len(absent) // 2
     thresholds = np.unique(np.quantile(np.concatenate([absent, present]), np.linspace(0, 1, 400)))
     bound = 0.0
-    for sign in (1.0, -1.0):  # by its presence, and by its absence
+    for sign in (1.0, -1.0):  # testing its presence, and its absence
         no, yes = (absent, present) if sign > 0 else (present, absent)
         cuts = sign * thresholds
         false, true = (_hits(sign * values[:half], cuts) for values in (no, yes))
@@ -326,15 +327,15 @@ def least_epsilon(false: Any, true: Any, n: int, delta: float, error: float) -> 
 
 
 def gaussian_bound(false: int, true: int, n: int, delta: float, error: float) -> float:
-    """Return the least epsilon of Gaussian noise that leaves an attack such rates.
+    """Return the smallest epsilon of Gaussian noise that gives an attack such rates.
 
-    Of all noise that is mu-GDP, as Gaussian noise is, an attack's rates prove mu to be at least
-    the sum of their normal quantiles, whatever shape the noise really has (Nasr et al., *Tight
-    Auditing of Differentially Private Machine Learning*, 2023). No rare event has to be
-    waited for, as it has to for the ratio of two rates: far fewer trials are needed.
+    For any noise that is mu-GDP, as Gaussian noise is, an attack's rates prove that mu is at least
+    the sum of their normal quantiles, whatever the real form of the noise (Nasr et al., *Tight
+    Auditing of Differentially Private Machine Learning*, 2023). Unlike the ratio of two rates, this
+    does not need rare events, so that far fewer trials are enough.
 
-    Of ``n`` trials without the row, and of ``n`` with it, ``false`` and ``true`` are those in
-    which the attack took the row to be in. ``error`` is that of each of the two rates.
+    ``false`` and ``true`` are the numbers of trials, out of ``n`` without the row and ``n`` with
+    it, in which the attack guessed that the row is in. ``error`` applies to each of the two rates.
     """
     rates = (1.0 - _at_most(false, n, error), _at_least(true, n, error))
     return gaussian_epsilon(float(np.sum(stats.norm.ppf(rates))), delta)
@@ -366,7 +367,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def canary_p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """Return how likely so many right guesses are, at most, if the release is as claimed.
+    """Return an upper bound on the probability of this many right guesses if the claim holds.
 
     Steinke, Nasr and Jagielski (2023), theorem 5.2: with B binomial(guesses, e^eps / (1 + e^eps)),
     P[B >= right] + 2 canaries delta max_i P[right > B >= right - i] / i.
@@ -382,7 +383,7 @@ def canary_p_value(canaries: int, guesses: int, right: int, epsilon: float, delt
 
 
 def canary_bound(canaries: int, guesses: int, right: int, delta: float, error: float) -> float:
-    """Return the largest epsilon that so many right guesses rule out."""
+    """Return the largest epsilon that is ruled out by this many right guesses."""
 
     def excess(epsilon: float) -> float:
         return canary_p_value(canaries, guesses, right, epsilon, delta) - error

@@ -1,7 +1,7 @@
-"""Texts and lines of small SVG pictures: escaped, cut to their room, in the colours of the page.
+"""Texts and lines of small SVG pictures: escaped, truncated to fit, in the colours of the page.
 
-In a page without the colours of ``style.css``, such as a notebook's, others take their place that
-can be seen on white and on black.
+On a page without the colours of ``style.css``, such as a notebook's, other colours are used that
+are visible on white and on black.
 """
 
 import math
@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import UsageError
 
-#: Units that a picture is wide: about the pixels that a card has for it on a phone.
+#: Width of a picture in units, which are about the pixels of a card on a phone.
 WIDTH = 300.0
 ROWS, WHOLE = "var(--rows,#3b86c8)", "var(--line,#8b96a270)"
 FLAG, FLAG_TEXT = "var(--flag,#d9541e)", "var(--flag,currentColor)"
 SOFT = "var(--soft,currentColor)"
-#: Ground of cells without rows.
+#: Background of cells without rows.
 GROUND = "var(--panel,#8881)"
-#: Around what has to stand out from the rows; none where the colour of the page is unknown.
+#: Halo of what has to stand out from the rows; none if the page's colour is unknown.
 _HALO = "var(--paper,none)"
-#: Height of what stands above bars or cells, and the room for half a bar and for arrows beside.
+#: Height of what is above bars or cells, and the room for half a bar and for arrows next to them.
 ABOVE, ASIDE = 20.0, 8.0
 #: Height of letters, and of the text that a picture is about.
 SIZE, LARGE = 12.0, 14.0
@@ -31,9 +31,9 @@ _NARROW, _BROAD = frozenset(" !'(),-./:;I[]fijlrt|"), frozenset("#%&+<=>@MWmw—
 
 
 def picture(height: float, words: str, parts: Iterable[str], width: float = WIDTH) -> Markup:
-    """Return a picture of these parts; ``words`` are for those who do not see it."""
+    """Return a picture made of these parts; ``words`` describe it to people who cannot see it."""
     return Markup(
-        # No style: pages whose policy allows none of them show pictures, too.
+        # No style attribute: pages whose policy forbids styles show pictures too.
         f'<svg viewBox="0 0 {number(width)} {number(height)}"'
         f' width="{340.0 * width / WIDTH:.0f}" role="img"'
         f' aria-label="{escape(_clean(words))}" font-size="{number(SIZE)}" fill="currentColor"'
@@ -48,24 +48,24 @@ def number(value: float) -> str:
 
 
 def filled(path: str, colour: str) -> str:
-    """Return the areas that a path encloses; nothing if it has none."""
+    """Return the areas that a path encloses; empty if it has none."""
     return f'<path d="{path}" fill="{colour}"/>' if path else ""
 
 
 def axis(path: str) -> str:
-    """Return the line that bars stand on, or two sides of a frame."""
+    """Return the base line of bars, or two sides of a frame."""
     return f'<path d="{path}" fill="none" stroke="{SOFT}"/>'
 
 
 def marker(path: str, width: float) -> str:
-    """Return a line that marks the row, and stands out from what lies behind it."""
+    """Return a line that marks the row, and stands out from what is behind it."""
     halo = f'<path d="{path}" fill="none" stroke="{_HALO}" stroke-width="{number(2.0 * width)}"/>'
     line = f'<path d="{path}" fill="none" stroke="{FLAG}" stroke-width="{number(width)}"/>'
     return halo + line
 
 
 def arrow(x: float, y: float, degrees: int) -> str:
-    """Return the tip of an arrow at a place; 0 degrees point to the right, 90 down."""
+    """Return an arrowhead at a place; 0 degrees point to the right, 90 down."""
     turned = f"translate({number(x)} {number(y)})rotate({degrees})"
     return f'<path d="M0-4.5 7 0 0 4.5z" fill="{FLAG}" transform="{turned}"/>'
 
@@ -81,9 +81,9 @@ def text(
     flagged: bool = False,
     ending: bool = False,
 ) -> str:
-    """Return a line of text; what is cut can be read where the mouse rests on it.
+    """Return a line of text; truncated text appears in full under the mouse.
 
-    ``anchor`` is which part of it stands at ``x``: start, middle or end.
+    ``anchor`` is the part of it that is at ``x``: start, middle or end.
     """
     shown = cut(words, room, size, flagged=flagged, ending=ending)
     whole = "" if shown == _clean(words) else f"<title>{escape(_clean(words))}</title>"
@@ -94,7 +94,7 @@ def text(
 
 
 def text_near(words: str, x: float, y: float, left: float, right: float, size: float) -> str:
-    """Return the row's own text, with its middle at ``x`` or as near as it keeps within a range."""
+    """Return the row's own text, centred at ``x`` or as near as possible within a range."""
     half = text_width(words, size, flagged=True) / 2.0
     place, anchor = (
         (left, "start")
@@ -108,15 +108,15 @@ def text_near(words: str, x: float, y: float, left: float, right: float, size: f
 
 
 def text_width(words: str, size: float = SIZE, *, flagged: bool = False) -> float:
-    """Estimate how wide a text is in an unknown font, rather too much than too little."""
+    """Estimate the width of a text in an unknown font, rather too large than too small."""
     return size * (1.12 if flagged else 1.0) * math.fsum(map(_em, _clean(words)))
 
 
 def cut(
     words: str, room: float, size: float = SIZE, *, flagged: bool = False, ending: bool = False
 ) -> str:
-    """Cut a text to its room; with ``ending``, from the middle, so that its end is kept."""
-    words, room = _clean(words), room + 0.01  # the room may be a width that was calculated
+    """Truncate a text to fit; with ``ending``, in the middle, so that its end is kept."""
+    words, room = _clean(words), room + 0.01  # the room may be a calculated width
     if text_width(words, size, flagged=flagged) <= room:
         return words
     for n in range(min(len(words) - 1, int(4.0 * room / size)), 0, -1):
@@ -134,7 +134,7 @@ def range_ends(
     y: float,
     taken: tuple[float, float] = (math.inf, -math.inf),
 ) -> Iterator[str]:
-    """Write the ends of a range, each where it keeps clear of what is taken."""
+    """Write the ends of a range where they do not overlap what is there already."""
     low, high = ends
     if low == high and taken[0] > taken[1]:
         yield text(low, (left + right) / 2.0, y, anchor="middle")
@@ -147,22 +147,24 @@ def range_ends(
 
 
 def beyond(value: float, low: float, high: float) -> int:
-    """Return whether a value lies below a range (-1), above (1) or in it (0)."""
+    """Return whether a value is below a range (-1), above it (1) or in it (0)."""
     return int(value > high) - int(value < low)
 
 
 def check_places(*places: float) -> None:
     """Raise `UsageError` if a place is NaN."""
     if any(math.isnan(place) for place in places):
-        raise UsageError(f"places {places}: NaN is nowhere; draw no chart of a missing value")
+        raise UsageError(
+            f"places {places}: NaN has no place: do not draw a chart of a missing value"
+        )
 
 
 def counted(counts: ArrayLike, ndim: int) -> NDArray[np.float64]:
-    """Return counts as numbers; noise that took some below 0 leaves no rows there."""
+    """Return counts as numbers; noise that took some below 0 becomes 0."""
     cells = np.asarray(counts, np.float64)
     if cells.ndim != ndim or not cells.size or not np.isfinite(cells).all():
         raise UsageError(
-            f"counts of shape {cells.shape}: give finite numbers in {ndim} dimension"
+            f"counts of shape {cells.shape}: needs finite numbers in {ndim} dimension"
             f"{'s' if ndim > 1 else ''}, of one cell or more"
         )
     return np.maximum(cells, 0.0)
@@ -180,7 +182,7 @@ def _em(letter: str) -> float:
 
 
 def _clean(words: str) -> str:
-    """Replace line breaks by spaces, and what no XML may hold by a mark."""
+    """Replace line breaks by spaces, and characters that XML forbids by a mark."""
     return "".join(
         " " if letter in "\t\n\r" else "\ufffd" if not _allowed(letter) else letter
         for letter in words

@@ -1,6 +1,6 @@
-"""Lines: numbers over months, rounds, or rows that were looked at, each named where it ends.
+"""Lines: numbers over months, rounds, or rows that were judged, each with its name at its end.
 
-They hold numbers and texts, and know nothing of models. `svg` is for pages and for notebooks.
+They contain numbers and texts, and no models. `svg` is for pages and for notebooks.
 """
 
 import math
@@ -31,13 +31,13 @@ from hushtable.errors import UsageError
 __all__ = ["ChartLine", "LineChart"]
 
 _HEIGHT = 132.0
-#: Lines of a chart, ticks of an axis, and points of a line in each unit of its width, at most.
+#: Largest numbers of lines, of ticks of an axis, and of points of a line per unit of its width.
 _MOST_LINES, _MOST_TICKS, _POINTS = 4, 5, 2
-#: Part of the width that the names and the numbers at the sides have at most.
+#: Largest part of the width for the names and the numbers at the sides.
 _NAMES, _NUMBERS = 0.36, 0.3
-#: Between the baselines of two names, and from a line to what is written beside it.
+#: Distance between the baselines of two names, and from a line to the text next to it.
 _BETWEEN, _BESIDE = 14.0, 6.0
-#: Colour, width, dashes and opacity of each line: the first is what a chart is about.
+#: Colour, width, dashes and opacity of each line: the first line is the subject of the chart.
 _LOOKS = (
     (ROWS, 2.2, "", "1"),
     (SOFT, 1.4, "", ".85"),
@@ -51,7 +51,7 @@ class ChartLine:
     """A line of a chart: its name, its numbers, and where along the chart they are.
 
     Without ``x``, the numbers are at 0, 1, 2 and so on. ``marked`` are the indices of numbers that
-    stand out: they have dots in the colour of unusual rows.
+    stand out: these have dots in the colour of unusual rows.
     """
 
     name: str
@@ -67,12 +67,12 @@ class ChartLine:
         if y.ndim != 1 or x.shape != y.shape or not y.size:
             raise UsageError(
                 f"line {self.name!r} has numbers of shape {y.shape} at places of shape {x.shape}: "
-                "give one number or more, and as many places"
+                "needs one number or more, and as many places"
             )
         if not (np.isfinite(x).all() and np.isfinite(y).all()):
             raise UsageError(f"line {self.name!r} has NaN or infinite numbers: leave those out")
         if (np.diff(x) < 0.0).any():
-            raise UsageError(f"line {self.name!r} goes back: put its places in order")
+            raise UsageError(f"line {self.name!r} goes backwards: sort its places")
         if not all(0 <= k < len(y) for k in self.marked):
             raise UsageError(f"line {self.name!r} marks numbers that it does not have")
         return x, y
@@ -80,32 +80,32 @@ class ChartLine:
 
 @dataclass(frozen=True, eq=False)
 class LineChart:
-    """One to four lines over the same numbers or labels; the first is what the chart is about.
+    """One to four lines over the same numbers or labels; the first is the subject of the chart.
 
-    With ``labels``, the places of lines are whole numbers that count them from 0; a line that
+    With ``labels``, the places of lines are whole numbers that count the labels from 0; a line that
     skips a label is interrupted there. The axis of numbers begins at 0 unless all of them are far
-    from it. A line of many numbers is thinned to what can be seen of it: the first, lowest, highest
-    and last one of each part.
+    from it. A line of many numbers is reduced to its visible points: the first, lowest, highest
+    and last point of each part.
 
     Raises `UsageError`, a `ValueError`, if there are no lines or more than four, a number is NaN or
     infinite, places and numbers of a line differ in length, or a place has no label.
     """
 
     lines: Sequence[ChartLine]
-    words: str  # for those who do not see the picture
+    words: str  # a description for people who cannot see the picture
     _: KW_ONLY
-    #: Texts along the chart, such as months; without them, it is over numbers.
+    #: Texts along the chart, such as months; without them, the axis has numbers.
     labels: Sequence[str] | None = None
     across: str = ""  # name of the axis along the chart
     up: str = ""  # name of the axis of the numbers
-    steps: bool = False  # whether a number holds until the next one
-    from_zero: bool = False  # whether the axis of numbers begins at 0 in any case: for counts
+    steps: bool = False  # whether a number applies until the next one
+    from_zero: bool = False  # whether the axis of numbers always begins at 0: for counts
     share: bool = False  # whether numbers are written as percentages
     width: float = WIDTH
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.lines) <= _MOST_LINES:
-            raise UsageError(f"{len(self.lines)} lines: give 1 to {_MOST_LINES}")
+            raise UsageError(f"{len(self.lines)} lines: needs 1 to {_MOST_LINES}")
         for line in self.lines:
             x, _ = line.points
             if self.labels is not None and not np.isin(x, np.arange(len(self.labels))).all():
@@ -115,14 +115,14 @@ class LineChart:
                 )
         for low, high in (self._range(0), self._range(1)):
             if not math.isfinite(high - low):
-                raise UsageError("the numbers are too far apart to be drawn")
+                raise UsageError("the numbers are too far apart to be drawn: needs a smaller range")
 
     @property
     def svg(self) -> Markup:
         """The picture."""
         return picture(self._floor + self._below, self.words, self._parts(), self.width)
 
-    # --- where things are -------------------------------------------------------------------------
+    # --- layout -----------------------------------------------------------------------------------
 
     def _range(self, axis: int) -> tuple[float, float]:
         """Return the lowest and the highest place (axis 0) or number (axis 1) of all lines."""
@@ -158,7 +158,7 @@ class LineChart:
 
     @cached_property
     def _right(self) -> float:
-        """Where the chart ends, and the names of lines begin."""
+        """Right end of the chart, where the names of lines begin."""
         end = self._range(0)[1]
         if self.labels is not None:
             end = len(self.labels) - 1.0
@@ -168,7 +168,7 @@ class LineChart:
 
     @cached_property
     def _across(self) -> tuple[float, float]:
-        """The places that are drawn at the left and at the right end."""
+        """The places at the left and at the right end of the drawing."""
         low, high = self._range(0) if self.labels is None else (0.0, len(self.labels) - 1.0)
         return (low - 1.0, low + 1.0) if _is_level(low, high) else (low, high)
 
@@ -182,14 +182,14 @@ class LineChart:
         low, high = self._ticks.values[0], self._ticks.values[-1]
         return self._floor - _HEIGHT * (np.asarray(numbers, np.float64) - low) / (high - low)
 
-    # --- what is drawn ----------------------------------------------------------------------------
+    # --- drawing ----------------------------------------------------------------------------------
 
     def _parts(self) -> Iterator[str]:
         if self.up:
             yield text(self.up, 0.0, 10.0, room=self.width)
         yield from self._grid()
         yield from self._along()
-        # What a chart is about lies in front.
+        # The subject of the chart is in front.
         for line, look in reversed([*zip(self.lines, _LOOKS, strict=False)]):
             yield from self._drawn(line, *look)
         yield from self._names()
@@ -205,7 +205,7 @@ class LineChart:
         yield axis(f"M{number(self._left)} {number(self._floor)}H{number(self._right)}")
 
     def _along(self) -> Iterator[str]:
-        """Write the numbers or labels along the chart, as many as there is room for."""
+        """Write the numbers or labels along the chart, as many as fit."""
         if self.labels is not None:
             values, texts = [*map(float, range(len(self.labels)))], list(self.labels)
         else:
@@ -219,7 +219,7 @@ class LineChart:
         step = _each(math.ceil(min(widest, self.width / 4.0) / apart))
         for place, words in list(zip(places, texts, strict=True))[::step]:
             yield axis(f"M{number(place)} {number(self._floor)}v4")
-            near = step * apart / 2.0 - 3.0  # the next one begins there at the earliest
+            near = step * apart / 2.0 - 3.0  # the next one cannot begin before this
             room = min(2.0 * near, place + near, self.width - place + near)
             half = min(text_width(words), room) / 2.0
             x = min(max(place, half), self.width - half)
@@ -244,7 +244,7 @@ class LineChart:
 
     @property
     def _most(self) -> int:
-        """How many points of a line are drawn at most, about."""
+        """Approximate largest number of points drawn for a line."""
         return int(_POINTS * self.width)
 
     def _path(self, places: NDArray[np.float64], numbers: NDArray[np.float64]) -> str:
@@ -254,7 +254,7 @@ class LineChart:
         path = ""
         for x, y, jump in zip(self._x(places), self._y(numbers), jumps, strict=True):
             if not path or jump:
-                # A single point between two interruptions has a round end, and so is a dot.
+                # A single point between two interruptions has a round end, so it becomes a dot.
                 path += f"M{number(x)} {number(y)}h0"
             elif self.steps:
                 path += f"H{number(x)}V{number(y)}"
@@ -263,7 +263,7 @@ class LineChart:
         return path
 
     def _names(self) -> Iterator[str]:
-        """Write the name of each line at its end, clear of the others."""
+        """Write the name of each line at its end, without overlaps."""
         ends = [(line.points[0][-1], line.points[1][-1]) for line in self.lines]
         x = [float(self._x(place)) for place, _ in ends]
         y = [float(self._y(value)) + 4.0 for _, value in ends]
@@ -300,15 +300,15 @@ def _dot(x: float, y: float, radius: float, colour: str) -> str:
 
 
 class _Ticks(NamedTuple):
-    """Round numbers of an axis, and how they are written."""
+    """Round numbers of an axis, and their format."""
 
     values: list[float]
     texts: list[str]
 
     @classmethod
     def of(cls, low: float, high: float, *, share: bool, outer: bool) -> "_Ticks":
-        """Return round numbers that enclose a range, or with ``outer`` false lie in it."""
-        # Of those that lie in a range, the ends may lack.
+        """Return round numbers that enclose a range or, without ``outer``, are inside it."""
+        # Round numbers inside a range may leave out its ends.
         step = _round_step((high - low) / (_MOST_TICKS - 1 if outer else _MOST_TICKS + 1))
         first, last = low / step, high / step
         within = 1e-9 * max(1.0, abs(first), abs(last))
@@ -321,23 +321,23 @@ class _Ticks(NamedTuple):
 
 
 def _is_level(low: float, high: float) -> bool:
-    """Return whether nothing could be seen between two ends."""
+    """Return whether the distance between two ends would be invisible."""
     return high - low <= max(1e-12 * max(abs(low), abs(high)), 1e-300)
 
 
 def _each(least: int) -> int:
-    """Return which labels are written: each, or each second, and so on; whole parts of years."""
+    """Return which labels are written: every label, every second one, ...; or parts of years."""
     return next((k for k in (1, 2, 3, 4, 6) if k >= least), 12 * math.ceil(least / 12))
 
 
 def _round_step(least: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20 and so on, from a step on."""
+    """Return the next of 1, 2, 5, 10, 20 and so on, starting from a step."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(k * power for k in (1.0, 2.0, 5.0, 10.0, 20.0) if k * power >= least * (1 - 1e-9))
 
 
 def _written(value: float, step: float = 0.0, *, share: bool = False) -> str:
-    """Write a number of an axis with the digits that tell it from the next one."""
+    """Write a number of an axis with the digits that distinguish it from the next one."""
     if share:
         value, step = 100.0 * value, 100.0 * step
     sign = "%" if share else ""
@@ -354,7 +354,7 @@ def _written(value: float, step: float = 0.0, *, share: bool = False) -> str:
 def thinned(
     places: NDArray[np.float64], numbers: NDArray[np.float64], most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the points that can be seen of a line: the ends and extremes of each part."""
+    """Return the visible points of a line: the ends and extremes of each part."""
     n = len(places)
     if n <= most:
         return places, numbers
@@ -363,6 +363,6 @@ def thinned(
     part = np.minimum((places - low) / ((high - low) or 1.0) * n_parts, n_parts - 1).astype(int)
     starts = np.flatnonzero(np.diff(part, prepend=-1))
     ends = np.append(starts[1:], n)
-    order = np.lexsort((numbers, part))  # of each part, the lowest is first and the highest last
+    order = np.lexsort((numbers, part))  # in each part, the lowest is first and the highest last
     kept = np.unique(np.concatenate([starts, ends - 1, order[starts], order[ends - 1]]))
     return places[kept], numbers[kept]

@@ -1,4 +1,4 @@
-"""A picture of two columns at once: where the rows lie, and where one of them does."""
+"""A picture of two columns at once: where the rows are, and where one of them is."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -33,13 +33,13 @@ from hushtable.charts.drawing import (
 )
 from hushtable.errors import UsageError
 
-#: How much the ranks of edges count in their place on an axis; their values have the rest.
+#: Weight of the ranks of edges in their place on an axis; their values have the rest.
 _RANKED = 0.6
 #: Opacity of a cell with the fewest rows.
 _FAINTEST = 0.15
-#: Radius of the ring, room for the tip of an arrow beyond the frame, and gap between cells.
+#: Radius of the ring, room for the arrowhead beyond the frame, and gap between cells.
 _RING, _TIP, _GAP = 6.0, 11.0, 1.0
-#: Slanted names under the frame: how far they turn, and their greatest length.
+#: Slanted names under the frame: their angle, and their greatest length.
 _DEGREES, _SLANTED = 40, 80.0
 _SLOPE = math.sin(math.radians(_DEGREES))
 
@@ -48,33 +48,34 @@ _SLOPE = math.sin(math.radians(_DEGREES))
 class PairChart:
     """The rows over two columns at once, and the place of one row among them.
 
-    The fuller a cell's colour, the more rows it has for its size, by the square root; a cell with
-    rows is never without. An axis of numbers mixes the ranks of the edges with their values: with
-    edges at quantiles, the long tail of a column leaves room for the other cells, and still lies
-    far out. Numbers against categories have the categories at the left, where names have room.
+    The stronger a cell's colour, the more rows it has for its size, by the square root; a cell with
+    rows always has some colour. An axis of numbers mixes the ranks of the edges with their values:
+    with edges at quantiles, the long tail of a column leaves room for the other cells, and is still
+    far out. If numbers are paired with categories, the categories are at the left, where names have
+    room.
 
-    Raises `UsageError`, a `ValueError`, if counts are not of as many cells as the edges or the
-    names, edges fall or are not finite, or a place or a count is NaN. Where all counts are 0, the
-    row stands in an empty frame; a range of a single value has it in the middle.
+    Raises `UsageError`, a `ValueError`, if the counts do not have as many cells as the edges or the
+    names, edges fall or are not finite, or a place or a count is NaN. If all counts are 0, the row
+    is in an empty frame; in a range of a single value, it is in the middle.
     """
 
     counts: NDArray[Any]  # (a, b): rows in each cell
-    x_edges: NDArray[Any]  # (a + 1,), rising; of categories, 0 to a
+    x_edges: NDArray[Any]  # (a + 1,), rising; for categories, 0 to a
     y_edges: NDArray[Any]  # (b + 1,)
-    at: tuple[float, float]  # the row's values; of the k-th category, anything from k below k + 1
+    at: tuple[float, float]  # the row's values; for the k-th category, anything from k below k + 1
     labels: tuple[str, str]  # the columns, each with the row's value
     ends: tuple[tuple[str, str], tuple[str, str]]  # the low and the high end of each range
     _: KW_ONLY
     x_names: Sequence[str] | None = None  # of the categories
     y_names: Sequence[str] | None = None
-    words: str  # for those who do not see the picture
+    words: str  # a description for people who cannot see the picture
 
     def __post_init__(self) -> None:
         x, y = self._axes
         if counted(self.counts, 2).shape != (x.n_cells, y.n_cells):
             raise UsageError(
                 f"counts of shape {np.shape(self.counts)} between {len(self.x_edges)} and "
-                f"{len(self.y_edges)} edges: there has to be one edge more than cells each way"
+                f"{len(self.y_edges)} edges: needs one edge more than cells in each direction"
             )
 
     @cached_property
@@ -120,15 +121,15 @@ class _Axis:
         label: str,
         ends: tuple[str, str],
     ) -> "_Axis":
-        """Return the axis, once its edges and the row's place are found to be in order."""
+        """Return the axis after checking its edges and the row's place."""
         check_places(at)
         checked = np.asarray(edges, np.float64)
         wrong = checked.ndim != 1 or len(checked) < 2 or not np.isfinite(checked).all()
         if wrong or (np.diff(checked) < 0.0).any():
-            raise UsageError(f"edges {edges!r}: give two or more finite numbers that do not fall")
+            raise UsageError(f"edges {edges!r}: needs two or more finite numbers that do not fall")
         if names is not None and len(names) != len(checked) - 1:
             raise UsageError(
-                f"{len(names)} names for {len(checked) - 1} cells: each category has one cell"
+                f"{len(names)} names for {len(checked) - 1} cells: needs one name for each cell"
             )
         return cls(checked, names, float(at), label, ends)
 
@@ -140,7 +141,7 @@ class _Axis:
     def lines(self) -> NDArray[np.float64]:
         """Places of the edges, from 0 to 1."""
         even = np.linspace(0.0, 1.0, self.n_cells + 1)
-        # Halves: the span of all numbers is no number.
+        # Halves, because the span of all numbers would overflow.
         span = self.edges[-1] / 2.0 - self.edges[0] / 2.0
         if self.names is not None or not span:
             return even
@@ -154,7 +155,7 @@ class _Axis:
 
     @property
     def place(self) -> float:
-        """Where the row lies, from 0 to 1."""
+        """Place of the row, from 0 to 1."""
         if self.names is not None:
             return (self.odd + 0.5) / self.n_cells
         if self.edges[0] == self.at == self.edges[-1]:
@@ -163,12 +164,12 @@ class _Axis:
 
     @property
     def beyond(self) -> int:
-        """Whether the row lies below the axis (-1), above (1) or on it (0)."""
+        """Whether the row is below the axis (-1), above it (1) or on it (0)."""
         past = self.names is not None and self.at >= self.n_cells
         return 1 if past else beyond(self.at, self.edges[0], self.edges[-1])
 
     def written(self, size: float, least: float) -> list[int]:
-        """Return the categories whose names have room beside each other; the row's own has."""
+        """Return the categories whose names fit, which include the row's own."""
         step, odd = math.ceil(least / size), self.odd
         return [
             k for k in range(self.n_cells) if k == odd or (k % step == 0 and abs(k - odd) >= step)
@@ -177,7 +178,7 @@ class _Axis:
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """Where the cells of a pair lie in its picture, between the texts around them."""
+    """Layout of the cells of a pair in its picture, between the texts around them."""
 
     x: _Axis
     y: _Axis
@@ -186,7 +187,7 @@ class _Frame:
     right: float
     bottom: float
     under: float  # the first line of text under the frame
-    slanted: float  # height of slanted names under the frame; 0 where they lie flat
+    slanted: float  # height of slanted names under the frame; 0 if they are horizontal
 
     @classmethod
     def of(cls, x: _Axis, y: _Axis) -> "_Frame":
@@ -209,16 +210,16 @@ class _Frame:
         return self.under + 5.0 + (self.slanted or 16.0 if self.x.names else 0.0)
 
     def across(self, place: float | NDArray[np.float64]) -> Any:
-        """Return how far from the left a place of the x axis lies."""
+        """Return how far a place of the x axis is from the left."""
         return self.left + (self.right - self.left) * place
 
     def down(self, place: float | NDArray[np.float64]) -> Any:
-        """Return how far from the top a place of the y axis lies; the first category is on top."""
+        """Return how far a place of the y axis is from the top; the first category is on top."""
         tall = self.bottom - self.top
         return self.top + tall * place if self.y.names else self.bottom - tall * place
 
     def parts(self, counts: NDArray[np.float64]) -> Iterator[str]:
-        """Draw it all, from the ground up."""
+        """Draw everything, from the background to the front."""
         left, top, right, bottom = map(number, (self.left, self.top, self.right, self.bottom))
         yield filled(f"M{left} {top}H{right}V{bottom}H{left}z", GROUND)
         yield f'<g fill="{ROWS}">{"".join(self._cells(counts))}</g>'
@@ -243,9 +244,9 @@ class _Frame:
             )
 
     def _row(self) -> Iterator[str]:
-        """Draw the row as a ring, with lines to both axes, and arrows to where it lies beyond."""
+        """Draw the row as a ring, with lines to both axes, and arrows if it is beyond them."""
         x, y, r = self.across(self.x.place), self.down(self.y.place), _RING
-        # The lines end at the ring, and are nothing where it covers the way to the axis.
+        # The lines end at the ring, and vanish if it reaches the axis.
         across, down = max(x - r, self.left), min(y + r, self.bottom)
         guides = f"M{number(self.left)} {number(y)}H{number(across)}"
         yield marker(f"{guides}M{number(x)} {number(down)}V{number(self.bottom)}", 1.0)
@@ -270,7 +271,7 @@ class _Frame:
             yield text(names[k], room, y, anchor="end", room=room, flagged=k == self.y.odd)
 
     def _lower_ends(self) -> Iterator[str]:
-        """Write the row's value at its foot, and those ends that it leaves room for."""
+        """Write the row's value at its foot, and the ends that still fit."""
         # The end that is farther away always has room.
         left, right, (low, high) = 0.0, WIDTH, self.x.ends
         if self.x.place > 0.5:
@@ -285,7 +286,7 @@ class _Frame:
         yield from range_ends(self.x.ends, self.left, self.right, self.under, taken)
 
     def _lower_names(self, names: Sequence[str]) -> Iterator[str]:
-        """Write the categories, slanted where they are long, and the row's value under them."""
+        """Write the categories, slanted if they are long, and the row's value under them."""
         size = (self.right - self.left) / self.x.n_cells
         for k in self.x.written(size, 20.0 if self.slanted else 1.0):
             x, y, own = self.left + (k + 0.5) * size, self.under, k == self.x.odd
@@ -301,5 +302,5 @@ class _Frame:
 
 
 def _widths(names: Sequence[str]) -> list[float]:
-    """Return how wide names are where any of them may be the row's own."""
+    """Return the width of names if any of them may be the row's own."""
     return [text_width(name, flagged=True) for name in names]

@@ -20,7 +20,7 @@ _DIGITS = 4
 
 
 class Pictures:
-    """Draws reasons beside what is usual; nothing where that is not known."""
+    """Draws reasons with what is usual; draws nothing if that is unknown."""
 
     def __init__(self, features: Sequence[Feature], usual: Usual | None) -> None:
         self._features, self._usual = features, usual
@@ -95,7 +95,7 @@ class _PairSide:
 
     @classmethod
     def of(cls, feature: Feature, cells: Cells) -> "_PairSide":
-        """Return numbers by their edges, few numbers in their order, categories as they are."""
+        """Return numbers by their edges, few numbers in order, categories unchanged."""
         if cells.edges:
             ends = _end(feature, cells.edges[0]), _end(feature, cells.edges[-1])
             return cls([*range(cells.size)], np.array(cells.edges), ends)
@@ -108,7 +108,7 @@ class _PairSide:
         return cls([*order, len(order)], np.arange(len(shown) + 1.0), names=shown, keys=keys)
 
     def at(self, value: float | str | None) -> float:
-        """Return where a value lies: among numbers as it is, else in the middle of its cell."""
+        """Return the place of a value: a number itself, otherwise the middle of its cell."""
         if self.names is None:
             return float(value or 0.0)
         key = value if isinstance(value, str) else repr(float(value or 0.0))

@@ -1,6 +1,6 @@
-"""Small pictures that show why a row is unusual: a value among others, its share, a pair of values.
+"""Small pictures of why a row is unusual: a value among others, its share, a pair of values.
 
-They hold counts and texts, and know nothing of models. `svg` is for pages and for notebooks.
+They contain counts and texts, and no models. `svg` is for pages and for notebooks.
 """
 
 import math
@@ -42,10 +42,10 @@ from hushtable.language import _, numerals, percents
 
 __all__ = ["PairChart", "SharesChart", "ValueChart"]
 
-#: Heights of the highest bar, and of the lowest one that holds rows.
+#: Heights of the highest bar, and of the lowest bar with rows.
 _HIGHEST, _LEAST = 56.0, 2.5
 _MOST_BARS, _WIDEST_BAR = 40, 16.0
-#: Cells from each value to the next, from which on these count as single values.
+#: Number of cells from each value to the next from which on these count as single values.
 _APART = 4
 _MOST_SHARES, _LINE = 6, 20.0
 
@@ -54,25 +54,25 @@ _MOST_SHARES, _LINE = 6, 20.0
 class ValueChart:
     """The rows over the range of a number, and the place of one row's value among them.
 
-    The heights of bars follow the square roots of their counts, so that the tail of a distribution
-    keeps its shape beside a bar that holds nearly all rows; a bar with rows has a least height.
-    Where few values occur, such as whole numbers, each of them has its bar; but up to 40 cells are
-    drawn as they are.
+    The heights of bars are the square roots of their counts, so that the tail of a distribution
+    keeps its shape next to a bar with almost all rows; a bar with rows has a minimum height.
+    If only few values occur, such as whole numbers, each of them has its own bar; but up to 40
+    cells are drawn unchanged.
 
-    Raises `UsageError`, a `ValueError`, if there are no cells, both counts differ in length, or a
-    place or a count is NaN. Where all counts are 0, the value stands on an axis without bars.
+    Raises `UsageError`, a `ValueError`, if there are no cells, the two counts differ in length, or
+    a place or a count is NaN. If all counts are 0, the value is on an axis without bars.
     """
 
     cells: NDArray[Any]  # (n,): rows in each of n equal parts of the range
     at: float  # place of the value, from 0 at the low end to 1 at the high end; beyond: an arrow
-    text: str  # the value as people write it
+    text: str  # the value in written form
     ends: tuple[str, str]  # the low and the high end of the range
     _: KW_ONLY
-    #: Places of the range that is usual for the rows in colour, those of ``within`` if given.
+    #: Places of the usual range of the rows drawn in colour, those of ``within`` if given.
     usual: tuple[float, float] | None = None
     #: (n,): rows of the same context, in colour; all rows are a grey outline behind them.
     within: NDArray[Any] | None = None
-    words: str  # for those who do not see the picture
+    words: str  # a description for people who cannot see the picture
 
     def __post_init__(self) -> None:
         whole = counted(self.cells, 1)
@@ -134,11 +134,11 @@ class ValueChart:
         yield filled(behind, WHOLE)
         yield filled(bars.path(within, floor, gap=1.5), ROWS)
         if behind:
-            # The outline of all rows is seen where the bars of the context are higher, too.
+            # The outline of all rows is visible even where the bars of the context are higher.
             yield f'<path d="{behind}" fill="none" stroke="{SOFT}" stroke-opacity=".6"/>'
 
     def _below(self, floor: float, low: float, high: float) -> Iterator[str]:
-        """Draw the usual range under the bars, with its name where there is room for it."""
+        """Draw the usual range under the bars, with its name if there is room for it."""
         y, middle = floor + 6.0, (low + high) / 2.0
         low, high = min(low, middle - 2.0), max(high, middle + 2.0)
         yield filled(f"M{number(low)} {number(y - 2)}H{number(high)}v4H{number(low)}z", ROWS)
@@ -151,7 +151,7 @@ class ValueChart:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Which cells each bar takes together."""
+    """The cells that each bar combines."""
 
     n_cells: int
     edges: NDArray[np.float64]  # in cells
@@ -159,13 +159,13 @@ class _Bars:
 
     @classmethod
     def of(cls, cells: NDArray[np.float64]) -> "_Bars":
-        """Return a bar for each value that occurs, where these are few; else for equal parts."""
+        """Return a bar for each occurring value if these are few; else for equal parts."""
         n = len(cells)
         step = _step(cells) if n > _MOST_BARS else 0.0
         if step:
             values = np.flatnonzero(cells)
             each = step * math.ceil(n / step / _MOST_BARS)
-            # The values lie between the edges, not on them.
+            # The values are between the edges, not on them.
             first, last = values[0] + 0.5 - step / 2.0, values[-1] + 0.5
             edges = first + each * np.arange(math.ceil((last - first) / each) + 1)
             return cls(n, edges, _WIDEST_BAR if each == step else math.inf)
@@ -192,7 +192,7 @@ class _Bars:
 
 
 def _step(cells: NDArray[np.float64]) -> float:
-    """Return how many cells lie from each value to the next; 0 if there are values everywhere."""
+    """Return how many cells are between neighbouring values; 0 if there are values everywhere."""
     values = np.flatnonzero(cells)
     gaps = np.diff(values)
     if not len(gaps) or gaps.min() < _APART:
@@ -218,26 +218,26 @@ def _along(place: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SharesChart:
-    """How many rows have each of a few values, in their order, and which of these one row has.
+    """How many rows have each of a few values, in order, and which of these one row has.
 
-    Of more than six values, the most frequent ones and the row's own keep their bars, and a last
-    bar is that of all others. Sort categories by their shares; leave numbers in their order.
+    If there are more than six values, the most frequent ones and the row's own keep their bars, and
+    a last bar combines all others. Sort categories by their shares; leave numbers in their order.
 
     Raises `UsageError`, a `ValueError`, if there is no name, another number of shares, no name at
-    ``odd``, or a share that is NaN. Where all shares are 0, the names stand without bars.
+    ``odd``, or a share that is NaN. If all shares are 0, the names have no bars.
     """
 
     names: Sequence[str]
     shares: Sequence[float]  # of the rows, from 0 to 1
     odd: int  # index of the row's own value
-    words: str  # for those who do not see the picture
+    words: str  # a description for people who cannot see the picture
 
     def __post_init__(self) -> None:
         counted(self.shares, 1)
         if len(self.names) != len(self.shares) or not 0 <= self.odd < len(self.names):
             raise UsageError(
                 f"{len(self.names)} names, {len(self.shares)} shares and the row's own value at "
-                f"{self.odd}: each name needs a share, and the row's own one has to be among them"
+                f"{self.odd}: needs a share for each name, and the row's own among them"
             )
 
     @property
@@ -279,7 +279,7 @@ class SharesChart:
 
 
 def percent(share: float) -> str:
-    """Write a share: rare ones with their first digit, and less than all never as all."""
+    """Write a share: rare ones with one digit, and less than all never as 100%."""
     if share <= 0.0:
         return percents("0")
     if share < 1e-5:

@@ -1,11 +1,11 @@
-"""The command line: a file a command, listed in the table of `_app`, loaded when it is called.
+"""The command line: one file for each command; `_app` lists them, and loads a command when called.
 
-`main` runs one command and turns its failure into an exit code. Stands above all other rooms and
-may import each of them; `_app`, `_errors`, `_interrupts` and this file import no command and
+`main` runs one command and turns its failure into an exit code. This package is above all others
+and may import each of them; `_app`, `_errors`, `_interrupts` and this file import no command and
 nothing heavy, so that --help answers at once. Other modules here are private. Tested by tests/cli.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done and above --fail-above (drift,
-watch), 130 interrupted.
+Exit codes: 0 success, 1 refused or failed, 2 wrong usage, 3 success, but --fail-above was exceeded
+(drift, watch), 130 interrupted.
 """
 
 import gc
@@ -17,20 +17,20 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; no exception leaves.
+    """Run one command and return its exit code; raise no exception.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        What follows the program's name; by default, what the shell gave.
+        The arguments after the program's name; by default, those from the shell.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:  # the process is ours, and what it imports is no garbage
+    if arguments is None:  # the process is ours, and imported modules never become garbage
         gc.set_threshold(100_000)
     code = _code(given)
     if arguments is None and code == 130:
-        # Threads may be in the middle of compiled code, and Python aborts where it is taken apart
-        # under them. All that is to be written or removed has been.
+        # Threads may be running compiled code, and Python aborts if it shuts down under them. All
+        # files have been written or removed by now.
         os._exit(code)
     return code
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _code(given: list[str]) -> int:
     """Run one command; return its exit code."""
     try:
-        # In here, so that Ctrl-C during the imports ends as quietly as later.
+        # Imported here, so that Ctrl-C during the imports ends as quietly as later.
         from hushtable.cli.errors import noting_interrupts
 
         with noting_interrupts():

@@ -1,4 +1,4 @@
-"""``python -m hushtable.cli``: the same as the command ``hushtable``."""
+"""Run ``python -m hushtable.cli``, which is the same as the command ``hushtable``."""
 
 import sys
 

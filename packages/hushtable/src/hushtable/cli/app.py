@@ -1,4 +1,4 @@
-"""The table of the commands, and how one of them is loaded and run."""
+"""The table of commands, and the code that loads and runs one of them."""
 
 import inspect
 import re
@@ -21,17 +21,17 @@ from hushtable.cli.errors import INTERRUPTED, escaping, written
 from hushtable.errors import PluginError
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
-#: the docstring. A group has no module, and the names of its commands begin with its own; ``-6``
-#: lists its first six, and the others under "More".
+#: the docstring. A group has no module, and the names of its commands begin with the name of the
+#: group; ``-6`` lists its first six commands, and the others under "More".
 COMMANDS = """
 demo            demo               Show three hospitals that find outliers together and pool no row.
-check           check              Show what is read of a table, and what is worth a look.
+check           check              Show how a table is read, and what you should check.
 fit             fit                Fit a detector to rows and write it as a model.
 score           score              Score rows and write the scores.
-review          review             Look at the lowest rows in turn; each verdict moves the rest.
-learn           learn              Learn verdicts, outlier or fine, of a file.
-watch           watch              Score what is new since the last call: for cron and systemd.
-drift           drift              Compare two sets of rows, and say what chance explains.
+review          review             Review the lowest rows in turn; each verdict updates the scores.
+learn           learn              Learn from verdicts (outlier or fine) in a file.
+watch           watch              Score rows that are new since the last call (for cron, systemd).
+drift           drift              Compare two sets of rows, and report how much chance explains.
 plan            -                  Make the plan that several sites share.
 plan draft      schema             Draft a schema from the names and types of the columns.
 plan draw       plan               Draw the hash functions that all sites share.
@@ -39,21 +39,21 @@ plan check      schema             Check rows against a schema or plan, before t
 plan marginals  plan               Make the plan of a first round: one histogram for each column.
 plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
 plan relations  plan               Make the plan of a round that finds which columns go together.
-plan gate       plan               Make the plan between two passes, which finds the dense rows.
-plan second     plan               Make the plan that counts again the rows that lie dense.
+plan gate       plan               Make the plan between two passes, which finds dense regions.
+plan second     plan               Make the plan that counts rows in dense regions again.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
 plan verdicts   plan               Make the plan of a round in which sites learn from each other.
 sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
-decode          merge              Decode the increments of all periods so far: the sum is a model.
-inspect         inspect_           Show what a .hush file or a card holds, if it is intact.
+decode          merge              Decode the increments of all periods so far into one model.
+inspect         inspect_           Show what a .hush file or a card holds, and whether it is intact.
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """
 
-#: Numbers that are what they look like; all others are read by Typer.
+#: Numbers that can be read as they are; Typer reads all others.
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
-# Help as plain text: it comes in half the time of panels, and pipes and greps well.
+# Help is plain text: it takes half the time of panels, and works well with pipes and grep.
 _LOOK: dict[str, Any] = {
     "rich_markup_mode": None,
     "add_completion": False,
@@ -62,10 +62,10 @@ _LOOK: dict[str, Any] = {
 
 
 def _reading(parameter: Any, annotation: Any) -> Callable[[Any, Any], Any]:
-    """Return what reads the values of a parameter: texts, paths, numbers and defaults as they are.
+    """Return the function that reads the values of a parameter.
 
-    All others, and those that are wrong, are read by Typer, for which it imports pydantic: that
-    takes as long as NumPy.
+    It reads texts, paths, numbers and defaults itself, and leaves all other values, and wrong ones,
+    to Typer, which imports pydantic for them: that takes as long as importing NumPy.
     """
     kind, *said = get_args(annotation) or [annotation]
     if isinstance(kind, UnionType):  # with None
@@ -96,7 +96,7 @@ def _may_be_read(path: str) -> bool:
 
 
 def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
-    """Return the number of an option; the text itself where it is none of the kind and range."""
+    """Return the number of an option; the text itself if it is no number of that kind and range."""
     if kind is int and "." in text:
         return text
     found, ends = kind(text), [(one.min, one.max) for one in said]
@@ -105,7 +105,7 @@ def _within(text: str, kind: Callable[[str], Any], said: Sequence[Any]) -> Any:
 
 
 class _Params:
-    """Parameters of which Typer reads no more values than it has to: see `_reading`."""
+    """Parameters for which Typer reads no more values than it has to: see `_reading`."""
 
     #: Annotations by the parameters' names.
     kinds: Mapping[str, Any] = MappingProxyType({})
@@ -119,11 +119,11 @@ class _Params:
 
 
 class _Command(_Params, TyperCommand):
-    """A command that was loaded."""
+    """A loaded command."""
 
 
 class _Entry(TyperCommand):
-    """A command that is listed by its line, and whose module is imported when it is called."""
+    """A command listed by its line in the table; its module is imported when it is called."""
 
     def __init__(self, name: str, home: str, line: str) -> None:
         super().__init__(name, help=line, rich_markup_mode=None)
@@ -145,7 +145,7 @@ class _Entry(TyperCommand):
 def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function with an option for each field of a dataclass that ``body`` takes.
 
-    One that returns a `CommandResult` gets ``--json``, and its result is written.
+    A function that returns a `CommandResult` gets ``--json``, and its result is printed.
     """
     from hushtable.cli.options import Json  # not for --help
     from hushtable.cli.result import CommandResult, machine_output
@@ -154,7 +154,8 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
     signature, groups = inspect.signature(body), dict[str, Any]()
     parameters = []
     for name, one in signature.parameters.items():
-        # The options of a class that knows no command line stand beside it: see `Reads`.
+        # The options of a class that does not know the command line are defined next to it: see
+        # `Reads`.
         group, *options = get_args(one.annotation) or [one.annotation]
         if not is_dataclass(group):
             parameters.append(one.replace(kind=one.KEYWORD_ONLY))
@@ -191,11 +192,12 @@ def _returns(signature: inspect.Signature, kind: type) -> bool:
 class _Group(_Params, TyperGroup):
     """Commands of the table; lists, suggestions and completion see entries only.
 
-    Those of other packages join when all are listed, or one is called that is not of the table.
+    Commands of other packages join when all are listed, or when one is called that is not in the
+    table.
     """
 
     complete: Callable[[], None]
-    #: How many commands, the first ones, its help lists before "More".
+    #: How many commands the help lists before "More".
     first: int = sys.maxsize
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -241,9 +243,10 @@ def _root(
 ) -> None:
     """Private, mergeable outlier detection with small tables of counts.
 
-    One site: fit, score. Several sites that may not pool their rows: plan draft and plan draw
-    once; sketch and release at each site; merge; score at each site. With masks, signatures and a
-    book of what was spent: round. For people who run no command: report.
+    For one site: fit, then score. For several sites that may not pool their rows: plan draft and
+    plan draw once; sketch and release at each site; merge; score at each site. For rounds with
+    masks, signatures and a book of the spent budget: round. For readers who do not use the command
+    line: report.
     """
 
 
@@ -264,8 +267,8 @@ def _fill(root: _Group, table: str, package: str) -> None:
 
 
 def _complete(root: _Group) -> None:
-    """Add the commands of other packages; one that fails is named, and the others go on."""
-    from hushtable import plugins  # not for a command of the table
+    """Add the commands of other packages; name one that fails, and go on with the others."""
+    from hushtable import plugins  # not needed for a command of the table
 
     for point, table in plugins.each(plugins.COMMANDS):
         try:
@@ -277,7 +280,7 @@ def _complete(root: _Group) -> None:
 
 
 def app() -> Any:
-    """Return the group of all commands; none of their modules is imported."""
+    """Return the group of all commands, without importing any of their modules."""
     settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     look = _LOOK | {"add_completion": True}
     base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **look)
@@ -288,9 +291,9 @@ def app() -> Any:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; failures are raised."""
+    """Run one command; raise its failures."""
     written.clear()  # what an earlier command in this process wrote
-    for stream in (sys.stdout, sys.stderr):  # no character may fail to print
+    for stream in (sys.stdout, sys.stderr):  # no character may make printing fail
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""``hushtable check``: what is read of a table, and what in it is worth a look, before any fit."""
+"""``hushtable check``: how a table is read, and what to check in it, before any fit."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,37 +17,37 @@ from hushtable.files import replacing
 
 #: Exit code of a table in doubt.
 IN_DOUBT = 3
-#: Findings that are no doubt: they are as they are, and a model is none the worse.
+#: Findings that need no decision: they do not make a model worse.
 _PLAIN = ("constant",)
-#: Columns and findings that are printed.
+#: Number of columns and findings to print.
 _MOST = 60
 
 _Output = Annotated[
     Path | None,
-    option("FILE", "Write it as a page, too: a file that ends in .html.", "--output", "-o"),
+    option("FILE", "Also write a page: a file that ends in .html.", "--output", "-o"),
 ]
 
 
 def check(
     data: Data, output: _Output = None, threads: Threads = -1, reads: Reads = READS
 ) -> CommandResult:
-    """Show what is read of a table, and what is worth a look.
+    """Show how a table is read, and what you should check.
 
-    Of each column: what it is, what that was seen by, its range or examples, and how many values
-    are missing. Of the table: labels that may be the same, values that may stand for a missing
-    one, rows and columns that are equal, totals among the rows, too few rows, and rows and columns
-    of a workbook that are hidden. Exit codes: 0 no doubt, 1 refused or failed, 2
-    wrong usage, 3 something is in doubt; the last lines name the options that say it.
+    For each column: its kind, the evidence for that kind, its range or examples, and how many
+    values are missing. For the table: labels that may be the same, values that may mean "missing",
+    equal rows, equal columns, totals among the rows, too few rows, and hidden rows and columns of
+    a workbook. Exit codes: 0 nothing is in doubt, 1 refused or failed, 2 wrong usage, 3 something
+    is in doubt; the last lines then name the options that resolve the doubt.
 
     Example:
       hushtable check patients.csv
       hushtable check patients.csv --decimal , --missing -999 -o check.html
     """
     if output is not None and output.suffix != ".html":
-        raise UsageError(f"-o {output}: needs a name that ends in .html")
+        raise UsageError(f"-o {output}: the name must end in .html")
     target = None if output is None else Target(output, [data])
     reader = reads.open(data).repeatable()
-    notes.clear()  # of the file: they are part of the result
+    notes.clear()  # of the file: these are part of the result
     columns, reading, _ = understood(reader, None, threads)
     quality = table_quality(reader, columns)
     options = joined_options(_options(columns, quality), reading)
@@ -73,14 +73,14 @@ def check(
 
 
 def _doubted(one: ColumnUnderstanding) -> bool:
-    """Whether `fit` refuses a column, or notes of it what it does not just show to be so."""
+    """Return whether `fit` refuses a column, or has a note on it that is more than a plain fact."""
     return one.refused or bool(one.options) or one.doubt not in one.evidence
 
 
 def _options(
     columns: Sequence[ColumnUnderstanding], quality: TableQuality
 ) -> Iterator[tuple[str, str]]:
-    """Yield the options that settle doubts, each with its value."""
+    """Yield the options that resolve doubts, each with its value."""
     for one in columns:
         yield from one.options
     for finding in quality.findings:
@@ -116,7 +116,7 @@ def _blocks(
         for one, seen in zip(columns, quality.columns, strict=True)
     ]  # fmt: skip
     yield TextTable(
-        ["column", "what it is", "seen by", "range or examples", "missing"], lines[:_MOST], left=4
+        ["column", "kind", "evidence", "range or examples", "missing"], lines[:_MOST], left=4
     )
     if len(lines) > _MOST:
         yield f"... and {len(lines) - _MOST:,} more columns (--json has all)"
@@ -124,15 +124,15 @@ def _blocks(
         yield ""
         yield Paragraph([shown(of_file)])
     if said:
-        yield "\nWorth a look:\n"
+        yield "\nCheck these:\n"
         yield Paragraph(map(shown, said[:_MOST]))
     if options:
         yield ""
-        yield Paragraph([shown(f"To settle the doubts, add: {options}")])
+        yield Paragraph([shown(f"To resolve the doubts, add: {options}")])
     elif not said:
         yield "\nNothing is in doubt."
     if target is not None:
-        yield f"\nWrote {target}. It holds values of rows: keep it where they are."
+        yield f"\nWrote {target}. It contains values of your rows: keep it where the rows are."
 
 
 def _sentences(
@@ -151,7 +151,7 @@ def _ended(words: str) -> str:
 def _others(
     columns: Sequence[ColumnUnderstanding], findings: Sequence[QualityFinding]
 ) -> list[QualityFinding]:
-    """Return findings without those on labels and codes that a column's doubt is about."""
+    """Return findings without those on labels and codes that a column's doubt already covers."""
     doubted = {one.name for one in columns if _doubted(one)}
     own = ("labels", "sentinel")
     return [one for one in findings if one.kind not in own or doubted.isdisjoint(one.columns)]

@@ -34,13 +34,13 @@ HUSHTABLE = Detector("hushtable")
 
 
 def read_counts(path: Path, *more: str) -> Counts:
-    """Read a file that must hold a sketch or a release, or one of more kinds."""
+    """Read a file that must hold a sketch, a release, or another of the given kinds."""
     content = files.read(path)
     if content.kind == Verdicts.kind:
         raise PrivacyError(
-            f"{path} holds exact verdicts, from which rows can be read: they are kept like the "
-            "rows. Those of one site are added by hushtable learn; of several, by releases under "
-            "hushtable plan verdicts"
+            f"{path} holds exact verdicts, from which rows can be read, so keep it where the rows "
+            "are. To add up the verdicts of one site, use hushtable learn; for several sites, "
+            "make releases under hushtable plan verdicts"
         )
     return content.expect("sketch", "release", *more).build(counts_from_file)
 
@@ -50,8 +50,8 @@ def read_sketch(path: Path) -> Sketch:
     content = files.read(path).expect("sketch", "release")
     if content.kind == Release.kind:
         raise FileError(
-            f"{path} is a release already: its noise is in it, send it as it is (a release is made "
-            "from a sketch of hushtable sketch)"
+            f"{path} is already a release with noise: send it as it is (only a sketch of hushtable "
+            "sketch can be released)"
         )
     return content.build(Sketch.from_file)
 
@@ -61,14 +61,14 @@ def read_release(path: Path) -> Release:
     content = files.read(path).expect("release", "sketch")
     if content.kind == Sketch.kind:
         raise FileError(
-            f"{path} is a raw sketch, whose exact counts must not leave: a release is needed "
+            f"{path} is a raw sketch, and its exact counts must not leave the site: give a release "
             f"(hushtable release {path} --epsilon 1 -o FILE)"
         )
     return content.build(Release.from_file)
 
 
 def cost(release: Noised) -> dict[str, float]:
-    """Return what a release cost, for machines."""
+    """Return the cost of a release, for machines."""
     ledger = release.ledger
     return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
 
@@ -84,9 +84,9 @@ def refuse_repeated(paths: Sequence[Path]) -> None:
 
 
 def standing(counts: Any, what: str = "The result") -> str:
-    """Say in one sentence whether counts are signed, and how that is checked."""
+    """Return one sentence on whether counts are signed, and how to check the signature."""
     who = signed_by(counts)
     if who is None:
-        return f"{what} is not signed: anybody may have made or changed it."
+        return f"{what} is not signed: anyone could have made or changed it."
     by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
-    return f"{by}: hushtable round verify checks it."
+    return f"{by}: hushtable round verify checks the signature."

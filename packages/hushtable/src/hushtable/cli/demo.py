@@ -21,9 +21,10 @@ from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.rows import score_rows
 from hushtable.scores.scorer import Scorer
 
-# Public ranges: the data set's published description states the least and the largest value of
-# each feature; here they are rounded outward to two digits. No row was looked at. A measurement
-# has three: of its mean over the cells, its standard error, and the mean of the worst cells.
+# Public ranges: the data set's published description states the smallest and the largest value of
+# each feature; here they are rounded outward to two digits. They do not come from the rows. A
+# measurement has three ranges: for its mean over the cells, its standard error, and the mean of the
+# worst cells.
 _RANGES = {
     "radius": ((6.9, 29), (0.11, 2.9), (7.9, 37)),
     "texture": ((9.7, 40), (0.35, 4.9), (12, 50)),
@@ -38,7 +39,7 @@ _RANGES = {
 }
 _NAMES = ("mean {}", "{} error", "worst {}")
 
-#: Hospitals with their benign and malignant rows: most of the malignant ones are at the last.
+#: Hospitals with their benign and malignant rows: the last has most of the malignant ones.
 _SPLIT = [("General hospital", 200, 6), ("County hospital", 120, 6), ("Cancer centre", 37, 24)]
 _SEED = 0
 
@@ -82,7 +83,7 @@ _Report = Annotated[
 def demo(report: _Report = None) -> CommandResult:
     """Show three hospitals that find outliers together and pool no row.
 
-    The data come with scikit-learn; nothing is downloaded, and no file is written but the report.
+    The data come with scikit-learn. Nothing is downloaded, and only the report is written.
 
     Example:
       hushtable demo
@@ -94,14 +95,14 @@ def demo(report: _Report = None) -> CommandResult:
 
 
 def _compare(report: Path | None) -> dict[str, Any]:
-    """Score each hospital's rows by its own counts, by the merged ones, and by the pooled ones."""
+    """Score each hospital's rows by its own, by the merged, and by the pooled counts."""
     hospitals, pooled = _hospitals()
     schema = _schema()
     parts = _sketches(schema, hospitals)
     merged_sketch = reduce(add, parts)
     (pooled_sketch,) = _sketches(schema, [pooled])
     if merged_sketch != pooled_sketch:
-        raise HushTableError("merged and pooled counts differ, which is a bug: please report it")
+        raise HushTableError("merged and pooled counts differ, which is a bug: report it")
 
     merged, everything = Scorer(merged_sketch), Scorer(pooled_sketch)
     lines = []
@@ -163,7 +164,7 @@ def _schema() -> Schema:
 
 
 def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
-    """Count in rounds: marginals, which refine the plan; all rows; a gate; and the dense rows."""
+    """Count in rounds: marginals, which refine the plan; all rows; a gate; the dense regions."""
 
     def counted(plan: Plan) -> list[Sketch]:
         return [Sketch.from_data(plan, hospital.X) for hospital in hospitals]
@@ -176,7 +177,7 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
 
 
 def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
-    """Write what the last hospital learns of its rows, and who took part."""
+    """Write what the last hospital learns about its rows, and who took part."""
     total = reduce(add, parts)
     model = Subject("the merged counts", "sketch", total)
     last, offset = hospitals[-1], merged.auto_offset()
@@ -198,7 +199,7 @@ def _auc(scorer: Scorer, hospital: _Hospital) -> float:
 
 
 def _auc_home(hospital: _Hospital, others: Sketch) -> float:
-    """Return the ROC-AUC of a hospital's own rows beside the counts of all others."""
+    """Return the ROC-AUC of a hospital's own rows combined with the counts of all others."""
     from sklearn.metrics import roc_auc_score
 
     from hushtable.detectors import HomeModel
@@ -213,8 +214,8 @@ def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
     benign, outliers = total["rows"] - total["outliers"], total["outliers"]
     yield "Three hospitals look for outliers together, and no row leaves a hospital.\n"
     yield "Data: breast-cancer biopsies (Wisconsin, in scikit-learn), 30 measurements each."
-    yield f"Malignant is the outlier. Only {outliers} of the 212 malignant rows are kept, so that"
-    yield f"they are rare, as outliers are: about one for ten of the {benign} benign rows.\n"
+    yield f"Malignant rows are the outliers. Only {outliers} of the 212 are kept, so that they are"
+    yield f"as rare as outliers usually are: about one for every ten of the {benign} benign rows.\n"
     rows = []
     for line in lines:
         aucs = [line[f"auc_{which}"] for which in ("alone", "merged", "pooled", "home")]
@@ -222,14 +223,15 @@ def _blocks(facts: dict[str, Any]) -> Iterator[Block]:
         rows.append([line["hospital"], str(line["rows"]), str(line["outliers"]), *numbers])
     yield "ROC-AUC of each hospital's rows (1 is perfect, 0.5 is chance), scored by\n"
     headers = ["", "rows", "outliers", "its own counts", "merged counts", "all in one place"]
-    headers.append("own rows and others' counts")
+    headers.append("own rows and the others' counts")
     yield TextTable(headers, rows)
     yield "\nMerged counts equal the counts of all data in one place, to the bit, in each of the"
     yield f"{facts['cells']:,} cells: no accuracy is lost by not pooling."
-    yield f"The {_SPLIT[-1][0]} alone takes its many outliers for the rule. The others' counts"
-    yield "show it what is common. The others lose a little by merged counts. At home, each can"
-    yield "set its own rows beside the others' counts, close to the better of both (docs/how-to/use-a-result.md)."
-    yield "(What the hospitals share are exact counts: no row, but not private either.)"
+    yield f"On its own, the {_SPLIT[-1][0]} takes its many outliers for normal. The others' counts"
+    yield "show it what is common. The other hospitals lose a little with merged counts. Each"
+    yield "hospital can combine its own rows with the others' counts, which is close to the better"
+    yield "of both (docs/how-to/use-a-result)."
+    yield "(The hospitals share exact counts: these contain no row, but are not private either.)"
     if facts["report"] is not None:
-        yield f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns of its rows."
+        yield f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns about its rows."
     yield _NEXT

@@ -1,4 +1,4 @@
-"""``hushtable drift``: how far new rows lie from old ones, and what chance makes of it."""
+"""``hushtable drift``: how far new rows are from old ones, and how much of it chance explains."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,14 +35,14 @@ def drift_facts(found: Drift | None) -> dict[str, Any]:
     }
 
 
-#: What a command returns that is done, and found what --fail-above names.
+#: Exit code of a command that succeeded, and found that --fail-above was exceeded.
 ABOVE = 3
-#: Rows that show how far chance moves them.
+#: Rows that are used to measure how far chance moves them.
 _SAMPLED = 500
 _COUNTS = ("sketch", "release", "detector", "local")
 
 _Old = Annotated[str, argument("OLD", "A sketch, release or model (.hush), or rows.")]
-_New = Annotated[str, argument("NEW", "The same of other rows.")]
+_New = Annotated[str, argument("NEW", "The same for other rows.")]
 _Model = Annotated[
     Path | None,
     option("FILE", "Count rows under this model's, sketch's or plan's hash functions."),
@@ -58,7 +58,7 @@ _FailAbove = Annotated[
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the two: counts, and the rows that they are of, where those are at hand."""
+    """One side of the comparison: counts, and their rows where those are available."""
 
     counts: Counts
     rows: Any = None
@@ -72,11 +72,11 @@ def drift(
     threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
-    """Compare two sets of rows, and say what chance explains.
+    """Compare two sets of rows, and report how much chance explains.
 
-    Each is a file of counts (.hush), or rows, which are then counted under the plan of the other,
-    or of --model. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done, and the drift is
-    above --fail-above.
+    Each set is a file of counts (.hush), or rows, which are then counted under the plan of the
+    other set or of --model. Exit codes: 0 success, 1 refused or failed, 2 wrong usage, 3 success,
+    but the drift is above --fail-above.
 
     Example:
       hushtable drift model.hush november.csv --fail-above chance
@@ -112,17 +112,19 @@ def _limit(text: str | None) -> Any:
 
 
 def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int) -> list[_Side]:
-    """Read counts, and count rows under the plan that is at hand."""
+    """Read counts, and count rows under the plan that is available."""
     contents = [files.read(name).expect(*_COUNTS) if _is_counts(name) else None for name in names]
     counted = [None if one is None else one.build(counts_from_file) for one in contents]
     if model is not None:
         if None not in counted:
-            raise UsageError("--model counts rows, and both files hold counts: leave it out")
+            raise UsageError(
+                "--model is for counting rows, but both files hold counts already: leave it out"
+            )
         contents.append(files.read(model).expect("plan", *_COUNTS))
     content = next((one for one in reversed(contents) if one is not None), None)
     if content is None:
         raise UsageError(
-            "both are rows: name what to count them under (--model model.hush, or a plan)"
+            "both are rows: give the model or plan to count them under (--model model.hush)"
         )
     plan, reading = content.build(Plan.from_file), content.build(Reading.from_file)
     if plan.first_counts is not None and plan.first_noise_sd is None:
@@ -130,7 +132,7 @@ def _sides(names: list[str], model: Path | None, reads: RowOptions, threads: int
     for one in counted:
         if one is not None and (reason := why_no_drift(one)):
             raise UsageError(
-                f"no drift can be measured: {reason}: give a sketch, a release, or a model of one "
+                f"drift cannot be measured: {reason}: give a sketch, a release, or a model of one "
                 "pass"
             )
     return [
@@ -158,14 +160,14 @@ def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:
         found = measured(before.counts, after.counts, rows)
     except PlanError:
         raise PlanError(
-            f"{new} was counted under another plan than {old}: "
+            f"{new} was counted under a different plan than {old}: "
             f"{after.counts.plan.difference(before.counts.plan)}; count the rows of both under one "
             "plan"
         ) from None
     if found is None:
         raise DataError(
             f"{old} and {new} hold about {before.counts.n_rows:,} and {after.counts.n_rows:,} "
-            "rows: too few to compare, or too few beside their noise; give more"
+            "rows: too few to compare, or too few for their noise; give more rows"
         )
     return found
 
@@ -183,6 +185,6 @@ def _blocks(
             [[shown(n), f"{found.features[n]:.4f}", f"{found.feature_levels[n]:.4f}"] for n in far],
         )
     if above:
-        yield f"\nAbove --fail-above {limit}: exit code {ABOVE}."
+        yield f"\nThe drift is above --fail-above {limit}: exit code {ABOVE}."
     if not (before.counts.may_leave and after.counts.may_leave):
-        yield "\nThis describes rows: keep it where they are."
+        yield "\nThis output describes your rows: keep it where the rows are."

@@ -1,4 +1,4 @@
-"""Escapes for characters that a terminal obeys, from whatever file they come."""
+"""Escapes for control characters that would affect a terminal, whichever file they come from."""
 
 import contextlib
 import json
@@ -15,10 +15,10 @@ from hushtable.errors import HushTableError, UsageError, explain
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
-    """Return a text without characters that a terminal obeys: escapes stand for them.
+    """Return a text in which escapes replace the characters that control a terminal.
 
-    Those are control characters, and marks that change the direction of what follows. A file can
-    bring them into any text: names, titles, reasons. ``kept`` are left as they are.
+    These are control characters, and marks that change the direction of the text. A file can bring
+    them into any text: names, titles, reasons. Characters in ``kept`` stay as they are.
     """
     if text.isprintable():
         return text
@@ -28,7 +28,7 @@ def escaped(text: str, kept: str = "\n\t") -> str:
 
 
 class _Escaping:
-    """A stream of text on which nothing that comes from a file can steer a terminal."""
+    """A stream of text on which no text from a file can control the terminal."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -42,12 +42,12 @@ class _Escaping:
 
 
 def escaping() -> contextlib.AbstractContextManager[Any]:
-    """Escape, on standard output, what a terminal would obey; tables keep their own style."""
+    """Escape terminal controls on standard output; tables keep their own style."""
     return contextlib.redirect_stdout(_Escaping(sys.stdout))
 
 
 def plain_stream() -> TextIO:
-    """Return standard output as it is, for what escapes its own texts."""
+    """Return standard output as it is, for code that escapes its own texts."""
     stream: Any = sys.stdout
     plain: TextIO = stream.stream if isinstance(stream, _Escaping) else stream
     return plain
@@ -58,7 +58,7 @@ _pressed = False
 
 @contextlib.contextmanager
 def noting_interrupts() -> Iterator[None]:
-    """Note Ctrl-C while a command runs, and raise `KeyboardInterrupt` as ever."""
+    """Note Ctrl-C while a command runs, and raise `KeyboardInterrupt` as usual."""
     global _pressed
     _pressed = False
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # as in the background
@@ -76,7 +76,7 @@ def noting_interrupts() -> Iterator[None]:
 
 
 def check_interrupt() -> None:
-    """Raise `KeyboardInterrupt` if Ctrl-C was pressed: before what cannot be taken back."""
+    """Raise `KeyboardInterrupt` if Ctrl-C was pressed, before a step that cannot be undone."""
     if _pressed:
         raise KeyboardInterrupt
 
@@ -88,7 +88,7 @@ def _note(_signal: int, _frame: FrameType | None) -> None:
 
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-#: Done as far as a command can, and a person has to do something.
+#: Exit code of a command that did all it could; a person has to do the rest.
 NEEDS_PERSON = 3
 
 #: Files that the running command has completed; an interruption names them.
@@ -102,20 +102,20 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
         code = WRONG_USAGE if isinstance(error, UsageError) else REFUSED
         return str(error).rstrip(), kind, code
     if isinstance(error, KeyboardInterrupt) or kind == "Abort":
-        done = f"{' and '.join(written)} had been written." if written else ""
+        done = f"{' and '.join(written)} had already been written." if written else ""
         return f"Interrupted: {done or 'nothing was written.'}", "Interrupted", INTERRUPTED
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return where + explain(error), kind, REFUSED
     if isinstance(error, MemoryError):
-        return "out of memory: use a machine with more, or fewer --threads", kind, REFUSED
-    if hasattr(error, "format_message"):  # what the parser of the command line raises
+        return "out of memory: use a machine with more memory, or fewer --threads", kind, REFUSED
+    if hasattr(error, "format_message"):  # raised by the command-line parser
         context = getattr(error, "ctx", None)
         hint = f"\nTry: {context.command_path} --help" if context is not None else ""
         return error.format_message() + hint, "UsageError", WRONG_USAGE
     message = (
         f"unexpected {kind}, which is a bug in hushtable: set HUSHTABLE_DEBUG=1 to see where it "
-        "happened, and please report it"
+        "happened, and report it"
     )
     return message, kind, REFUSED
 
@@ -125,7 +125,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else REFUSED
     if isinstance(error, BrokenPipeError):
-        _abandon_stdout()  # the reader, such as head, has had enough: nothing to complain about
+        _abandon_stdout()  # the reader, such as head, closed the pipe: this is not an error
         return REFUSED
     said, kind, code = _failure(error)
     message = escaped(said)
@@ -144,7 +144,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
 
 
 def _abandon_stdout() -> None:
-    """Send what is still to be printed nowhere, so that the exit does not fail over it."""
+    """Discard pending output, so that it cannot make the exit fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""``hushtable fit``: rows to a model."""
+"""``hushtable fit``: fit a model to rows."""
 
 import warnings
 from collections.abc import Iterator
@@ -35,33 +35,37 @@ _Passes = Annotated[
     str,
     option(
         "auto|1|2",
-        "2 counts the denser rows once more (hushtable): slower, more accurate; auto does, except "
-        "with --novelty and --context.",
+        "1, 2 or auto. 2 counts the rows in dense regions a second time (hushtable only): slower, "
+        "but more accurate. auto means 2, except with --novelty or --context.",
     ),
 ]
 _Relations = Annotated[
     bool,
-    options.flag("--relations", "Judge columns of numbers by what the others predict (hushtable)."),
+    options.flag(
+        "--relations",
+        "Also compare numeric columns with what the other columns predict (hushtable only).",
+    ),
 ]
 _Novelty = Annotated[
     bool,
     flag(
         "--novelty",
-        "The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
-        "Where 3% of them or more are outliers, the default detects better.",
+        "The rows are known to be clean, so that everything unlike them is abnormal (hushtable "
+        "only). If 3% of the rows or more are outliers, the default detects better.",
     ),
 ]
-_Contamination = Annotated[str, option("SHARE", "Share of the rows to call outliers, or auto.")]
+_Contamination = Annotated[str, option("SHARE", "Share of the rows to flag as outliers, or auto.")]
 _KeepText = Annotated[
     str | None,
     option(
         "A,B,...",
-        "Keep these columns of text, though they look like identifiers, names or free text: all "
-        "their texts are in the model then.",
+        "Keep these text columns although they look like identifiers, names or free text. The "
+        "model then contains all their texts.",
     ),
 ]
 _Most = Annotated[
-    int | None, option("N", "With --person: rows of one person to use at most; 1.", min=1)
+    int | None,
+    option("N", "With --person: largest number of rows to use per person; default 1.", min=1),
 ]
 
 
@@ -85,10 +89,10 @@ def fit(
 ) -> CommandResult:
     """Fit a detector to rows and write it as a model.
 
-    Ranges and categories are read off the rows, and are in the model. Texts of files are read as
-    the numbers, dates and categories that they say; where that is in doubt, the rows are refused,
-    with the options that resolve it; hushtable check shows what is understood. With --omop, the
-    ranges are the public ones of the concept set.
+    Ranges and categories are taken from the rows, and the model contains them. Text in files is
+    recognised as numbers, dates and categories. If a column is ambiguous, the command refuses the
+    rows and names the options that resolve it; hushtable check shows how each column is read. With
+    --omop, the ranges are the public ranges of the concept set.
 
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
@@ -114,7 +118,7 @@ def fit(
 
 
 def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what `fit` takes of OMOP rows, and what is said of them; nothing of other rows."""
+    """Return the arguments of `fit` for OMOP rows, and a note on them; nothing for other rows."""
     if reads.recipe is None:
         return {}, {}
     coverage = reads.coverage(reader)
@@ -126,14 +130,14 @@ def _of_omop(reads: RowOptions, reader: Reader) -> tuple[dict[str, Any], dict[st
 
 
 def _columns_words(few: list[str], schema: Any, named: bool) -> str:
-    """Say which OMOP columns were used, and how to choose others; ``named``: they were chosen."""
+    """Report which OMOP columns were used, and how to choose others; ``named`` if chosen."""
     words = (
         f"most rows have no value of {', '.join(few)}"
         if few
         else "most rows have a value of every concept"
     )
     if named:
-        more = "; without such columns, more is found in the others" if few else ""
+        more = "; without these columns, the detector finds more in the others" if few else ""
         return f"{words}{more}"
     out = ": left out" if few else ""
     return (
@@ -145,7 +149,7 @@ def _columns_words(few: list[str], schema: Any, named: bool) -> str:
 def _settings(
     detector: Detector, passes: str, novelty: bool, context: str | None, relations: bool
 ) -> dict[str, Any]:
-    """Return the settings that one detector has."""
+    """Return the settings that the detector has."""
     if passes not in ("auto", "1", "2"):
         raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
     if detector is HUSHTABLE:
@@ -156,22 +160,22 @@ def _settings(
     given["--relations"] = relations
     if any(given.values()):
         one = next(name for name, there in given.items() if there)
-        raise UsageError(f"{one} needs --detector hushtable")
+        raise UsageError(f"{one} works only with --detector hushtable")
     return {}
 
 
 def _persons(person: str | None, most: int | None) -> dict[str, Any]:
-    """Return what `fit` takes of persons."""
+    """Return the arguments of `fit` that are about persons."""
     if person is None and most is not None:
-        raise UsageError("--rows-per-person goes with --person, the column that tells persons")
+        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
     return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
 def _keeping(reader: Reader, names: list[str]) -> Reader:
-    """Return a reader whose named columns are categories, however they look."""
+    """Return a reader whose named columns are categories, whatever they look like."""
     if not names:
         return reader
-    reader.select(names)  # are they there, and not left out?
+    reader.select(names)  # check that they exist and are not left out
     kinds = {**reader.reading.kinds, **dict.fromkeys(names, "category")}
     return replace(reader, reading=replace(reader.reading, kinds=kinds))
 
@@ -183,12 +187,12 @@ def _fitted(
     given: dict[str, Any],
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
-    # Imported only once the files are known to be there.
+    # Imported only after the files are known to exist.
     from hushtable.detectors.load import by_draw
 
     model = by_draw()[detector.draw]().set_params(**settings)
     with watched(reader) as watch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
+        warnings.simplefilter("ignore", UserWarning)  # such rows are refused below
         model.fit(watch.reader, **given)
     return model, model.sketch_.first_pass().n_rows if "person" in given else watch.rows
 
@@ -221,19 +225,22 @@ def _blocks(model: Any, facts: dict[str, Any], target: Target) -> Iterator[Block
     yield from persons_blocks(model.persons_)
     yield f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical."
     if model.plan_.context:
-        yield f"Rows are compared within their context: {first_names(model.plan_.context)}."
+        yield (
+            f"Rows are compared with rows of the same context: {first_names(model.plan_.context)}."
+        )
     if differences is not None:
         n = len(differences.columns)
         columns = "1 column is" if n == 1 else f"{n:,} columns are"
-        yield f"{columns} compared with what it predicts, too."
+        yield f"{columns} also compared with what the context predicts."
     yield f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers."
     yield from tally_blocks(schema, model.sketch_.tally, facts["rows"])
     yield f"Wrote {target}."
     yield Paragraph([
-        shown(f"It holds values of your rows: {of_rows}; and exact counts.")
+        shown(f"It contains values of your rows ({of_rows}) and exact counts.")
         if of_rows
         else "Its ranges are public. It holds exact counts of your rows.",
-        "Usual values are in it, too: quantiles, and shares of categories or of few numbers.",
+        "It also contains typical values: quantiles, and shares of categories or of frequent "
+        "numbers.",
         "Keep it where the rows are.",
     ])  # fmt: skip
 
@@ -243,5 +250,7 @@ def _contamination(value: str) -> str | float:
         return value
     share = number(value)
     if not 0.0 < share <= 0.5:
-        raise UsageError(f"--contamination {value}: needs auto, or a share above 0 and at most 0.5")
+        raise UsageError(
+            f"--contamination {value}: needs auto, or a number above 0 and at most 0.5"
+        )
     return share

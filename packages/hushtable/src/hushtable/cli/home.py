@@ -24,29 +24,29 @@ from hushtable.scores.typical import percent
 if TYPE_CHECKING:
     from hushtable.report.rows import RowsToShow
 
-#: Rows that are shown.
+#: Number of rows to show.
 _SHOWN = 5
 _UNKNOWN = N_(
-    "Whether a column is systematically unlike elsewhere is not known: this model was made without "
-    "--marginals."
+    "It is not known whether a column differs systematically from other sites: this model was "
+    "made without --marginals."
 )
 
 
 def is_home(path: Path, lined: Any) -> bool:
-    """Whether a file holds a home model; refuse options that it has no use for."""
+    """Return whether a file holds a home model; refuse options that such a model cannot use."""
     at_home = files.read(path).kind == "home"
     if at_home and lined:
         raise UsageError(
-            "a home model has two scores, and kinds of rows in place of a threshold, and learns "
-            "from one file of verdicts: leave --contamination, --count, --threshold, --ranks, "
-            "--explain, --parts, --only-counted, --forget, --verdicts-only, and --id of verdicts "
-            "out"
+            "a home model has two scores, classifies rows instead of using a threshold, and "
+            "learns from one file of verdicts: leave --contamination, --count, --threshold, "
+            "--ranks, --explain, --parts, --only-counted, --forget, --verdicts-only, and --id of "
+            "verdicts out"
         )
     return at_home
 
 
 class _Scored:
-    """Rows by a home model: scores, what is systematic about them, and the lowest of them."""
+    """Rows scored by a home model: scores, systematic differences, and the lowest rows."""
 
     def __init__(self, model: Path, rows: Rows, kept: Sequence[str], n: int) -> None:
         from hushtable.detectors import HomeModel  # imported once it is needed
@@ -72,7 +72,7 @@ class _Scored:
         }  # fmt: skip
 
     def with_kept(self) -> Any:
-        """Return the lowest rows with the columns that are kept."""
+        """Return the lowest rows with the kept columns."""
         listed = self.listed
         for k, (name, column) in enumerate(self.beside.items()):
             listed = listed.add_column(1 + k, name, column.take(self.listed["row"]))
@@ -96,7 +96,7 @@ def inspect_home(path: Path, content: files.Content) -> CommandResult:
         "Plan": plan.plan_id,
         "Rows here": f"{home.n_rows:,}",
         "Rows elsewhere": f"about {home.elsewhere.n_rows:,}, with noise of {noise_sd:,.1f}",
-        "Weight": f"{home.weight:.2f} for the others' counts in the one ranking",
+        "Weight": f"{home.weight:.2f} for the others' counts in the combined ranking",
         "Features": f"{len(plan.schema):,}",
         "May leave": "no: it holds exact counts, and values of rows",
     }
@@ -106,10 +106,12 @@ def inspect_home(path: Path, content: files.Content) -> CommandResult:
 def score_home(
     model: Path, rows: Rows, kept: Sequence[str], top: int | None, output: Path
 ) -> CommandResult:
-    """Score rows by a home model, all of them or a list of the lowest, and write them."""
+    """Score rows by a home model, and write all of them or a list of the lowest."""
     target = Target(output, [rows.data, model])
     if target.path.suffix not in SCORES:
-        raise UsageError(f"{output}: the scores of a home model go to {' or '.join(SCORES)}")
+        raise UsageError(
+            f"{output}: the scores of a home model are written as {' or '.join(SCORES)}"
+        )
     scored = _Scored(model, rows, kept, top or _SHOWN)
     if top is None:
         found, beside = scored.found, scored.beside
@@ -129,7 +131,7 @@ def score_home(
 
 
 def report_home(model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path) -> CommandResult:
-    """Write a page about the rows of a site, here and elsewhere."""
+    """Write a page about a site's rows compared with the rows of all other sites."""
     from hushtable.detectors.home import WORDS
     from hushtable.report.page import check_report_extra, home_page
 
@@ -165,18 +167,18 @@ def report_home(model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path)
     with target.writing():
         files.write_bytes(target.path, html.encode("utf-8"), private=True)
     facts = {"command": "report", "report": str(output), **scored.facts}
-    words = [f"Wrote {target}. Keep it where the rows are: it describes them exactly."]
+    words = [f"Wrote {target}. It describes your rows exactly: keep it where the rows are."]
     return CommandResult(facts, [Paragraph(words)])
 
 
 def _columns(compared: Any) -> list[tuple[str, str, str, str]]:
-    """Return the columns that differ, in words: name, values, and both shares."""
+    """Return the columns that differ, in words: name, values, and both shares of the rows."""
     found = compared.differing or compared.columns[:1]
     return [(one.name, one.place, percent(one.here), percent(one.elsewhere)) for one in found]
 
 
 def _systematic(columns: Any) -> dict[str, Any]:
-    """Return the facts about columns that are unlike elsewhere."""
+    """Return the facts about columns that differ from other sites."""
     found = columns.systematic
     return {
         "column": None if found is None else found.name,
@@ -186,7 +188,7 @@ def _systematic(columns: Any) -> dict[str, Any]:
 
 
 def _beside(reader: Reader, kept: Sequence[str]) -> dict[str, Any]:
-    """Return the columns that are kept, of all rows."""
+    """Return the kept columns of all rows."""
     if not kept:
         return {}
     batches = [pa.record_batch(batch).select(list(kept)) for batch in reader.read()]
@@ -199,8 +201,8 @@ def _blocks(scored: _Scored, target: Target) -> Iterator[Block]:
 
     home, kinds = scored.home, scored.kinds
     yield Paragraph([
-        f"Scored {sum(kinds.values()):,} rows by {home.n_rows:,} rows of this site, "
-        f"and by about {home.elsewhere.n_rows:,} of all others.",
+        f"Scored {sum(kinds.values()):,} rows, compared with {home.n_rows:,} rows of this site and "
+        f"about {home.elsewhere.n_rows:,} rows of all other sites.",
     ])  # fmt: skip
     if scored.compared is not None:
         yield Paragraph([shown(scored.compared.words)])
@@ -216,4 +218,4 @@ def _blocks(scored: _Scored, target: Target) -> Iterator[Block]:
     yield TextTable(["row", "why"], lines, left=2)
     if scored.compared is None:
         yield f"\n{_UNKNOWN}"
-    yield f"\nWrote {target}. It describes this site's rows: keep it where they are."
+    yield f"\nWrote {target}. It describes this site's rows: keep it where the rows are."

@@ -38,16 +38,16 @@ _Values: TypeAlias = Annotated[
     bool,
     flag(
         "--values",
-        "Show ranges and categories that were read off rows, too: they are values of "
-        "rows. Public ones are always shown.",
+        "Also show ranges and categories that were taken from rows: these are values of rows. "
+        "Public ones are always included.",
     ),
 ]
 _Registry: TypeAlias = Annotated[
     Path | None,
     option(
         "FILE",
-        "Of a release: also write its ledger as a draft for the Differential Privacy Deployments "
-        "Registry, JSON with what a person has to fill in marked.",
+        "For a release: also write its ledger as a draft for the Differential Privacy Deployments "
+        "Registry, a JSON file that marks what a person has to fill in.",
     ),
 ]
 
@@ -57,7 +57,7 @@ def inspect(
     with_values: _Values = False,
     registry: _Registry = None,
 ) -> CommandResult:
-    """Show what a .hush file or a card holds, if it is intact.
+    """Show what a .hush file or a card holds, and whether it is intact.
 
     Example:
       hushtable inspect plan.hush
@@ -69,8 +69,8 @@ def inspect(
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
-            f"--registry describes the ledger of a release, and {file} is {content.held}: name "
-            "a release (hushtable release makes one, or hushtable decode)"
+            f"--registry describes the ledger of a release, but {file} is {content.held}: give a "
+            "release (made by hushtable release or hushtable decode)"
         )
     known = files.kind_of(content.kind)
     if known is not None and known.inspect is not None:
@@ -96,9 +96,9 @@ def inspect(
 
 
 def _write_entry(target: Target, release: Release) -> dict[str, Any]:
-    """Write the draft of a release's entry; return what to say of it, for machines."""
+    """Write the draft of a release's entry; return the facts about it, for machines."""
     draft = entry(release)
-    # It is made to be published, so as readable as other files here.
+    # It is made to be published, so it is as readable as other files here.
     text = json.dumps(draft, indent=2, ensure_ascii=False) + "\n"
     with target.writing():
         files.write_bytes(target.path, text.encode(), private=False)
@@ -107,11 +107,11 @@ def _write_entry(target: Target, release: Release) -> dict[str, Any]:
 
 def _left_open_blocks(target: Target, places: list[str]) -> Iterator[Block]:
     names = ", ".join(place.rpartition(".")[2] for place in places)
-    yield f"\nWrote {target}, a draft of an entry. Search it for {TO_FILL_IN.strip()!r}:"
+    yield f"\nWrote {target}, the draft of an entry. Search it for {TO_FILL_IN.strip()!r}:"
     yield Paragraph([f"{names}."], indent="  ")
 
 
-#: Facts in the order in which they are printed; who signed follows.
+#: Facts in the order in which they are printed; the signers follow.
 _LABELS = (
     *("File", "Kind", "Plan", "Detector", "Depends on data", "Tables", "Values of rows"),
     *("Rows counted", "Verdicts", "Laid out for", "Periods", "Threshold", "Features", "May leave"),
@@ -123,7 +123,7 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> d
     facts: dict[str, Any] = {
         "kind": content.kind,
         "protocol": content.manifest["protocol"],
-        # Not covered by the digest, so it may be anything.
+        # Not covered by the digest, so it may have any value.
         "writer": writer if isinstance(writer, dict) else {},
         "plan_id": plan.plan_id,
         "detector": plan.detector,
@@ -186,7 +186,7 @@ def _facts_of_periods(periods: Periods) -> dict[str, Any]:
 
 
 def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
-    """Return the features; without ranges and categories if those are not to be shown."""
+    """Return the features; leave out ranges and categories that are not for display."""
     found = [feature.to_dict() for feature in schema.features]
     if not full:
         for feature in found:
@@ -211,7 +211,7 @@ def _blocks(
     if counts is not None and counts.ledger is not None:
         yield from _ledger_blocks(counts, counts.ledger)
     elif isinstance(given, Periods):
-        yield "\nWhat all periods cost a person\n"
+        yield "\nPrivacy cost of all periods for one person\n"
         yield Paragraph(describe_ledger(given.ledger(max(1, len(given))))[:2], indent="  ")
     headers = ["feature", "kind", "range or categories"]
     rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
@@ -224,8 +224,8 @@ def _blocks(
 
 
 def _ledger_blocks(counts: Counts, ledger: Ledger) -> Iterator[Block]:
-    """Show the ledger: first in words that somebody can sign, then in numbers."""
-    yield "\nWhat this costs a person\n"
+    """Show the ledger: first in sentences that someone can sign, then in numbers."""
+    yield "\nPrivacy cost of this release for one person\n"
     yield Paragraph(describe_ledger(ledger), indent="  ")
     lines = ledger_lines(ledger, counts.noise_sd)
     if not counts.mixed:

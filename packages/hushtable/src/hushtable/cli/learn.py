@@ -1,4 +1,4 @@
-"""``hushtable learn``: verdicts of files to a model that has learned them."""
+"""``hushtable learn``: train a model with verdicts from files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable.scores.verdict_log import answers_in, is_log
 
 _SAID = {OUTLIER: 1, "1": 1, "1.0": 1, FINE: 0, "0": 0, "0.0": 0}
-#: Names in a message.
+#: Number of names in a message.
 _NAMED = 5
 
 
@@ -43,7 +43,8 @@ _NAMED = 5
 class VerdictReader:
     """Reads files of verdicts on rows of a model.
 
-    ``rows`` are those that the files name, if they do; ``id_`` is the column of both by which.
+    ``rows`` are the rows that the files name, if they name rows; ``id_`` is the column of both that
+    identifies rows.
     """
 
     scorer: Scorer
@@ -65,16 +66,16 @@ class VerdictReader:
             if found.plan_id != self.plan.first_pass().plan_id:
                 difference = self.plan.first_pass().difference(found.plan)
                 raise PlanError(
-                    f"{path}: these verdicts were counted under another plan than {self.model}, "
-                    f"and say nothing of its tables: {difference}"
+                    f"{path}: these verdicts were counted under a different plan than "
+                    f"{self.model}, so they do not apply to its tables: {difference}"
                 )
             return found
         reader = as_reader(str(path))
         names = reader.names or ()
         if VERDICT not in names:
             raise DataError(
-                f"{path} has no column {VERDICT!r}: its columns are {list(names)}; needs one that "
-                f"says {OUTLIER} or {FINE}"
+                f"{path} has no column {VERDICT!r}: its columns are {list(names)}; it needs a "
+                f"column that holds {OUTLIER} or {FINE}"
             )
         if is_log(names):
             return self._of_log(path)
@@ -82,20 +83,21 @@ class VerdictReader:
         if self.rows is None:
             return self._of_own_columns(path, verdicts)
         key = self.id_ or "row"
-        # As such a file has it, which may have been a table of scores.
+        # As written in such a file, which may have been a table of scores.
         there = next((name for name in names if original(name) == original(key)), None)
         if there is None:
             raise DataError(
-                f"{path} has no column {key!r}, which names rows of {self.rows.data}: its columns "
-                f"are {list(names)} (--id NAME; without, the column row, from 0)"
+                f"{path} has no column {key!r}, which identifies rows of {self.rows.data}: its "
+                f"columns are {list(names)} (--id NAME; without --id, the column row, numbered "
+                "from 0)"
             )
         return self._of_keys(path, _texts(reader, there), verdicts)
 
     def _of_own_columns(self, path: Path, verdicts: list[int]) -> Verdicts:
         if VERDICT in self.plan.schema.names:
             raise UsageError(
-                f"the model has a feature {VERDICT!r}, the name of the column of verdicts: name "
-                "rows by number or id, and give --rows"
+                f"the model has a feature {VERDICT!r}, which is also the name of the column of "
+                "verdicts: identify rows by number or id, and give --rows"
             )
         reader = replace(self.own, data=str(path)).open(self.plan.schema, [VERDICT])
         return Verdicts.of_rows(self.plan, reader, verdicts)
@@ -105,30 +107,35 @@ class VerdictReader:
         last = {str(one.row): one.verdict for one in answers}
         said = {row: _SAID[verdict] for row, verdict in last.items() if verdict != SKIP}
         if self.rows is None:
-            raise UsageError(f"{path} is a log of hushtable review: give its rows, --rows DATA")
+            raise UsageError(
+                f"{path} is a log of hushtable review: give the rows of that review "
+                "with --rows DATA"
+            )
         if not said:
-            raise DataError(f"{path} holds no verdict: there is nothing to learn")
+            raise DataError(f"{path} holds no verdicts: there is nothing to learn")
         checks = {str(one.row): one.check for one in answers}
         return self._of_numbers(path, said, checks)
 
     def _of_keys(self, path: Path, keys: list[str | None], verdicts: list[int]) -> Verdicts:
-        """Count rows that a file names."""
+        """Count the rows that a file names."""
         said: dict[str, int] = {}
         both: list[str] = []
         for at, (key, verdict) in enumerate(zip(keys, verdicts, strict=True)):
             if key is None:
-                raise DataError(f"{path}: row {at} names no row: fill in {self.id_ or 'row'!r}")
+                raise DataError(
+                    f"{path}: row {at} does not identify a row: fill in {self.id_ or 'row'!r}"
+                )
             if said.setdefault(key, verdict) != verdict:
                 both.append(key)
         if both:
             raise DataError(
-                f"{path} has both verdicts on {listed(both, _NAMED)}: leave one of them out (in a "
-                "log of hushtable review the last one counts)"
+                f"{path} has contradictory verdicts on {listed(both, _NAMED)}: remove one of them "
+                "(in a log of hushtable review, the last one counts)"
             )
         return self._of_numbers(path, said if self.id_ is None else self._numbers(path, said))
 
     def _numbers(self, path: Path, said: dict[str, int]) -> dict[str, int]:
-        """Return verdicts by the numbers of the rows whose ids a file has."""
+        """Return verdicts keyed by the numbers of the rows whose ids a file holds."""
         assert self.rows is not None
         assert self.id_ is not None
         reader = self.rows.open(self.plan.schema, [self.id_])
@@ -140,32 +147,32 @@ class VerdictReader:
         if twice:
             raise DataError(
                 f"{self.rows.data} has {listed(list(twice), _NAMED)} in several rows: verdicts "
-                "need ids that name one row; name rows by the column row"
+                "need ids that identify a single row; identify rows by the column row instead"
             )
         if lacking := [key for key in said if key not in places]:
             raise DataError(
                 f"{path}: {self.rows.data} has no row whose {self.id_!r} is "
-                f"{listed(lacking, _NAMED)}: give the rows that were looked at"
+                f"{listed(lacking, _NAMED)}: give the rows that were reviewed"
             )
         return {str(places[key]): verdict for key, verdict in said.items()}
 
     def _of_numbers(
         self, path: Path, said: dict[str, int], checks: dict[str, str] | None = None
     ) -> Verdicts:
-        """Count rows by their numbers; ``checks`` say which rows a log was of."""
+        """Count rows by their numbers; ``checks`` identify the rows of a log."""
         assert self.rows is not None
         by_number = _by_number(path, list(said), list(said.values()))
         reader = self.rows.open(self.plan.schema)
         found = named_candidates(self.scorer, reader, by_number)
         if lacking := sorted({*by_number} - {*found.numbers.tolist()}):
             raise DataError(
-                f"{path} names row {lacking[0]}, and {self.rows.data} has {found.n_rows:,} rows, "
-                "numbered from 0: give the rows that were looked at"
+                f"{path} names row {lacking[0]}, but {self.rows.data} has {found.n_rows:,} rows, "
+                "numbered from 0: give the rows that were reviewed"
             )
         for k, number in enumerate(found.numbers.tolist()):
             if (checks or {}).get(str(number), found.check(k)) != found.check(k):
                 raise DataError(
-                    f"{path}: row {number} of {self.rows.data} is not the row that was answered: "
+                    f"{path}: row {number} of {self.rows.data} is not the row that was reviewed: "
                     "give the rows of that review"
                 )
         y = np.array([by_number[number] for number in found.numbers.tolist()], np.int64)
@@ -175,7 +182,7 @@ class VerdictReader:
 def _texts(reader: Reader, name: str) -> list[str | None]:
     """Return a column as texts, folded; None where it is empty.
 
-    As the rows had them, also if the file is a table of scores, where no text becomes a formula.
+    Texts are as in the rows, even if the file is a table of scores, where formulas are escaped.
     """
     columns: list[Any] = [batch.column(name) for batch in reader.select([name]).read()]  # type: ignore[union-attr] # has names
     texts = (text for column in columns for text in column.cast(pa.string()).to_pylist())
@@ -185,13 +192,13 @@ def _texts(reader: Reader, name: str) -> list[str | None]:
 def _verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
     """Return verdicts as 1 and 0."""
     if not texts:
-        raise DataError(f"{path} has no rows: there is nothing to learn")
+        raise DataError(f"{path} has no rows: there is nothing to learn from")
     for at, text in enumerate(texts):
         if text not in _SAID:
             got = "is empty" if text is None else f"is {text!r}"
             raise DataError(
-                f"{path}: the verdict of row {at} {got}: needs {OUTLIER} (or 1) or {FINE} (or 0) "
-                "in each row; leave rows without a verdict out"
+                f"{path}: the verdict of row {at} {got}: each row needs {OUTLIER} (or 1) or {FINE} "
+                "(or 0); remove rows without a verdict"
             )
     return [_SAID[str(text)] for text in texts]
 
@@ -203,16 +210,21 @@ _Files = Annotated[
     list[Path],
     argument(
         "VERDICTS",
-        "Files with a column verdict (outlier or fine), which have the model's columns, or name "
-        "rows of --rows; logs of hushtable review; files of --verdicts-only. Or a merged release "
-        "under hushtable plan verdicts.",
+        "Files with a column verdict (outlier or fine) that have the model's columns or identify "
+        "rows of --rows; logs of hushtable review; files written by --verdicts-only. Or a merged "
+        "release under hushtable plan verdicts.",
     ),
 ]
-_Rows = Annotated[str | None, option("DATA", "Rows that VERDICTS name, by number or id.", "--rows")]
+_Rows = Annotated[
+    str | None, option("DATA", "Rows that VERDICTS refer to by number or id.", "--rows")
+]
 _Id = Annotated[
     str | None,
     option(
-        "NAME", "Column by which VERDICTS name rows; their number from 0, in row, without.", "--id"
+        "NAME",
+        "Column by which VERDICTS identify rows; without it, the column row holds "
+        "their number from 0.",
+        "--id",
     ),
 ]
 _Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
@@ -220,13 +232,14 @@ _Only = Annotated[
     bool,
     flag(
         "--verdicts-only",
-        "Write the verdicts alone, without the model: for learn where the same rows may be.",
+        "Write the verdicts without the model, to be learned elsewhere: where the same rows may "
+        "be kept.",
     ),
 ]
 
 _ALONE = (
-    "a release of verdicts takes the place of all others: give it alone (own verdicts are in it "
-    "already; without noise they are in the local model of a round)"
+    "a release of verdicts replaces all others: give it alone (it already includes your own "
+    "verdicts; the local model of a round includes them without noise)"
 )
 
 
@@ -240,12 +253,12 @@ def learn(
     only: _Only = False,
     reads: Reads = READS,
 ) -> CommandResult:
-    """Learn verdicts, outlier or fine, of a file.
+    """Learn from verdicts (outlier or fine) in a file.
 
-    Rows like confirmed outliers then score lower, and rows like those that are fine higher. The
-    output is a model for hushtable score. Verdicts add up: those of several files, days and people
-    count as if they came in one. They are exact counts of few rows, from which the rows can be
-    read: keep them, and the model, where the rows are.
+    Rows like confirmed outliers then score lower, and rows like fine ones score higher. The output
+    is a model for hushtable score. Verdicts add up: verdicts from several files, days and people
+    count as if they came in one file. They are exact counts of few rows, from which the rows can be
+    read: keep the verdicts and the model where the rows are.
 
     Example:
       hushtable learn model.hush looked-at.csv -o learned.hush
@@ -283,7 +296,7 @@ def learn(
 
 
 def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandResult:
-    """Write the home model whose ranking finds the judged rows best."""
+    """Write the home model whose ranking best separates the judged rows."""
     from hushtable.detectors import HomeModel  # imported once it is needed
 
     home = files.read(model).build(HomeModel.from_file)
@@ -293,8 +306,8 @@ def _learn_home(model: Path, path: Path, rows: Rows, target: Target) -> CommandR
     for name in (VERDICT,) if own_columns else (VERDICT, "row"):
         if name not in (file.names or ()):
             raise DataError(
-                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; needs "
-                f"verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
+                f"{path} has no column {name!r}: its columns are {list(file.names or ())}; it "
+                f"needs verdicts ({OUTLIER} or {FINE}), and with --rows the numbers of the rows"
             )
     y = _verdicts(path, _texts(file, VERDICT))
     if own_columns:
@@ -318,14 +331,14 @@ def _by_number(path: Path, keys: list[str | None], y: list[int]) -> dict[int, in
     said: dict[int, int] = {}
     for key, verdict in zip(keys, y, strict=True):
         if key is None or not key.isdecimal() or len(key) > 18:
-            raise DataError(f"{path}: row {key!r}: needs the number of a row, from 0")
+            raise DataError(f"{path}: row {key!r} is not the number of a row: number rows from 0")
         if said.setdefault(int(key), verdict) != verdict:
-            raise DataError(f"{path} has both verdicts on row {key}: leave one of them out")
+            raise DataError(f"{path} has contradictory verdicts on row {key}: remove one of them")
     return said
 
 
 def _released(paths: list[Path]) -> Any:
-    """Return the release, or local model, of verdicts that is among the files; None without."""
+    """Return the release or local model of verdicts among the files; None if there is none."""
     for path in paths:
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts", "release", "local")
@@ -341,7 +354,7 @@ def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> Com
     facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
 
     def blocks() -> Iterator[Block]:
-        yield f"Learned {verdicts_words(shared)}, of all sites.\n"
+        yield f"Learned {verdicts_words(shared)} of all sites.\n"
         yield Paragraph(describe_ledger(shared.ledger))
         yield f"\nWrote {target}. Keep it where the model may be."
 
@@ -351,9 +364,11 @@ def _learn_shared(model: Path, shared: Any, target: Target, output: Path) -> Com
 def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
     """Refuse options that do not go together."""
     if id_ is not None and rows is None:
-        raise UsageError("--id names rows of --rows: give both")
+        raise UsageError("--id identifies rows of --rows: give both")
     if forget and only:
-        raise UsageError("--forget changes a model, --verdicts-only writes none: give one of them")
+        raise UsageError(
+            "--forget changes a model, but --verdicts-only writes none: give only one of them"
+        )
     if rows == "-":
         raise UsageError("--rows -: standard input can be read once only: give a file")
 
@@ -365,10 +380,13 @@ def _blocks(
     yield f"{did} {count(given.n_outliers, 'outlier')} and {given.n_fine:,} fine."
     if n := facts["contradictory"]:
         yield Paragraph([
-            f"Up to {count(n, 'pair')} of rows alike in every table have both verdicts, which "
-            "cancel each other.",
+            f"Up to {count(n, 'pair')} of rows that are alike in every table have contradictory "
+            "verdicts, which cancel each other.",
         ])  # fmt: skip
     total = facts["total"]
     if not only and total != {"outliers": given.n_outliers, "fine": given.n_fine}:
-        yield f"All together the model has {total['outliers']:,} and {total['fine']:,}."
-    yield f"Wrote {target}. It holds verdicts on rows: keep it where the rows are."
+        yield (
+            f"In total the model has learned {total['outliers']:,} outliers and "
+            f"{total['fine']:,} fine rows."
+        )
+    yield f"Wrote {target}. It contains verdicts on rows: keep it where the rows are."

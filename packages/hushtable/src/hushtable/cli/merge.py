@@ -30,15 +30,15 @@ def merge(
 ) -> CommandResult:
     """Add up sketches, or releases, of the same plan.
 
-    The sum of sketches is, to the bit, the sketch of all rows in one place. The sum of releases
-    is a release: noise and ledgers add up too. No sum is signed: anyone who gets one takes it on
-    trust. A round ends in a result that its coordinator signs (hushtable round sync). Increments
-    add up if they are of one period; of several, see hushtable decode.
+    The sum of sketches is bit-identical to the sketch of all rows in one place. The sum of releases
+    is a release: noise and ledgers add up too. A sum is not signed, so its recipients have to trust
+    you. A round ends in a result that its coordinator signs (hushtable round sync). Increments add
+    up if they belong to one period; for several periods, see hushtable decode.
 
     Example:
       hushtable merge north.hush south.hush -o all.hush
     """
-    # A pattern such as *.hush may take in the last sum, and count its rows a second time.
+    # A pattern such as *.hush may include the last sum, and so count its rows a second time.
     target = Target(output, counts)
     refuse_repeated(counts)
     total, inputs, alike = _added(counts)
@@ -73,11 +73,11 @@ def merge(
 
 
 def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]]]:
-    """Return the sum, the facts of what is in it, and pairs of files with the same counts."""
+    """Return the sum, facts about its parts, and pairs of files with the same counts."""
     first, *others = paths
     total: Any = read_counts(first, Increment.kind)
     seen = {hashlib.sha256(total.counts.data).digest(): first}
-    # Of each file its line only: the sum of a hundred takes no more memory than that of two.
+    # Keeps only one line per file: the sum of a hundred takes no more memory than that of two.
     inputs = [_facts(str(first), total)]
     alike = []
     for path in others:
@@ -91,21 +91,21 @@ def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]
 
 
 def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
-    """Add, or say in words which two files do not go together."""
+    """Add, or report which two files cannot be added."""
     if isinstance(total, Increment) or isinstance(other, Increment):
         _check_period(total, first, other, path)
     elif total.kind != other.kind:
         raw, released = (first, path) if total.ledger is None else (path, first)
         raise PrivacyError(
-            f"{raw} is a raw sketch and {released} a release: their sum would be neither exact nor "
-            f"private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
+            f"{raw} is a raw sketch, but {released} is a release: their sum would be neither exact "
+            f"nor private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
         )
     try:
         return total + other
     except PlanError:
         again = "sketch" if total.ledger is None else "sketch and release"
         raise PlanError(
-            f"{path} was counted under another plan than {first}, and does not add: "
+            f"{path} was counted under a different plan than {first}, so they cannot be added: "
             f"{other.plan.difference(total.plan)}; {again} the rows again under one plan"
         ) from None
     except PrivacyError as error:
@@ -113,21 +113,22 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
 
 
 def _check_period(total: Any, first: Path, other: Any, path: Path) -> None:
-    """Refuse to add what a period released to anything but the same period's."""
+    """Refuse to add what a period released to anything but releases of the same period."""
     if total.kind != other.kind:
         raise PrivacyError(
-            f"{first} is {total.noun} and {path} {other.noun}: decode the increments of all "
+            f"{first} is {total.noun}, but {path} is {other.noun}: decode the increments of all "
             "periods first (hushtable decode), or release the sketch in its period"
         )
     if total.period != other.period:
         raise PrivacyError(
-            f"{first} is of period {total.period} and {path} of period {other.period}: what two "
-            "periods released makes no sum; give those of all periods to hushtable decode"
+            f"{first} belongs to period {total.period}, but {path} belongs to period "
+            f"{other.period}: increments of different periods cannot be added; give the increments "
+            "of all periods to hushtable decode"
         )
 
 
 def _size(counts: Counts) -> dict[str, int]:
-    """Return the rows; of an increment, which mixes them, the period."""
+    """Return the number of rows; for an increment, which mixes periods, the period."""
     return {"period": counts.period} if isinstance(counts, Increment) else {"rows": counts.n_rows}
 
 
@@ -145,7 +146,7 @@ def _table(inputs: list[dict[str, Any]], total: Any) -> tuple[list[str], list[li
         return [kind, "rows"], [[name, f"{one['rows']:,}"] for name, one in lines]
     mixed = isinstance(total, Increment)
     size = "period" if mixed else "rows, estimated"
-    return [kind, size, "epsilon, total", "noise a cell"], [
+    return [kind, size, "epsilon, total", "noise per cell"], [
         [
             name,
             f"{one['period' if mixed else 'rows']:,}",
@@ -160,14 +161,16 @@ _Increments = Annotated[
     list[Path],
     typer.Argument(
         metavar="INCREMENT",
-        help="Increments of all periods so far, of one site or of all, or of hushtable merge.",
+        help=(
+            "Increments of all periods so far: of one site, of all sites, or from hushtable merge."
+        ),
     ),
 ]
 _Window = Annotated[
-    int | None, option("N", "Sum the last N periods only; costs nothing more.", min=1)
+    int | None, option("N", "Sum only the last N periods; this costs no further budget.", min=1)
 ]
 _Period = Annotated[
-    int | None, option("N", "Decode as of this period: leave later ones out.", min=1)
+    int | None, option("N", "Decode as of this period: leave out later ones.", min=1)
 ]
 
 
@@ -177,10 +180,11 @@ def decode(
     window: _Window = None,
     period: _Period = None,
 ) -> CommandResult:
-    """Decode the increments of all periods so far: the sum is a model.
+    """Decode the increments of all periods so far into one model.
 
-    Those of several sites are added up. The sum of all periods, or of the last ones (--window),
-    scores rows as any release does; it costs nothing that the increments did not.
+    Increments of several sites are added up. The sum of all periods, or of the last ones
+    (--window), scores rows like any release; it costs no more budget than the increments already
+    cost.
 
     Example:
       hushtable decode north-*.hush south-*.hush -o model.hush
@@ -213,7 +217,7 @@ def decode(
 
 
 def _of_periods(paths: list[Path], last: int | None) -> list[Increment]:
-    """Read increments, and add up those of one period; leave out those after the last."""
+    """Read increments, and add up those of each period; leave out those after the last."""
     sums: dict[int, Any] = {}
     first: Increment | None = None
     for path in paths:
@@ -221,7 +225,7 @@ def _of_periods(paths: list[Path], last: int | None) -> list[Increment]:
         first = first or one
         if one.plan_id != first.plan_id:
             raise PlanError(
-                f"{path} was released under another plan than {paths[0]}: "
+                f"{path} was released under a different plan than {paths[0]}: "
                 f"{one.plan.difference(first.plan)}; give increments of one plan"
             )
         if last is not None and one.period > last:
@@ -231,5 +235,5 @@ def _of_periods(paths: list[Path], last: int | None) -> list[Increment]:
         except HushTableError as error:
             raise type(error)(f"{path} and the files before it: {error}") from None
     if last is not None and last not in sums:
-        raise UsageError(f"--period {last}: no increment is of that period")
+        raise UsageError(f"--period {last}: no increment belongs to that period")
     return list(sums.values())

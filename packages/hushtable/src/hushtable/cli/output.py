@@ -1,4 +1,4 @@
-"""Writing files safely, and what several commands say of them."""
+"""Writing files safely, and texts that several commands print about them."""
 
 import contextlib
 import glob
@@ -17,15 +17,15 @@ from hushtable.files import remove_leftovers
 
 
 class Target:
-    """A file to be written: refused early if it cannot be, replaced only by a complete one.
+    """A file to be written: refused early if it is not writable, replaced only by a complete one.
 
-    It must be none of ``inputs``, the files that are read.
+    It must not be one of ``inputs``, the files that are read.
     """
 
     def __init__(self, path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
         self.path = path
         if path.is_file() and any(_takes_in(name, path) for name in inputs if name is not None):
-            raise UsageError(f"{path} is both read and written: give another -o")
+            raise UsageError(f"{path} is both read and written: give a different -o")
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "not a regular file"
             raise FileError(f"cannot write {path}: it is {what}: name a file")
@@ -44,7 +44,7 @@ class Target:
         remove_leftovers(self.path.parent, glob.escape(self.path.name))
 
     def save(self, what: Any) -> None:
-        """Write what has a method ``save``."""
+        """Write an object that has a method ``save``."""
         with self.writing():
             what.save(self.path)
 
@@ -53,7 +53,7 @@ class Target:
 
 
 class OutputFolder:
-    """A folder to be filled with files, made with the first; refused early if it cannot be."""
+    """A folder to be filled with files, made with the first; refused early if not writable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -64,7 +64,7 @@ class OutputFolder:
         _check_folder(path if path.exists() else path.parent, f"cannot write to {path}")
 
     def remove_leftovers(self) -> None:
-        """Remove what an earlier call left that was killed."""
+        """Remove what an earlier, killed call left behind."""
         remove_leftovers(self.path, "*.scores.parquet", below=True)
 
     @contextlib.contextmanager
@@ -75,7 +75,7 @@ class OutputFolder:
             yield
         except OSError as error:
             raise FileError(
-                f"cannot write {path}: {explain(error)}; {self} (the same command goes on from "
+                f"cannot write {path}: {explain(error)}; {self} (the same command continues from "
                 "there)"
             ) from error
         with self._lock:
@@ -87,7 +87,7 @@ class OutputFolder:
 
 
 def _check_folder(folder: Path, what: str) -> None:
-    """Refuse a folder in which no file can be made."""
+    """Refuse a folder in which no file can be created."""
     if not folder.is_dir():
         raise FileError(f"{what}: there is no folder {folder}: make it first")
     if not os.access(folder, os.W_OK):
@@ -116,7 +116,7 @@ def size(path: str | Path) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name that may come from somebody else's file, safe to print on a terminal."""
+    """Return a name that may come from someone else's file, safe to print on a terminal."""
     return escaped(name, kept="")
 
 
@@ -126,7 +126,7 @@ def count(n: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return names for a sentence, the first few of many."""
+    """Return names for a sentence; of many, only the first few."""
     return shown(first_names(names, most))
 
 
@@ -141,18 +141,18 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
 
 
 def tally_blocks(schema: Schema, counts: Any, n_rows: int) -> Iterator[Block]:
-    """Say how many values were missing, or outside the plan, feature by feature."""
+    """Report for each feature how many values were missing, or outside the plan."""
     found = [(n, one["missing"], one["outside"]) for n, one in tally(schema, counts).items()]
     if not found:
-        yield "No value is missing or outside the plan.\n"
+        yield "No values are missing or outside the plan.\n"
         return
     yield ""
     rows = [(shown(name), f"{missing:,}", f"{outside:,}") for name, missing, outside in found]
     yield TextTable(["feature", "missing", "outside"], rows)
     yield ""
     if any(outside for _, _, outside in found):
-        yield "Outside: numbers beyond the range, categories not listed.\n"
+        yield "Outside means: numbers beyond the range, or categories that are not listed.\n"
     doubtful = [name for name, _, outside in found if 2 * outside > n_rows]
     if doubtful:
-        yield f"Most rows lie outside in {listed(doubtful)}: does the data have another unit"
+        yield f"Most rows lie outside in {listed(doubtful)}: do the data have another unit"
         yield "than the plan, or other names for the categories?\n"

@@ -1,4 +1,4 @@
-"""``hushtable plan``: a schema with public ranges to the plan that several sites share."""
+"""``hushtable plan``: make the plan that several sites share from a schema with public ranges."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,19 +28,23 @@ from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
 
 _EXACT = (
-    "A second round, of the rows that lie dense, detects better (mean ROC-AUC +.01, average "
-    "precision +.02 on 29 labelled sets) for two more readings of the rows and two more files a "
-    "site: hushtable plan gate, then hushtable plan second."
+    "A second round, over the rows in dense regions, detects better (mean ROC-AUC +.01, average "
+    "precision +.02 on 29 labelled data sets). It reads the rows two more times and adds two "
+    "files per site: hushtable plan gate, then hushtable plan second."
 )
 _PAYS = (
-    "A second round, of the rows that lie dense, would pay (mean average precision +.005 to +.01): "
-    "draw this plan with --passes 2; it takes two more files a site, within the same epsilon."
+    "A second round, over the rows in dense regions, would be worthwhile (mean average precision "
+    "+.005 to +.01): draw this plan with --passes 2; it adds two files per site, within the same "
+    "epsilon."
 )
 _PLANNED = (
-    "It leaves budget for a second round, of the rows that lie dense: hushtable plan gate with the "
-    "merged release, then hushtable plan second. The three releases come to the epsilon together."
+    "It leaves budget for a second round, over the rows in dense regions: hushtable plan gate "
+    "with the merged release, then hushtable plan second. Together, the three releases cost the "
+    "epsilon."
 )
-_PAYS_NOT = "A second round (--passes 2) would not pay: too few rows for its noise."
+_PAYS_NOT = (
+    "A second round (--passes 2) would not be worthwhile: there are too few rows for its noise."
+)
 
 
 def save_plan(
@@ -50,8 +54,8 @@ def save_plan(
     notes: Sequence[str] = (),
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> CommandResult:
-    """Write a plan, and say what it is, with further notes, or ``more`` for machines."""
-    # Before it is written: it says whether anything can be released under it.
+    """Write a plan, and describe it, with further notes, or ``more`` for machines."""
+    # Before it is written, because this reports whether anything can be released under it.
     about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
     design = plan.design
@@ -95,11 +99,11 @@ def _blocks(
     if plan.behind:
         what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)
         yield Paragraph([
-            f"It depends on data through private releases only ({what}), whose cost counts in "
-            "every release under it."
+            f"It depends on data only through private releases ({what}), and every release under "
+            "it includes their cost."
         ])  # fmt: skip
     elif not plan.data_dependent:
-        yield "It depends on no data, only on the schema, the seed and public numbers."
+        yield "It does not depend on data, only on the schema, the seed and public numbers."
     design = plan.design
     if design is not None and plan.purpose.scores_rows:
         yield Paragraph([design.words()])
@@ -109,7 +113,7 @@ def _blocks(
     yield from notes
     if plan.hidden:
         yield "Its hash functions are hidden: it is for the sites only. What the coordinator"
-        yield "gets is made of it by hushtable plan hide."
+        yield "gets is made from it by hushtable plan hide."
     yield f"Wrote {target}. At each site:"
     yield f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush"
     if design is not None:
@@ -120,7 +124,7 @@ def _blocks(
 
 
 def _at_the_end(plan: Plan) -> str:
-    """Say how noisy the sum of all periods is."""
+    """Report how noisy the sum of all periods is."""
     design, horizon = plan.design, plan.horizon
     assert design is not None
     assert horizon is not None
@@ -131,16 +135,16 @@ def _at_the_end(plan: Plan) -> str:
     once = terms.scale(terms.sensitivity(tables), before) * design.sites**0.5
     who = ""
     if horizon.participations > 1:
-        who = f", for a person in {horizon.participations} of them at most"
+        who = f", for a person who is in at most {horizon.participations} of them"
     return (
-        f"It is for {horizon.periods} periods at one total{who}. The noise on a count of the sum "
-        f"of all is {last:,.0f} (standard deviation, one row a person in a period): "
-        f"{last / once:.2g} times that of one release of all rows at once."
+        f"It is for {horizon.periods} periods at one total budget{who}. The noise on a count of "
+        f"the sum of all periods is {last:,.0f} (standard deviation, one row per person and "
+        f"period): {last / once:.2g} times the noise of one release of all rows at once."
     )
 
 
 def _second_round(plan: Plan) -> list[str]:
-    """Say what a second round gives and costs; nothing of plans that have none."""
+    """Report the benefit and cost of a second round; nothing for plans that have none."""
     if plan.detector != HUSHTABLE.draw or plan.score == NOVELTY or plan.first_counts is not None:
         return []
     if plan.horizon is not None:
@@ -162,49 +166,62 @@ _Relations = Annotated[
     Path | None,
     option(
         "FILE",
-        "Merged release under hushtable plan relations of --marginals: judge columns of numbers by "
-        "what the others predict.",
+        "Merged release under hushtable plan relations of --marginals: also compare numeric "
+        "columns with what the other columns predict.",
     ),
 ]
 _Merged = Annotated[Path, argument("MARGINALS", "Merged release under hushtable plan marginals.")]
-_Detector = Annotated[Detector, typer.Option(help="Detector whose tables to draw.")]
+_Detector = Annotated[Detector, typer.Option(help="Detector to draw tables for.")]
 _Tables = Annotated[
     int | None,
-    option("M", "Number of tables; by default 100, or what suits --epsilon.", min=1, max=10_000),
+    option(
+        "M",
+        "Number of tables; by default 100, or a number that suits --epsilon.",
+        min=1,
+        max=10_000,
+    ),
 ]
 _Marginals = Annotated[
     Path | None,
     option(
         "FILE",
-        "Merged sketch or release under hushtable plan marginals: refines it (hushtable only).",
+        "Merged sketch or release under hushtable plan marginals: refines the plan (hushtable "
+        "only).",
     ),
 ]
 _Horizon = Annotated[
     int | None,
     option(
         "T",
-        "With --epsilon: rows come in so many periods, at one total for all; --expected-rows are "
-        "those of all.",
+        "With --epsilon: number of periods in which rows arrive, with one total budget for all; "
+        "--expected-rows is the number of rows in all periods.",
         min=1,
     ),
 ]
-_Participations = Annotated[int, option("K", "Periods at most in which a person has rows.", min=1)]
-_Apart = Annotated[int, option("A", "Periods at least from one of these to the next.", min=1)]
+_Participations = Annotated[
+    int, option("K", "Largest number of periods in which a person has rows.", min=1)
+]
+_Apart = Annotated[
+    int, option("A", "Smallest number of periods from one of these to the next.", min=1)
+]
 _Secret = Annotated[
     Path | None,
     option(
         "FILE",
-        "Draw from what the sites share (hushtable round secret): the coordinator then cannot know "
-        "the hash functions.",
+        "Draw from a secret that the sites share (hushtable round secret): the coordinator then "
+        "cannot know the hash functions.",
     ),
 ]
 _Key = Annotated[Path | None, option("FILE", "This site's keys, for a sealed secret.", "--key")]
 _Trust = Annotated[
     list[Path] | None,
-    option("CARD", "Card got from its owner, the site that sealed the secret. May be repeated."),
+    option(
+        "CARD",
+        "Card that you received from its owner, the site that sealed the secret. May be repeated.",
+    ),
 ]
-_Total = Annotated[float, option("E", "Total of all rounds together.")]
-_Rows = Annotated[int, option("N", "Public guess of the rows of all sites together.")]
+_Total = Annotated[float, option("E", "Total budget of all rounds together.")]
+_Rows = Annotated[int, option("N", "Public estimate of the number of rows of all sites together.")]
 _Model = Annotated[
     Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
 ]
@@ -278,7 +295,7 @@ def _drawn(
     key: Path | None,
     trust: list[Path] | None,
 ) -> tuple[Plan, Sequence[str], dict[str, Any]]:
-    """Draw a plan; also what to say of the secret that it was drawn from, and for machines."""
+    """Draw a plan; also return notes on the secret it was drawn from, for people and machines."""
     if secret is None:
         return Plan.draw(schema, random_state=seed, **terms), (), {}
     draw_hidden = plugins.extension("draw_hidden", "--secret", "federation")
@@ -291,7 +308,7 @@ def _check_secret(
 ) -> None:
     """Refuse options that do not go together."""
     if secret is None and (key is not None or trust):
-        raise UsageError("--key and --trust go with --secret, which they open")
+        raise UsageError("--key and --trust open --secret: give it, too")
     if secret is not None and seed is not None:
         raise UsageError("--seed and --secret exclude each other: give one of them")
 
@@ -305,7 +322,7 @@ def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | 
 
 
 def _notes(plan: Plan, counts: Any) -> Sequence[str]:
-    """Say what follows from the marginals, or from their absence, and from a context."""
+    """Report the consequences of the marginals, or of their absence, and of a context."""
     if plan.context and plan.design is not None:
         return ("The accuracy above was measured without a context.", *_of_marginals(plan, counts))
     return _of_marginals(plan, counts)
@@ -320,7 +337,8 @@ def _of_marginals(plan: Plan, counts: Any) -> Sequence[str]:
         ):
             return ()
         return (
-            "A first round for the marginals would pay: hushtable plan marginals with the same",
+            "A first round for the marginals would be worthwhile: hushtable plan marginals with "
+            "the same",
             "options, then sketch, release, merge, and give the sum to --marginals here.",
         )
     if not plan.data_dependent:
@@ -343,9 +361,9 @@ def marginals(
 ) -> CommandResult:
     """Make the plan of a first round: one histogram for each column.
 
-    The round is optional. Sketch at each site, merge, give the sum to "hushtable plan draw
-    --marginals": the tables then follow the data, and detect better. For a private plan, release
-    each sketch before merging; give the same --epsilon and --expected-rows in both rounds.
+    The round is optional. Sketch at each site, merge, and give the sum to "hushtable plan draw
+    --marginals": the tables then fit the data, and detect better. For a private plan, release each
+    sketch before merging; give the same --epsilon and --expected-rows in both rounds.
 
     Example:
       hushtable plan marginals schema.toml -o marginals.plan.hush
@@ -368,7 +386,7 @@ def ranges(
     """Make the plan of a round that narrows ranges that are too wide.
 
     Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
-    draw". It takes a twentieth of the budget, and needs many rows.
+    draw". The round takes a twentieth of the budget, and needs many rows.
 
     Example:
       hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
@@ -383,8 +401,8 @@ def relations(marginals: _Merged, output: options.Output) -> CommandResult:
     """Make the plan of a round that finds which columns go together.
 
     Sketch, release and merge under it, and give the sum to --relations of "plan draw", with the
-    marginals: columns of numbers are then judged by what the others predict. It takes three tenths
-    of the budget.
+    marginals: numeric columns are then also compared with what the other columns predict. The round
+    takes three tenths of the budget.
 
     Example:
       hushtable plan relations marginals.hush -o relations.plan.hush
@@ -395,10 +413,10 @@ def relations(marginals: _Merged, output: options.Output) -> CommandResult:
 
 
 def gate(first: _First, output: options.Output) -> CommandResult:
-    """Make the plan between two passes, which finds the dense rows.
+    """Make the plan between two passes, which finds dense regions.
 
     The second round is optional. Sketch under this plan at each site, merge, and give the sum to
-    "hushtable plan second": it counts again, without the rows that lie apart, and detects better.
+    "hushtable plan second", which counts again without the isolated rows, and detects better.
     For a private plan, release each sketch before merging.
 
     Example:
@@ -410,7 +428,7 @@ def gate(first: _First, output: options.Output) -> CommandResult:
 
 
 def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
-    """Make the plan that counts again the rows that lie dense.
+    """Make the plan that counts rows in dense regions again.
 
     Sketch under it at each site and merge: the sum is the model. For a private plan, release each
     sketch before merging.
@@ -425,11 +443,12 @@ def second(first: _First, gate: _Gate, output: options.Output) -> CommandResult:
 
 
 def _exact_counts(plan: Plan) -> Sequence[str]:
-    """Say that a plan holds exact counts, if it does."""
+    """Report that a plan holds exact counts, if it does."""
     if not plan.data_dependent:
         return ()
     return (
-        "It holds exact counts of all rows: keep it where they may be. No sketch under it can be",
+        "It contains exact counts of all rows: keep it where the rows may be. No sketch under it "
+        "can be",
         "released privately.",
     )
 
@@ -439,7 +458,7 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
 
     Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
     gets its rank among the rows of all sites. For a private model, release each sketch before
-    merging; what the model cost counts in the epsilon.
+    merging; the cost of the model is part of the epsilon.
 
     Example:
       hushtable plan ranks all.hush -o ranks.plan.hush
@@ -448,12 +467,12 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
     content = files.read(model).expect("detector", "sketch", "release")
     counts = content.build(counts_from_file)
     if not counts.adds:
-        raise FileError(f"{model} is {counts.noun}: give the release that all sites have")
+        raise FileError(f"{model} is {counts.noun}: give the release that all sites hold")
     plan = Plan.ranks(counts)
     notes = []
     if counts.ledger is None:
         notes = [
-            "It holds the model's exact scores: keep it where the model may be. No sketch",
+            "It contains the model's exact scores: keep it where the model may be. No sketch",
             "under it can be released privately.",
         ]
     return save_plan(plan, target, "plan ranks", notes)
@@ -462,15 +481,19 @@ def ranks(model: _Model, output: options.Output) -> CommandResult:
 def verdicts(
     model: _Model,
     expected: Annotated[
-        int, option("NUMBER", "Public guess of the verdicts of all sites together: 100 or more.")
+        int,
+        option(
+            "NUMBER",
+            "Public estimate of the number of verdicts of all sites together: 100 or more.",
+        ),
     ],
     output: options.Output,
 ) -> CommandResult:
     """Make the plan of a round in which sites learn from each other.
 
-    Each site sketches its rows with verdicts under it: a table with the model's columns and
-    a column "verdict" that says outlier or fine. Release each sketch, merge, and give the sum to
-    "hushtable learn"; or run a round. What the model cost counts in the epsilon.
+    Under it, each site sketches its rows with verdicts: a table with the model's columns and a
+    column "verdict" that holds outlier or fine. Release each sketch, merge, and give the sum to
+    "hushtable learn"; or run a round. The cost of the model is part of the epsilon.
 
     Example:
       hushtable plan verdicts all.hush --expected 200 -o verdicts.plan.hush
@@ -493,22 +516,22 @@ def _schema(path: Path, ranges: Path | None) -> Schema:
     release = read_release(ranges)
     if release.plan.schema != schema:
         raise PlanError(
-            f"{ranges} holds ranges of another schema than {path}: give the schema that hushtable "
-            "plan ranges was given"
+            f"{ranges} holds ranges of a different schema than {path}: give the schema that was "
+            "used for hushtable plan ranges"
         )
     return release.ranges()
 
 
 def _related(schema: Schema, relations: Path, marginals: Path | None) -> Schema:
-    """Return a schema with the relations that a release shows."""
+    """Return a schema with the relations in a release."""
     if marginals is None:
         raise UsageError(
-            "--relations needs --marginals, too: the release that its plan was made of"
+            "--relations also needs --marginals, the release that its plan was made from"
         )
     release = read_release(relations)
     if release.plan.schema != schema:
         raise PlanError(
-            f"{relations} holds relations of another schema: give the schema, and the ranges, that "
-            "hushtable plan marginals was given"
+            f"{relations} holds relations of a different schema: give the schema and the ranges "
+            "that were used for hushtable plan marginals"
         )
     return release.relations(read_release(marginals))

@@ -1,4 +1,4 @@
-"""Rows as they are read: counted, and shown on a terminal."""
+"""Count rows as they are read, and show the count on a terminal."""
 
 import contextlib
 import sys
@@ -20,10 +20,10 @@ BLUE = "#1f6fb2"
 
 
 class Watch:
-    """Counts what a reader reads, and shows it: ``reader`` has the same rows, watched.
+    """Counts the rows that a reader reads, and shows the count; ``reader`` reads the same rows.
 
-    ``rows`` are those of the last pass, ``passes`` the passes begun. How many there will be is not
-    known: what the first one made of the rows may be kept for the others.
+    ``rows`` are the rows of the last pass, ``passes`` the number of passes begun. The final number
+    of passes is not known, because results of the first may be kept for the others.
     """
 
     def __init__(self, reader: Reader, bar: Any = None) -> None:
@@ -70,12 +70,12 @@ class Watch:
         try:
             return next(batches, None)
         except OSError as error:
-            # Not to be taken for a failure to write what is made of the rows.
+            # This must not be mistaken for a failure to write the result.
             raise DataError(f"cannot read {source}: {explain(error)}") from error
 
 
 def _wanted(quiet: bool) -> bool:
-    """Return whether a bar is shown: on a terminal, where no machine reads."""
+    """Return whether to show a bar: on a terminal, unless a machine reads the output."""
     return not (quiet or for_machines()) and sys.stderr.isatty()
 
 
@@ -83,7 +83,7 @@ def _wanted(quiet: bool) -> bool:
 def watched(reader: Reader, *, quiet: bool = False) -> Iterator[Watch]:
     """Watch a reader while the body reads it.
 
-    With ``quiet``, no bar is shown, not even on a terminal.
+    With ``quiet``, show no bar, not even on a terminal.
     """
     with contextlib.ExitStack() as stack:
         bar = None
@@ -95,7 +95,7 @@ def watched(reader: Reader, *, quiet: bool = False) -> Iterator[Watch]:
 
 @contextlib.contextmanager
 def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
-    """Show how many cells have their noise; yield a function that adds to them, or None."""
+    """Show how many cells have noise already; yield a function that adds to them, or None."""
     if not _wanted(quiet):
         yield None
         return
@@ -105,7 +105,7 @@ def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], No
 
 
 def _rows_and_bytes(task: Any) -> str:
-    """Say how far a pass is: in rows; and, of files, in bytes, which are known beforehand."""
+    """Report the progress of a pass in rows and, for files, in bytes, whose total is known."""
     rows = task.fields["rows"]
     if not task.fields["bytes"]:
         of = "" if task.total is None else f" of {task.total:,}"

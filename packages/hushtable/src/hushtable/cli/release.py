@@ -1,4 +1,4 @@
-"""``hushtable release``: a sketch to what may leave the site."""
+"""``hushtable release``: turn a sketch into a file that may leave the site."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
 
 _PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
 _RowsPerPerson = Annotated[
-    int | None, option("N", "With --person: rows of one person to count at most; 1.", min=1)
+    int | None,
+    option("N", "With --person: largest number of rows to count per person; default 1.", min=1),
 ]
 
 
@@ -44,13 +45,13 @@ def sketch(
 ) -> CommandResult:
     """Count rows under a plan and write the counts as a sketch.
 
-    A sketch holds exact counts. It is not private: keep it, and send its release.
+    A sketch holds exact counts, so it is not private: keep it, and send a release of it.
 
     Example:
       hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
     """
     if person is None and rows_per_person is not None:
-        raise UsageError("--rows-per-person goes with --person, the column that tells persons")
+        raise UsageError("--rows-per-person needs --person, the column that identifies persons")
     target = Target(output, [data, plan])
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = reads.open_as(data, drawn.schema, keep=person_columns(person, drawn.schema))
@@ -73,22 +74,22 @@ def sketch(
         yield from tally_blocks(
             drawn.schema, counted.tally, counted.n_rows if person else watch.rows
         )
-        yield f"Wrote {target}. It holds exact counts and is not private: keep it here."
+        yield f"Wrote {target}. It contains exact counts and is not private: keep it here."
         if not drawn.data_dependent:
-            yield "What may leave is its release:"
+            yield "Only a release of it may leave the site:"
             which = "" if drawn.horizon is None else " --periods site.periods.hush"
             yield f"  hushtable release {output}{which} --epsilon 1 -o site.hush"
 
     return CommandResult(facts, blocks())
 
 
-_Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
+_Sketch = Annotated[Path, argument("SKETCH", "Sketch made by hushtable sketch.")]
 _Total = Annotated[
     float | None,
     option(
         "E",
-        "Total for one person, over all tables, all that came before, and all periods; needed, but "
-        "for periods that were begun.",
+        "Total budget for one person, over all tables, all earlier releases, and all periods; "
+        "required, except for periods that have begun.",
     ),
 ]
 
@@ -111,24 +112,24 @@ _After = Annotated[
     list[Path] | None,
     option(
         "FILE",
-        "Earlier release about the same rows; counts towards E. May be given again; under "
-        "--periods, with the first period.",
+        "Earlier release about the same rows; counts towards E. May be repeated; with --periods, "
+        "give it with the first period.",
     ),
 ]
 _Budget = Annotated[
     float | None,
     option(
         "S",
-        "Share of the budget to take; by default .1 for marginals, .05 for ranges, .3 for "
-        "relations, and all that is left for tables.",
+        "Share of the budget to use; by default .1 for marginals, .05 for ranges, .3 for "
+        "relations, and the whole rest for tables.",
     ),
 ]
 _Most = Annotated[
     int | None,
     option(
         "N",
-        "Rows that one person has at most; by default what --person of sketch saw to, "
-        "else 1: your word.",
+        "Largest number of rows of one person; by default the limit that sketch applied with "
+        "--person, or else 1, which you then assert.",
         min=1,
     ),
 ]
@@ -136,20 +137,23 @@ _Most = Annotated[
 
 @dataclass(frozen=True)
 class InPeriods:
-    """The file of periods that the sketch is one of, and which."""
+    """The file of periods that the sketch belongs to, and the number of its period."""
 
     periods: Annotated[
         Path | None,
         option(
             "FILE",
-            "The site's periods, under a plan with a horizon: the sketch is of the next one. Begun "
-            "with the first; it stays here.",
+            "File of the site's periods, under a plan with a horizon: the sketch belongs to the "
+            "next period. Created with the first period; it stays here.",
         ),
     ] = None
     period: Annotated[
-        int | None, option("N", "Which period; one that was released is written again.", min=1)
+        int | None,
+        option(
+            "N", "Number of the period; a period that was already released is written again.", min=1
+        ),
     ] = None
-    start: Annotated[int | None, option("N", "First period of a site that joins later.", min=1)] = (
+    start: Annotated[int | None, option("N", "First period of a site that joins late.", min=1)] = (
         None
     )
 
@@ -169,8 +173,8 @@ def release(
 ) -> CommandResult:
     """Add noise to a sketch: the result may leave the site.
 
-    The ledger in the file says what it costs a person. Send the release, never the sketch. Under a
-    plan with a horizon, give --periods: what leaves is then an increment.
+    The ledger in the file states the privacy cost for one person. Send the release, never the
+    sketch. Under a plan with a horizon, give --periods: the output is then an increment.
 
     Example:
       hushtable release site.sketch.hush --epsilon 1 -o site.hush
@@ -183,11 +187,11 @@ def release(
     if epsilon is not None:
         terms = ReleaseTerms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
     elif (rows_per_person, delta, adjacency) != (None, 1e-6, "add-remove"):
-        raise UsageError("--rows-per-person, --delta and --adjacency go with --epsilon: give it")
+        raise UsageError("--rows-per-person, --delta and --adjacency need --epsilon: give it")
     earlier = [read_release(path) for path in after or []]
     if among.periods is not None:
         if share is not None or mechanism != DEFAULT:
-            raise UsageError("--share and --mechanism do not go with --periods")
+            raise UsageError("--share and --mechanism cannot be combined with --periods")
         return _release_period(sketch, counted, terms, among, earlier, target)
     terms = _checked(terms, counted.plan, among)
     with cells_bar(len(counted.counts)) as advance:
@@ -206,14 +210,14 @@ def release(
 
 
 def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
-    """Return the terms; refuse to release by itself what is one of several periods."""
+    """Return the terms; refuse to release a period of several on its own."""
     if plan.horizon is not None:
         raise PrivacyError(
             f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
-            "keeps those of this site (--periods site.periods.hush)"
+            "holds the periods of this site (--periods site.periods.hush)"
         )
     if among.period is not None or among.start is not None:
-        raise UsageError("--period and --start are about periods: give --periods, too")
+        raise UsageError("--period and --start need --periods: give it, too")
     if terms is None:
         raise UsageError("the release needs a budget: give --epsilon")
     return terms
@@ -227,7 +231,7 @@ def _release_period(
     earlier: list[Release],
     target: Target,
 ) -> CommandResult:
-    """Release a period: first into the file of all, then by itself."""
+    """Release a period: first into the file of all periods, then on its own."""
     kept = among.periods
     assert kept is not None
     Target(kept, [path])
@@ -252,7 +256,7 @@ def _release_period(
         yield ""
         yield Paragraph(describe_ledger(increment.ledger))
         yield f"\nWrote {target}: this file may leave the site. {path} and"
-        yield f"{kept} may not; the next period needs {kept}."
+        yield f"{kept} may not. The next period needs {kept}."
 
     return CommandResult(facts, blocks())
 

@@ -34,16 +34,16 @@ _Data = Annotated[
     str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
 ]
 _Shown = Annotated[
-    int, option("N", "Name the N rows with the lowest scores, and why.", min=0, max=1000)
+    int, option("N", "List the N rows with the lowest scores, and the reasons.", min=0, max=1000)
 ]
-_Id = Annotated[str | None, option("COLUMN", "Name these rows by this column, too.", "--id")]
-_Keep = Annotated[str | None, option("A,B,...", "Show these columns of these rows, too.")]
+_Id = Annotated[str | None, option("COLUMN", "Also identify these rows by this column.", "--id")]
+_Keep = Annotated[str | None, option("A,B,...", "Also show these columns of these rows.")]
 _Values = Annotated[
     bool,
     flag(
         "--values",
-        "Also show ranges and categories read off rows (public ones always are), and with "
-        "--rows the values that lower their scores.",
+        "Also show ranges and categories that were taken from rows (public ones are always "
+        "included), and with --rows the values that lower their scores.",
     ),
 ]
 _Ranks = Annotated[
@@ -52,11 +52,15 @@ _Ranks = Annotated[
 ]
 _Parts = Annotated[
     str | None,
-    option("FILES", "What the sites sent and MODEL adds up: file, folder, or pattern in quotes."),
+    option(
+        "FILES",
+        "Files from the sites that MODEL is the sum of: file, folder, or pattern in quotes.",
+    ),
 ]
-_Round = Annotated[Path | None, option("ROUND", "The round that MODEL results from.", "--round")]
+_Round = Annotated[Path | None, option("ROUND", "The round that produced MODEL.", "--round")]
 _Contamination = Annotated[
-    float | None, option("SHARE", "Flag this share of the rows, not those below the threshold.")
+    float | None,
+    option("SHARE", "Flag this share of the rows, instead of those below the threshold."),
 ]
 
 
@@ -78,10 +82,10 @@ def report(
 ) -> CommandResult:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
-    It holds what MODEL shows; with DATA, the distribution of scores, missing values and drift;
-    with --parts, who sent what. Without --rows no row's number, score or reasons are in it, and
-    without --values, --id and --keep no value of a row. It loads nothing from elsewhere and runs no
-    script.
+    The file describes MODEL; with DATA, it adds the distribution of scores, missing values and
+    drift; with --parts, who sent what. Without --rows it contains no row's number, score or
+    reasons, and without --values, --id and --keep no value of a row. It loads nothing from
+    elsewhere and runs no script.
 
     Example:
       hushtable report model.hush patients.csv --rows 20 --id patient --values -o report.html
@@ -92,7 +96,7 @@ def report(
     id_, names = (reads if rows else READS).beside(id_, keep)
     _check_kept(names, rows)
     if round_ is not None and parts is None:
-        raise UsageError("--round needs what the sites sent: give --parts")
+        raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names), id_)
     if data is not None and is_home(model, ranks or parts or contamination):
         with speaking(language):
@@ -114,18 +118,16 @@ def report(
 
 
 def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
-    """Refuse options that are about rows where none are given, and shares that are none."""
+    """Refuse options about rows where none are given, and values that are not shares."""
     if not given and (n_shown or share is not None or ranks is not None):
-        raise UsageError(
-            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
-        )
+        raise UsageError("--rows, --ranks and --contamination need rows: give DATA after MODEL")
     check_contamination(share)
 
 
 def _check_kept(names: list[str], n_shown: int) -> None:
-    """Refuse columns of --id and --keep without rows, and those that are named twice."""
+    """Refuse columns of --id and --keep without --rows, and columns that are named twice."""
     if names and not n_shown:
-        raise UsageError("--id and --keep are about single rows: give --rows with them")
+        raise UsageError("--id and --keep describe single rows: give --rows with them")
     if len(set(names)) < len(names):
         raise UsageError("--id and --keep name a column twice: name each once")
 
@@ -180,9 +182,9 @@ def _blocks(made: Report, target: Target, model: str) -> Iterator[Block]:
 
 
 def check_page(output: Path) -> None:
-    """Refuse what could not be written, before there is anything to write."""
+    """Refuse an output that cannot be written, before there is anything to write."""
     if output.suffix != ".html":
-        raise UsageError(f"{output}: a report needs a name that ends in .html")
+        raise UsageError(f"{output}: the name of a report must end in .html")
     Target(output)
     check_report_extra()
 
@@ -197,7 +199,7 @@ def write_page(made: Report, output: Path) -> Target:
 
 
 def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
-    """Read a file of counts; also how it scores, as it has to if there are rows."""
+    """Read a file of counts; also return how it scores, as it has to if there are rows."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     counts: Counts = content.build(counts_from_file)
     subject = Subject(path.name, content.kind, counts, size(path))
@@ -209,7 +211,7 @@ def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
 
 
 def _parts(pattern: str, others: list[Path]) -> list[Path]:
-    """Return the files that a path, folder or pattern names, without those that are no part."""
+    """Return the files that a path, folder or pattern names, without those that are not parts."""
     folder = Path(pattern)
     found = (
         sorted(folder.glob("*.hush"))
@@ -226,7 +228,7 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
 def _sites(subject: Subject, parts: list[Path], round_: Path | None) -> Sites:
     counts = subject.counts
     if not counts.adds and not counts.may_leave:
-        raise UsageError(f"{subject.name} is {counts.noun}, and no sum: give the round's result")
+        raise UsageError(f"{subject.name} is {counts.noun}, not a sum: give the round's result")
     if round_ is None:
         if counts.hidden:
             raise UsageError(f"{subject.name} is the result of a round: give --round")

@@ -1,7 +1,7 @@
-"""Results of commands, and their one renderer: words for people, JSON for machines.
+"""Results of commands, and their one renderer: text for people, JSON for machines.
 
 A command returns a `CommandResult`: facts, which are the object of ``--json``, and blocks, which
-say the same in words. A block is a line, a `Paragraph`, `LabelledValues` or a `TextTable`: data,
+state the same in words. A block is a line, a `Paragraph`, `LabelledValues` or a `TextTable`: data,
 so that a page can hold them, too.
 """
 
@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 from hushtable.cli.errors import escaped, plain_stream
 from hushtable.data.options import notes
 
-#: Lines of a list at most; JSON has them all.
+#: Largest number of lines of a list; JSON has them all.
 MOST_LINES = 40
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences, each folded to lines that a terminal and a printout hold."""
+    """Sentences, each folded to lines that fit a terminal and a printout."""
 
     sentences: Iterable[str]
     indent: str = ""
@@ -42,7 +42,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class LabelledValues:
-    """A line for each value that is not empty, behind its label."""
+    """A line for each value that is not empty, after its label."""
 
     values: Mapping[str, str]
     indent: str = ""
@@ -75,15 +75,15 @@ class TextTable:
             table.add_column(Text(escaped(header)), justify=justify, overflow="fold")
         for row in self.rows[:MOST_LINES]:
             table.add_row(*(Text(escaped(cell)) for cell in row))
-        # Rich styles the table by characters that a terminal obeys, and so needs the stream itself.
-        # A pipe has no width of its own; 80 columns would fold what a file can hold.
+        # Rich styles the table with control characters of the terminal, and so needs the stream
+        # itself. A pipe has no width of its own; 80 columns would fold lines that a file can hold.
         width = None if sys.stdout.isatty() else 120
         Console(file=plain_stream(), width=width, highlight=False).print(table)
         if len(self.rows) > MOST_LINES:
             print(f"... and {len(self.rows) - MOST_LINES:,} more (--json lists all)")
 
 
-#: A text is a line, or several, which are printed as they are.
+#: A text is one or several lines, which are printed as they are.
 Block: TypeAlias = str | Paragraph | LabelledValues | TextTable
 
 
@@ -128,7 +128,7 @@ def for_machines() -> bool:
 
 @contextlib.contextmanager
 def machine_output(asked: bool) -> Iterator[None]:
-    """Let the body write for machines, if that was asked for."""
+    """Let the body write for machines, if ``--json`` was given."""
     global _machines
     before, _machines = _machines, asked
     try:
@@ -139,7 +139,7 @@ def machine_output(asked: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """Print notes; an error of the body, which prints the outcome, names standard output."""
+    """Print notes; an error in the body, which prints the outcome, names standard output."""
     for words in notes:
         print(f"hushtable: {escaped(words, kept='')}", file=sys.stderr)
     try:

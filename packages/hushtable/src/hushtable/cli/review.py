@@ -1,4 +1,4 @@
-"""``hushtable review``: look at the lowest rows in turn, and let the model learn from verdicts."""
+"""``hushtable review``: review the lowest rows, and let the model learn from verdicts."""
 
 import contextlib
 import getpass
@@ -36,20 +36,20 @@ from hushtable.scores.verdict_log import LoggedReview, VerdictLog
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\
-o outlier    f fine    s skip, no verdict    (o 17: of row 17, which was listed)
+o outlier    f fine    s skip, no verdict    (o 17: for row 17 of a list)
 u undo       n TEXT    a note, with the next answer
-l list       ten low rows that are unlike each other, for a team
-r rescan     score all rows again; without, the lowest ones are
-k known      list this row no more: a rule beside the model
-i ignore     values on this side of the first column (or i NAME): a rule
-q quit       the same command goes on from here"""
+l list       ten low rows that differ from each other, for a team
+r rescan     score all rows again; otherwise, only the lowest are
+k known      do not list this row again: a rule next to the model
+i ignore     ignore values on this side of the first column (or i NAME): a rule
+q quit       the same command continues from here"""
 _PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
-#: Columns of a row that are shown, reasons first, and rows of a list.
+#: Number of columns to show of a row, reasons first, and of rows in a list.
 _MOST, _LISTED = 25, 10
 
 
 def _typed(prompt: str) -> str:
-    """Ask for a line; what comes from a file or pipe is printed, as a terminal would have."""
+    """Ask for a line; print a line from a file or pipe, as a terminal would have shown it."""
     said = input(prompt)
     if not sys.stdin.isatty():
         print(said)
@@ -57,7 +57,7 @@ def _typed(prompt: str) -> str:
 
 
 class Session:
-    """Asks for answers to rows, and learns each at once; ``n`` are the rows to look at."""
+    """Asks for answers to rows, and learns each at once; ``n`` is the number of rows to review."""
 
     def __init__(self, judged: LoggedReview, n: int) -> None:
         self._judged, self._review, self._id, self._n = judged, judged.review, judged.id_, n
@@ -65,7 +65,7 @@ class Session:
         self._quit = False
 
     def run(self) -> None:
-        """Show rows and take answers until there are enough, or no more, or no row is left."""
+        """Show rows and take answers until there are enough, input ends, or no row is left."""
         row = self._next()
         while row is not None and self._looked < self._n and not self._quit:
             try:
@@ -79,17 +79,21 @@ class Session:
                 print(f"{error}")
 
     def _take(self, said: str, row: ReviewRow) -> ReviewRow | None:
-        """Do what was typed; return the row to look at then."""
+        """Do what was typed; return the next row to review."""
         key, _, rest = said.partition(" ")
         if (verdict := _KEYS.get(key)) is not None:
             if rest and not rest.strip().isdecimal():
-                raise UsageError(f"{said}: needs {key} alone, or the number of a row that is shown")
+                raise UsageError(
+                    f"{said}: type {key} alone, or with the number of a row in the list"
+                )
             return self._answer(self._review.of_row(int(rest)) if rest else row, verdict)
         if key == "u":
             return self._undo(row)
         if key == "n":
             self._note = rest.strip()
-            print(f"Noted with the next answer: {shown(self._note)}" if rest else "No note.")
+            print(
+                f"Will be noted with the next answer: {shown(self._note)}" if rest else "No note."
+            )
         elif key == "l":
             self._list()
         elif key == "r":
@@ -112,7 +116,7 @@ class Session:
         return self._next() if self._looked < self._n else None
 
     def _rule(self, row: ReviewRow, key: str, column: str) -> ReviewRow | None:
-        """Add a rule of the owner, and score all rows by it."""
+        """Add a rule of the data owner, and score all rows by it."""
         if key == "k":
             said = self._judged.add_known(row)
         else:
@@ -122,16 +126,16 @@ class Session:
 
     def _undo(self, row: ReviewRow) -> ReviewRow | None:
         if (gone := self._judged.undo()) is None:
-            print("There is no answer to take back.")
+            print("There is no answer to undo.")
             return row
         self._looked = max(0, self._looked - 1)
-        print(f"Taken back: row {gone.row} was {gone.verdict}.")
+        print(f"Undone: row {gone.row} was {gone.verdict}.")
         return self._next()
 
     def _next(self) -> ReviewRow | None:
         row = self._review.next()
         if row is None:
-            print("No row is left to look at.")
+            print("No row is left to review.")
         else:
             self._print(row)
         return row
@@ -140,7 +144,7 @@ class Session:
         found = self._review.found()
         print(
             f"\nRow {row.row}, score {row.score:.4f}, severity {_down(row.severity)}. So far "
-            f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} looked at.\n"
+            f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} reviewed rows.\n"
         )
         lines = [[shown(name), shown(value), "", ""] for name, value in row.kept.items()]
         values = [(name, one) for name, one in row.values.items() if name not in row.kept]
@@ -160,28 +164,31 @@ class Session:
         for row in rows:
             name = f" ({shown(row.kept[self._id])})" if self._id else ""
             show(Paragraph([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."]))
-        print("\nAnswer by their numbers (o 17, f 17), or go on with the row above.")
+        print("\nAnswer by row number (o 17, f 17), or continue with the row above.")
 
 
 def _down(severity: float) -> str:
-    """Return a severity, rounded down: 100 would say that no row is as rare."""
+    """Return a severity, rounded down, because 100 would mean that no row is as rare."""
     return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
 
 
 _Log = Annotated[
     Path | None,
     option(
-        "FILE", "Log of all answers, to go on with; ROWS.verdicts.csv in this folder if left out."
+        "FILE",
+        "Log of all answers, used to continue a review; default: ROWS.verdicts.csv in this folder.",
     ),
 ]
 _Id = Annotated[
-    str | None, option("NAME", "Column that names rows: shown, and in the log.", "--id")
+    str | None, option("NAME", "Column that identifies rows, on the screen and in the log.", "--id")
 ]
-_Keep = Annotated[str | None, option("A,B,...", "Show these columns of the rows, too.")]
-_Who = Annotated[str | None, option("NAME", "Who answers; the name of this account if left out.")]
-_N = Annotated[int, option("N", "Rows to look at now.", "--n", "-n", min=1)]
+_Keep = Annotated[str | None, option("A,B,...", "Also show these columns of the rows.")]
+_Who = Annotated[
+    str | None, option("NAME", "Name of the reviewer; default: the name of this account.")
+]
+_N = Annotated[int, option("N", "Number of rows to review now.", "--n", "-n", min=1)]
 _Output = Annotated[
-    Path | None, option("FILE", "Model with the verdicts, to write at the end.", "--output", "-o")
+    Path | None, option("FILE", "Write the model with the verdicts at the end.", "--output", "-o")
 ]
 
 
@@ -197,13 +204,13 @@ def review(
     threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
-    """Look at the lowest rows in turn; each verdict moves the rest.
+    """Review the lowest rows in turn; each verdict updates the scores.
 
-    Shows the row with the lowest score, with values, reasons, and what is usual, and takes an
-    answer: o (outlier), f (fine), s (skip), u (undo), and Enter. Rows like confirmed outliers then
-    score lower, and rows like those that are fine higher. Every answer is in the log at once; the
-    same command goes on from there. -o writes the model with all verdicts, however the review
-    ends. Log and model describe rows: keep them where the rows are.
+    Shows the row with the lowest score, with its values, reasons and usual values. Answer with o
+    (outlier), f (fine), s (skip) or u (undo), and Enter. Rows like confirmed outliers then score
+    lower, and rows like fine ones score higher. Every answer is saved to the log at once; the same
+    command continues from there. -o writes the model with all verdicts, however the review ends.
+    The log and the model describe rows: keep them where the rows are.
 
     Example:
       hushtable review patients.csv --model model.hush --id "Patient ID" -o learned.hush
@@ -236,15 +243,17 @@ def review(
 
 
 def _log_of(data: str, log: Path | None) -> Path:
-    """Return where the log is."""
+    """Return the path of the log."""
     if data == "-":
-        raise UsageError("rows on standard input, which takes the answers: give a file")
+        raise UsageError(
+            "rows cannot come from standard input, which takes the answers: give a file"
+        )
     if log is None:
         if "://" in data:
-            raise UsageError("give --log FILE: rows that come from elsewhere have no name here")
+            raise UsageError("rows from elsewhere have no name here: give --log FILE")
         log = Path(f"{Path(data).name}.verdicts.csv")
     if os.path.isfile(data) and log.exists() and os.path.samefile(data, log):
-        raise UsageError(f"{log} is both the rows and the log: give another --log")
+        raise UsageError(f"{log} is both the rows and the log: give a different --log")
     several = os.path.isdir(data) or glob.has_magic(data)
     if several and log.resolve().parent in {one.resolve().parent for one in paths(data)}:
         raise UsageError(f"{log} would lie among the rows: give --log in another folder")
@@ -254,25 +263,25 @@ def _log_of(data: str, log: Path | None) -> Path:
 def _account() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # of an account without a name
+    except (KeyError, OSError, ImportError):  # for an account without a name
         return ""
 
 
 def _talk(judged: LoggedReview, n: int) -> None:
-    """Take answers; where machines read stdout, all that is said goes to stderr."""
+    """Take answers; where machines read stdout, print everything else to stderr."""
     review = judged.review
     with contextlib.redirect_stdout(sys.stderr) if for_machines() else contextlib.nullcontext():
         if last := len(review.last()):
             again = f" {review.n_known} of them are in the model." if review.n_known else ""
-            print(f"Going on from {judged.log.path}: {count(last, 'answer')}.{again}")
-        print(f"Scored {count(review.n_rows, 'row')}. Answer o, f or s and Enter; ? says more.")
+            print(f"Continuing from {judged.log.path}: {count(last, 'answer')}.{again}")
+        print(f"Scored {count(review.n_rows, 'row')}. Answer o, f or s and Enter; ? shows help.")
         Session(judged, n).run()
 
 
 def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterator[Block]:
     looked, outliers = facts["looked_at"], facts["outliers"]
     yield (
-        f"\nLooked at {count(looked, 'row')}: {count(outliers, 'outlier')}, {facts['fine']:,} fine."
+        f"\nReviewed {count(looked, 'row')}: {count(outliers, 'outlier')}, {facts['fine']:,} fine."
     )
     if outliers:
         alone = facts["by_score_alone"]
@@ -282,6 +291,6 @@ def _blocks(facts: dict[str, Any], path: Path, target: Target | None) -> Iterato
         ])  # fmt: skip
     yield f"All answers are in {path}."
     if target is None:
-        yield "No model was written: -o FILE writes one, also from this log."
+        yield "No model was written: use -o FILE to write one, also later from this log."
     else:
-        yield f"Wrote {target}. It holds verdicts on rows: keep it where the rows are."
+        yield f"Wrote {target}. It contains verdicts on rows: keep it where the rows are."

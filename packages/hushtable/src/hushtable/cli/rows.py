@@ -1,4 +1,4 @@
-"""Options of every command that reads rows, and what is printed of rows that were read."""
+"""Options of every command that reads rows, and texts printed about rows that were read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ _Omop = Annotated[
     Literal["person", "visit"] | None,
     option(
         "person|visit",
-        "DATA is a database with OMOP tables: its measurements as one row a person (the latest "
-        "values) or a visit (the first ones).",
+        "DATA is a database with OMOP tables: read its measurements as one row per person (the "
+        "latest values) or per visit (the first values).",
     ),
 ]
 _Concepts = Annotated[
@@ -27,24 +27,24 @@ _Concepts = Annotated[
     option("FILE", "With --omop: concept set; default: common vital signs and laboratory values."),
 ]
 _Cdm = Annotated[
-    str | None, option("NAME", "With --omop: schema of the database that has the tables.")
+    str | None, option("NAME", "With --omop: database schema that contains the tables.")
 ]
 _ListedUnits = Annotated[
     bool,
     flag(
         "--listed-units",
-        "With --omop: leave out measurements in other units than those of the concept set.",
+        "With --omop: leave out measurements whose unit is not the one of the concept set.",
     ),
 ]
 _By = Annotated[
     str | None,
-    option("sex,age", "With --omop: one column for each sex, or age band, or both, of a concept."),
+    option("sex,age", "With --omop: one column per concept for each sex, age band, or both."),
 ]
 _Within = Annotated[
     int | None,
     option(
         "DAYS",
-        "With --omop person: values of so many days before a person's latest measurement; "
+        "With --omop person: use values from this many days before a person's latest measurement; "
         "default: all.",
         min=1,
     ),
@@ -53,15 +53,16 @@ _Join = Annotated[
     list[str] | None,
     option(
         "FILE on KEY: A,...",
-        "Features of the rows of another table that have a row's key: 'visits.csv on patient: "
-        "count, mean of value, last date'; or, without FILE, one row of all of DATA with a key.",
+        "Add features of the rows of another table that have the same key: 'visits.csv on "
+        "patient: count, mean of value, last date'. Without FILE, make one row from all rows of "
+        "DATA with the same key.",
         "--join",
     ),
 ]
 
 
 def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
-    """Return whose rows were counted, for machines; ``nameless`` answers of a book name nobody."""
+    """Return whose rows were counted, for machines; ``nameless`` answers name no persons."""
     if seen is None:
         return {}
     return {
@@ -84,30 +85,32 @@ def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
 
 
 def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[Block]:
-    """Say how many rows of how many persons were left out: here, and nowhere else."""
+    """Report how many rows of how many persons were left out: here, and nowhere else."""
     if seen is None:
         return
     left_out = seen.left_out - seen.known_rows
-    left = f"Left out: {left_out:,} rows of {seen.cut:,} who had more than {seen.most:,}."
-    yield f"Persons: {seen.n_persons:,}, in {seen.n_rows:,} rows. {left}"
+    left = (
+        f"Left out: {left_out:,} rows of {seen.cut:,} persons who had more than {seen.most:,} rows."
+    )
+    yield f"{seen.n_persons:,} persons in {seen.n_rows:,} rows. {left}"
     if seen.n_persons == seen.n_rows > 1:
-        yield "Each row is a person of its own, by this column."
+        yield "By this column, each row belongs to a different person."
     if seen.known:
         yield (
-            f"Left out: all {seen.known_rows:,} rows of {seen.known:,} whom this book has counted, "
-            "and who may not be counted again."
+            f"Left out: all {seen.known_rows:,} rows of {seen.known:,} persons whom this book has "
+            "already counted, and who may not be counted again."
         )
     if nameless:
         answers = "1 earlier answer" if nameless == 1 else f"{nameless:,} earlier answers"
         yield (
-            f"{answers} about other rows named no persons: nobody could be left out for that. "
-            "Whether these are other people is your word."
+            f"{answers} about other rows did not identify persons, so no one could be left out "
+            "because of them. By answering, you assert that these are other people."
         )
 
 
 def understanding_blocks(columns: Sequence[ColumnUnderstanding]) -> Iterator[Block]:
-    """Give a table of the columns: what each is, how sure that is, and what it was seen by."""
-    from hushtable.data.understanding import HEADERS, row  # of rows without a model
+    """Return a table of the columns: kind, certainty, and evidence."""
+    from hushtable.data.understanding import HEADERS, row  # for rows without a model
 
     yield TextTable(
         HEADERS, [[shown(cell) for cell in row(one)] for one in columns], left=len(HEADERS)
@@ -116,7 +119,7 @@ def understanding_blocks(columns: Sequence[ColumnUnderstanding]) -> Iterator[Blo
 
 
 def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
-    """Note a line for every column that a person should look at."""
+    """Note a line for every column that a person should check."""
     doubtful = [one for one in columns if one.doubt]
     for one in doubtful[:MOST_LINES]:
         option = f" ({one.option})" if one.option else ""
@@ -132,7 +135,7 @@ def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str
 
 
 def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
-    """Give a table of the share of OMOP rows that have a value of each concept."""
+    """Return a table of the share of OMOP rows that have a value of each concept."""
     if coverage:
         shares = [[shown(name), f"{share:.1%}"] for name, share in coverage.items()]
         yield TextTable(("concept", "rows with a value"), shares)
@@ -140,34 +143,35 @@ def coverage_blocks(coverage: Mapping[str, float]) -> Iterator[Block]:
 
 
 _Missing = Annotated[
-    str | None, option("A,B,...", "These texts, or numbers such as -9999, are missing values.")
+    str | None, option("A,B,...", "Treat these texts, or numbers such as -9999, as missing values.")
 ]
-_Decimal = Annotated[str | None, option(",|.", "Sign before the decimals, where it is in doubt.")]
+_Decimal = Annotated[str | None, option(",|.", "Decimal separator, if it is ambiguous.")]
 _Dates = Annotated[
-    str | None, option("dmy|mdy|ymd", "Order of day, month and year, where it is in doubt.")
+    str | None, option("dmy|mdy|ymd", "Order of day, month and year, if it is ambiguous.")
 ]
 _As = Annotated[
     list[str] | None,
     option(
         "A=KIND,...",
-        "Read columns as number, date, category, label or id. As a number, <0.5 is 0.5, and what "
-        "is no number is missing; of a label, spellings that differ by case, accents or look-alike "
-        "letters are one; an id is left out.",
+        "Read columns as number, date, category, label or id. For a number, <0.5 is read as 0.5, "
+        "and text that is not a number counts as missing; for a label, spellings that differ only "
+        "by case, accents or look-alike letters are the same; an id is left out.",
         "--as",
     ),
 ]
 _Encoding = Annotated[str | None, option("NAME", "Encoding of text files, such as cp1252.")]
-_Delimiter = Annotated[str | None, option("SIGN", "Sign between the fields of a CSV file.")]
+_Delimiter = Annotated[str | None, option("SIGN", "Character between the fields of a CSV file.")]
 _NoHeader = Annotated[
-    bool, flag("--no-header", "The file has no line of names: column 1, column 2, ...")
+    bool,
+    flag("--no-header", "The file has no header line: name the columns column 1, column 2, ..."),
 ]
-_SkipLines = Annotated[int | None, option("N", "Lines above the names of a file's columns.", min=0)]
+_SkipLines = Annotated[int | None, option("N", "Number of lines above the header line.", min=0)]
 _SkipFooter = Annotated[
     int | None,
     option(
         "N",
-        "Leave out the last N lines of a text file, or rows of a sheet, such as a total; blank "
-        "ones do not count.",
+        "Leave out the last N lines of a text file, or rows of a sheet, such as a total. Blank "
+        "lines are not counted.",
         min=0,
     ),
 ]
@@ -176,29 +180,33 @@ _Sheet = Annotated[
 ]
 _Member = Annotated[
     str | None,
-    option("NAME", "Part of a file: a file in an archive, a table of a database or a page."),
+    option("NAME", "Part of a file: a file in an archive, or a table of a database or web page."),
 ]
 _Query = Annotated[
-    str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
+    str | None, option("SQL|FILE", "SQL query for a database, or a .sql file that holds it.")
 ]
 
 _Time = Annotated[
     str | None,
     option(
-        "A", "Column of points in time: hour, weekday, day and month are features in its place."
+        "A", "Column of points in time: replace it by the features hour, weekday, day and month."
     ),
 ]
 _Zone = Annotated[
     str | None,
-    option("PLACE", "With --time: by whose clock, such as Europe/Berlin, if times say their zone."),
+    option(
+        "PLACE",
+        "With --time: time zone of the clock that counts, such as Europe/Berlin, if "
+        "times state their zone.",
+    ),
 ]
 
 _Entity = Annotated[
     str | None,
     option(
         "A",
-        "With --time: column that says whose reading a row is. In place of numbers, features "
-        "compare a reading with the earlier ones of its entity.",
+        "With --time: column that identifies the entity of a reading. Instead of the numbers, the "
+        "features then compare a reading with earlier readings of its entity.",
     ),
 ]
 
@@ -238,7 +246,7 @@ READS = RowOptions()
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as the command line names them, and how a model's were read."""
+    """Rows as the command line names them, and how the rows of a model were read."""
 
     data: str
     reads: RowOptions

@@ -1,4 +1,4 @@
-"""``hushtable plan draft``: a schema for a person to fill in."""
+"""``hushtable plan draft``: draft a schema for a person to fill in."""
 
 import json
 import textwrap
@@ -34,27 +34,27 @@ from hushtable.files import write_bytes
 from hushtable.plans.plan import Plan
 
 _HEAD = """\
-# A draft: names and kinds of the columns. Every range and every list of categories is
-# for you to fill in or to confirm; take the "# " away from the lines that you complete
-# or keep.
+# This draft holds the names and kinds of the columns. Fill in or confirm every range
+# and every list of categories, and remove the "# " from the lines that you complete or
+# keep.
 #
-# Ranges and categories must be public knowledge (a codebook, a data sheet, the law) and
-# not be read off the data: they are in the plan, which goes to every site. Where a
-# column's name is well known, some are proposed: by the name alone, so check that the
-# column means that, and its unit. A value beyond its range counts as the nearest end; a
-# category that is not listed counts as unseen. Where the categories of a column are
-# numbers, make its kind "categorical" and list them as text.
+# Ranges and categories must be public knowledge (a codebook, a data sheet, the law). Do
+# not take them from the data, because the plan contains them and goes to every site.
+# For well-known column names, the draft proposes some. It knows only the name, so check
+# the meaning and the unit of the column. A value beyond its range counts as the nearest
+# end; a category that is not listed counts as unseen. If the categories of a column
+# are numbers, make its kind "categorical" and list them as text.
 #
-# Then, to see at each site whether its rows fit:
+# Then check at each site whether its rows fit:
 #   hushtable plan check schema.toml DATA
-# and, once for all:
+# and, once for all sites, draw the plan:
 #   hushtable plan draw schema.toml -o plan.hush
 """
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the draft: ``proposals`` are what JSON says of each that is offered."""
+    """A column of the draft; ``proposals`` are the JSON facts about each proposal."""
 
     name: str
     kind: str
@@ -64,7 +64,7 @@ class _Column:
 
 
 _Output = Annotated[
-    Path | None, option("FILE", "Schema to write; default: print it.", "--output", "-o")
+    Path | None, option("FILE", "Schema file to write; default: print it.", "--output", "-o")
 ]
 _Force = Annotated[bool, flag("--force", "Replace an existing file.")]
 
@@ -79,16 +79,16 @@ def draft(
     """Draft a schema from the names and types of the columns.
 
     Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
-    voltage, weekday), public ranges or categories are proposed as comments. A person confirms
-    them and fills in the others, which must be public knowledge. With --omop, all are filled in,
-    with the public ranges of the concept set and their sources; the tables and units are checked.
+    voltage, weekday), the draft proposes public ranges or categories as comments. A person confirms
+    them and fills in the others, which must be public knowledge. With --omop, all ranges are filled
+    in from the concept set, with their sources, and the tables and units are checked.
 
     Example:
       hushtable plan draft patients.csv --drop id,name -o schema.toml
     """
     if output is not None and output.exists() and not force:
         raise FileError(
-            f"{output} exists, and somebody may have filled it in: name another file, or replace "
+            f"{output} exists, and someone may have filled it in: name another file, or replace "
             "it with --force"
         )
     target = None if output is None else Target(output, [data])
@@ -121,7 +121,7 @@ def draft(
 def _drafted(
     reader: Reader, reads: RowOptions
 ) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
-    """Return the columns as they were understood, those of the draft, and its text."""
+    """Return the columns as they were read, the columns of the draft, and its text."""
     if reads.schema is not None:
         features = reads.schema.features
         text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
@@ -138,10 +138,11 @@ def _written_blocks(
     yield f"Wrote {target}: {len(features):,} columns."
     if complete:
         yield Paragraph([
-            "All ranges are public, and say where they are published. Every site sees which "
-            "columns are listed, so none is left out for what these rows have: choose them "
-            "(--columns) by what is known without the rows, such as a laboratory's catalogue.",
-            "Go on with",
+            "All ranges are public, and state where they are published. Every site sees which "
+            "columns are listed, so no column was left out because of values in these rows: "
+            "choose columns (--columns) by information that does not come from the rows, such as "
+            "a laboratory's catalogue.",
+            "Continue with",
         ])  # fmt: skip
         yield f"  hushtable plan draw {target.path} -o plan.hush"
         return
@@ -152,18 +153,18 @@ def _written_blocks(
 
 
 def _public(feature: Feature, source: str) -> str:
-    """Return the table of a feature whose range is known, under where it is from."""
+    """Return the table of a feature whose range is known, below a comment on its source."""
     lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
     return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
 
 
 def _column(one: ColumnUnderstanding) -> _Column:
-    """Draft a column as it was understood."""
+    """Draft a column as it was read."""
     form = "number" if one.reading is None else one.reading.kind
     text = form == "category"
     default = _Column(one.name, "categorical" if text else "numeric", _NOTES.get(form, ""))
     known = known_column(one.name)
-    # Dates, times and true/false say themselves what they are.
+    # Dates, times and true/false need no proposal.
     if known is None or form not in ("number", "category"):
         return default
     if lists := known.texts if text else known.codes:
@@ -201,7 +202,7 @@ def _table(column: _Column) -> str:
 
 
 def _proposed(proposal: dict[str, Any], first: bool) -> list[str]:
-    """Return the lines that a person un-comments to accept a proposal, under what it is."""
+    """Return the lines that a person un-comments to accept a proposal, below a description."""
     what = proposal["what"]
     if "categories" in proposal:
         said = f"{what}; public categories, for you to confirm:" if first else "or:"
@@ -218,9 +219,9 @@ def _comment(text: str, indent: str = "") -> list[str]:
 
 
 def _quoted(text: Any) -> str:
-    """Return a text, number or list as TOML: JSON, with escapes for what is not printed as it is.
+    """Return a text, number or list as TOML: JSON, with escapes for unprintable characters.
 
-    TOML asks for that of one character; a terminal would obey others.
+    TOML requires that for one character; others would control a terminal.
     """
     return "".join(
         c if escaped(c) == c else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False)
@@ -251,9 +252,9 @@ def check(
 ) -> CommandResult:
     """Check rows against a schema or plan, before they are counted.
 
-    Says which columns have values that are missing or outside, are constant, or use so little of
-    their range that the unit may be another. It writes no file. What it prints describes the rows
-    and stays where they are. It ends with exit code 0 whatever it finds.
+    Reports which columns have values that are missing or outside, are constant, or use so little of
+    their range that the unit may be different. It writes no file. Its output describes the rows:
+    keep it where they are. The exit code is 0 whatever it finds.
 
     Example:
       hushtable plan check plan.hush patients.csv --drop id,name
@@ -281,7 +282,7 @@ def check(
 
 
 def _schema(path: Path) -> tuple[Schema, Reading]:
-    """Read a schema, or that of the plan in a .hush file, and how a model's rows were read."""
+    """Read a schema, or the plan's schema in a .hush file, and how a model's rows were read."""
     if path.suffix != ".hush":
         return read_schema(path), Reading()
     content = files.read(path)
@@ -305,23 +306,24 @@ def _blocks(checks: list[FeatureCheck], source: str, schema: Path, public: bool)
     )
     if found:
         yield "Share of the rows whose value is\n"
-        # The worst first: a long list is cut.
+        # The worst come first, because a long list is cut.
         found.sort(key=lambda one: (one.finding is None, -one.outside, -one.missing))
         headers = ["feature", "missing", "below", "above", "not listed"]
         yield TextTable(headers, [_row(one) for one in found])
     if len(found) < len(checks):
         others = f"the other {len(checks) - len(found):,}" if found else "all"
-        yield f"\nIn {others}, every value is there and inside."
+        yield f"\nIn {others}, every value is present and inside."
     sentences = [_sentence(one, public) for one in found if one.finding is not None]
     if sentences:
-        yield "\nTo look at:\n"
+        yield "\nCheck these:\n"
         yield Paragraph(sentences[:MOST_LINES], indent="  ")
         if len(sentences) > MOST_LINES:
             yield f"  ... and {len(sentences) - MOST_LINES:,} more (--json lists all)"
     yield ""
     yield Paragraph([
-        "This describes your rows: keep it here. Values outside count as the nearest end, or as "
-        "unseen. Mend a wrong unit, spelling or column; do not make ranges of these rows."
+        "This output describes your rows: keep it here. Values outside count as the nearest end, "
+        "or as unseen. Correct a wrong unit, spelling or column, but do not derive ranges from "
+        "these rows."
     ])  # fmt: skip
 
 
@@ -337,7 +339,7 @@ def _share(share: float) -> str:
 
 
 def _sentence(result: FeatureCheck, public: bool) -> str:
-    """Say what a finding may mean, and what to do about it."""
+    """Describe what a finding may mean, and what to do about it."""
     feature = result.feature
     name, allowed = shown(feature.name), shown(values(feature, public))
     if result.finding == "missing":
@@ -345,10 +347,12 @@ def _sentence(result: FeatureCheck, public: bool) -> str:
     if result.finding == "constant":
         return f"{name}: all values are the same. Is it the right column?"
     if result.finding == "outside" and feature.kind == "categorical":
-        return f"{name}: most values are none of its {allowed}. Are they spelled in another way?"
+        return f"{name}: most values are not among its {allowed}. Are they spelled differently?"
     if result.finding == "outside":
-        return f"{name}: most values lie outside its range, {allowed}. Are they in another unit?"
+        return (
+            f"{name}: most values are outside its range, {allowed}. Are they in a different unit?"
+        )
     return (
-        f"{name}: 98% of the values use {_share(result.used)} of its range, {allowed}. Are "
-        "they in another unit, or is the range far wider than it need be?"
+        f"{name}: 98% of the values use {_share(result.used)} of its range, {allowed}. Are they in "
+        "a different unit, or is the range far wider than necessary?"
     )

@@ -1,4 +1,4 @@
-"""``hushtable score``: a model and rows to a score a row."""
+"""``hushtable score``: score each row with a model."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ _Output = Annotated[
     option(
         "FILE|FOLDER",
         f"Scores to write: a file that ends in {endings(SCORES)} (with --top in {endings(LISTS)}); "
-        "or a folder, for a .parquet file of each file of rows. What is there already is not "
+        "or a folder, for one .parquet file per file of rows. A file that is there already is not "
         "scored again.",
         "--output",
         "-o",
@@ -63,23 +63,24 @@ _Ranks = Annotated[
     Path | None,
     option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
 ]
-_Explain = Annotated[bool, flag("--explain", "Add the features that make each row's score low.")]
+_Explain = Annotated[bool, flag("--explain", "Add the features that lower each row's score.")]
 _Marginals = Annotated[
     Path | None,
-    option("FILE", "Explain how far out values lie: merged counts under hushtable plan marginals."),
+    option("FILE", "Explain how extreme values are: merged counts under hushtable plan marginals."),
 ]
 _Id = Annotated[
     str | None,
-    option("NAME", "Put this column of the rows, an identifier, beside the scores.", "--id"),
+    option("NAME", "Copy this column of the rows, an identifier, next to the scores.", "--id"),
 ]
 _Keep = Annotated[
-    str | None, option("A,B,...", "Put these columns of the rows, as they are, beside the scores.")
+    str | None, option("A,B,...", "Copy these columns of the rows, unchanged, next to the scores.")
 ]
 _Top = Annotated[
     int | None,
     option(
         "N",
-        "Write the N rows with the lowest scores only, sorted: how rare, how sure, and why.",
+        "Write only the N rows with the lowest scores, sorted, with severity, certainty and "
+        "reasons.",
         min=1,
     ),
 ]
@@ -115,13 +116,13 @@ def score(
 ) -> CommandResult:
     """Score rows and write the scores.
 
-    The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
-    its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. --ranks
-    adds each row's rank among all sites' rows, with a 95% interval. --explain adds the three
-    features that lower the score most, and by how much. --top writes a list for people instead: the
-    lowest rows with severity (100 times one minus the share of rows as rare), score, standard
-    error, and reasons with values beside what is usual. Scores describe the rows: keep them where
-    the rows are.
+    The output has a row for each row of DATA: its number from 0 (starting again for each file, if
+    the output is a folder), its score (low is abnormal; in bits, or in rows with ACE), and whether
+    it is an outlier. --ranks adds each row's rank among all sites' rows, with a 95% interval.
+    --explain adds the three features that lower the score most, and by how much. --top writes a
+    list for people instead: the lowest rows with severity (100 times one minus the share of rows
+    as rare), score, standard error, and reasons with values next to usual ones. Scores describe
+    the rows: keep them where the rows are.
 
     Example:
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
@@ -131,7 +132,7 @@ def score(
     id_, kept = reads.beside(id_, keep)
     line = Threshold(contamination, count, threshold, ranks is not None).checked(only_counted)
     if marginals is not None and not (explain or top):
-        raise UsageError("--marginals puts explanations in words: give --explain with it")
+        raise UsageError("--marginals adds words to explanations: give --explain with it")
     if is_home(model, line.drawn or ranks or explain or only_counted):
         return score_home(model, Rows(data, reads, Reading(), threads), kept, top, output)
     target = _target(output, [data, model, ranks, marginals, *reads.joined_files], line, top, kept)
@@ -156,12 +157,12 @@ def _target(
     top: int | None,
     kept: list[str],
 ) -> Target | OutputFolder:
-    """Return where to write; refuse what the options do not write there."""
+    """Return where to write; refuse outputs that the options cannot write there."""
     if top is not None:
         if line.drawn:
             raise UsageError(
-                "--top lists rows without a line: leave --contamination, --count and --threshold "
-                "out"
+                "--top lists rows without a threshold: leave --contamination, --count and "
+                "--threshold out"
             )
         check_top(output, kept)
         return Target(output, inputs)
@@ -179,7 +180,7 @@ def _target(
 def _find_top(
     scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
 ) -> tuple[Outliers, str]:
-    """Find the lowest rows; return with them where they are from, without a URL's password."""
+    """Find the lowest rows; also return where they come from, without a URL's password."""
     reader = rows.open(scorer.plan.schema, details.columns)
     with watched(reader) as watch:
         found = find_outliers(
@@ -262,9 +263,9 @@ def _blocks(
     files_kept: int = 0,
 ) -> Iterator[Block]:
     if files_kept:
-        yield f"Scored before, and left as they are: {files_kept:,} files."
+        yield f"Already scored, and left as they are: {files_kept:,} files."
     if summary.n_rows == 0:
-        yield f"No other row is to be scored. {target.path} holds all scores."
+        yield f"There are no other rows to score. {target.path} holds all scores."
         return
     yield f"Scored {summary.n_rows:,} rows."
     if summary.n_unjudged:
@@ -281,11 +282,14 @@ def _blocks(
     if scorer.sketch.may_leave:
         yield Paragraph([standing(scorer.sketch, "The model")])
     if scorer.sketch.ledger is not None:
-        yield "Scores describe your rows: the model's privacy does not cover them. Keep them here."
+        yield (
+            "Scores describe your rows, and the privacy of the model does not cover them: keep "
+            "them here."
+        )
 
 
 def _outlier_words(summary: Summary, unit: str) -> str:
-    """Say which rows the column outlier marks."""
+    """Report which rows the column outlier marks."""
     if math.isnan(summary.offset):
         return (
             "The released counts are too noisy to derive a threshold, and the column outlier is "
@@ -305,13 +309,13 @@ def _is_folder(output: Path) -> bool:
     if output.is_dir() or not output.suffix:
         return True
     raise UsageError(
-        f"-o {output}: needs a name that ends in {endings(SCORES)}, or a folder's, without a dot "
-        f"(--top writes {endings(LISTS)})"
+        f"-o {output}: the name must end in {endings(SCORES)}, or be that of a folder, without a "
+        f"dot (--top writes {endings(LISTS)})"
     )
 
 
 def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, ...]]:
-    """Pass rows on; raise `DataError` if there are none, before an empty file takes its place."""
+    """Pass rows on; raise `DataError` if there are none, before an empty file is written."""
     none = True
     for row in rows:
         none = False
@@ -321,11 +325,11 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
 
 
 def open_model(path: Path, id_: str | None) -> OpenedModel:
-    """Read a model that scores; refuse one that takes the identifier for a feature."""
+    """Read a model that scores; refuse one that uses the identifier as a feature."""
     model = models.open_model(path)
     if id_ in model.scorer.plan.schema.names:
         raise UsageError(
-            f"--id {id_}: the model takes this column for a feature: fit without it (--drop), or "
+            f"--id {id_}: the model uses this column as a feature: fit without it (--drop), or "
             "give it as --keep"
         )
     return model

@@ -1,4 +1,4 @@
-"""Rows scored into files: outliers, the columns beside scores, and their summary."""
+"""Rows scored into files: outliers, the columns next to scores, and their summary."""
 
 import hashlib
 import math
@@ -38,10 +38,11 @@ from hushtable.threads import for_each, n_threads
 
 @dataclass(frozen=True)
 class Threshold:
-    """One of three ways to draw the line, or none: then it is the model's.
+    """One of three ways to set the threshold; without any, the model's threshold applies.
 
-    ``share`` is that of the rows to flag (of those scored, or of those of all sites where ranks
-    are given, ``ranked``), ``count`` their number, ``score`` the one below which they lie.
+    ``share`` is the share of rows to flag (of the scored rows or, where ranks are given,
+    ``ranked``, of all sites' rows), ``count`` their number, ``score`` the score below which a row
+    is flagged.
     """
 
     share: float | None
@@ -58,7 +59,7 @@ class Threshold:
 
     @property
     def drawn(self) -> bool:
-        """Whether an option draws it."""
+        """Whether an option sets the threshold."""
         return any(way is not None for way in (self.share, self.count, self.score))
 
     @property
@@ -67,11 +68,11 @@ class Threshold:
         return self.count is not None or (self.share is not None and not self.ranked)
 
     def checked(self, only_counted: bool) -> "Threshold":
-        """Return the line; refuse one that is drawn among rows that are not judged."""
+        """Return the threshold; refuse one that is set among rows that are not judged."""
         if only_counted and self.reads_all_rows:
             raise UsageError(
-                "--only-counted excludes --contamination and --count, which are of all rows: give "
-                "--threshold, or leave it out"
+                "--only-counted excludes --contamination and --count, which apply to all rows: "
+                "give --threshold, or leave it out"
             )
         return self
 
@@ -104,12 +105,12 @@ SHOWN = 5
 
 
 class ScoreColumns:
-    """Scores rows, with a column for all else that options ask for.
+    """Scores rows, with a column for everything else that the options request.
 
     Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
-    second put how far out a value lies into the reasons. ``fields`` are the names and types of the
-    columns; ``stamp`` stands for which they are, and what they follow from. ``only_counted`` leaves
-    scores and ranks of other rows empty.
+    marginals add to the reasons how extreme a value is. ``fields`` are the names and types of the
+    columns; ``stamp`` identifies them and their inputs. ``only_counted`` leaves scores and ranks of
+    other rows empty.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class ScoreColumns:
             self.stamp += "ruled"
         self.keep, self.only_counted = keep, only_counted
         self.ranks, self.frequencies, reasons = None, None, None
-        #: What finds the reasons of the lowest rows.
+        #: The object that finds the reasons of the lowest rows.
         self.reasons: Reasons | None = None
         if marginals is not None:
             self.frequencies = Frequencies(read_counts(marginals), str(marginals))
@@ -155,7 +156,7 @@ class ScoreColumns:
 
     @property
     def columns(self) -> list[str]:
-        """Columns that are read behind the features."""
+        """Columns that are read after the features."""
         return self._details.columns
 
     def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
@@ -171,14 +172,14 @@ class ScoreColumns:
             judged = ~unjudged if unjudged.any() else None
             columns += [as_column(ranks, judged) for ranks in batch.ranks.T]
         for best, share in batch.top:
-            # Null where nothing falls short.
+            # Null where no feature lowers the score.
             falls = share > 0.0
             columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
         return columns
 
 
 class Summary:
-    """Adds up what the scores come to, as they pass.
+    """Summarizes the scores as they pass.
 
     Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
     missing and outside values of each feature.
@@ -219,7 +220,7 @@ class Summary:
         return self._lowest.n_known
 
     def merge(self, other: "Summary") -> None:
-        """Take in what the scores of another file come to."""
+        """Add the summary of another file's scores."""
         self.n_rows += other.n_rows
         self.n_outliers += other.n_outliers
         self.tally += other.tally
@@ -228,17 +229,17 @@ class Summary:
         self._lowest.n_known += other.n_known
 
     def explain(self, reasons: Reasons | None) -> None:
-        """Find the reasons of the lowest rows, if any are asked for."""
+        """Find the reasons of the lowest rows, if the options request any."""
         self._lowest.rows = explained_rows(self.lowest, SHOWN, reasons)
 
 
 def score_files(
     scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
 ) -> tuple[Summary, int]:
-    """Score every file that has no scores yet; return what they come to, and how many had some.
+    """Score every file that has no scores yet; return the summary, and how many files had some.
 
-    Several files are scored at a time, each by one thread. An interrupted call leaves whole
-    files only, and the next one goes on with the others.
+    Several files are scored at a time, each by one thread. An interrupted call leaves only complete
+    files, and the next call continues with the others.
     """
     pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
     waiting = [pair for pair in pairs if not pair.is_done()]
@@ -270,7 +271,7 @@ def score_files(
 
 
 class _Stopped(Exception):
-    """Another file failed: this one is not gone on with."""
+    """Raised to stop scoring this file, because another file failed."""
 
 
 def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:

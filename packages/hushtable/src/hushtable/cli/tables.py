@@ -1,6 +1,6 @@
 """Tables of rows that commands write, each format by its ending: scores, and lists of the lowest.
 
-In what a spreadsheet program may open, no text becomes a formula.
+In files that a spreadsheet program may open, no text becomes a formula.
 """
 
 import itertools
@@ -35,9 +35,9 @@ def _csv(file: BinaryIO, schema: pa.Schema) -> Any:
 
 #: Writers of the scores of all rows, by the ending of their file.
 SCORES: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {".parquet": _parquet, ".csv": _csv}
-#: Rows that are printed; the file has all.
+#: Number of rows to print; the file has all.
 _SHOWN = 5
-#: Of every file of the lowest rows.
+#: Names of the columns in every file of the lowest rows.
 _TAKEN = ("rank", "file", "row", "severity", "score", "error", "outside", "words")
 
 
@@ -48,9 +48,9 @@ def endings(writers: Iterable[str]) -> str:
 
 
 def check_top(output: Path, keep: list[str]) -> None:
-    """Refuse what --top cannot write, before any row is read."""
+    """Refuse a format that --top cannot write, before any row is read."""
     if output.suffix not in LISTS:
-        raise UsageError(f"-o {output}: --top needs a name that ends in {endings(LISTS)}")
+        raise UsageError(f"-o {output}: with --top, the name must end in {endings(LISTS)}")
     taken = [f"{name}_{k}" for name in ("reason", "value", "usual", "direction") for k in (1, 2, 3)]
     check_names(keep, (*_TAKEN, *taken))
     if output.suffix == ".html":
@@ -60,13 +60,14 @@ def check_top(output: Path, keep: list[str]) -> None:
 
 
 def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
-    """Refuse to keep a column twice, or one of a name that a column of scores has."""
+    """Refuse to keep a column twice, or a column with the name of a column of scores."""
     for name in keep:
         if keep.count(name) > 1:
             raise UsageError(f"--id, --keep: {name!r} is named twice: name each column once")
         if name in taken:
             raise UsageError(
-                f"--id, --keep: the file has a column {name!r} of its own: rename that of the rows"
+                f"--id, --keep: the output has its own column {name!r}: rename the column of the "
+                "rows"
             )
 
 
@@ -97,7 +98,7 @@ def _json(value: Any) -> Any:
 
 
 def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
-    """Describe the first rows, and what the file holds."""
+    """Describe the first rows, and the contents of the file."""
     rows = found.rows[:_SHOWN]
     table = found.table()
     among = table.schema.metadata[AMONG].decode()
@@ -127,11 +128,13 @@ def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
     yield Paragraph([f"Severity: 100 times one minus the share of rows as rare, among {among}."])
-    yield f"Wrote {target}. It describes rows and holds their values: keep it where they are."
+    yield (
+        f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
+    )
 
 
 def _ranks(rows: list[int]) -> str:
-    """Name rows of a list by their ranks."""
+    """Identify rows of a list by their ranks."""
     some = [f"{k + 1}" for k in rows[:_SHOWN]]
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     return f"{len(rows)} rows, rank {', '.join(some)}{more}"
@@ -152,13 +155,13 @@ def lowest_blocks(lowest: list[LowRow]) -> Iterator[Block]:
     yield TextTable(headers, lines, left=left)
     if lowest[0].detail.reasons is not None:
         usual = any(one.detail.why.repaired for one in lowest if one.detail.why)
-        bits = "the score gains if that value alone is usual" if usual else "it takes off the score"
+        bits = "the score gains if that value alone is usual" if usual else "it lowers the score by"
         yield f"\nWhy (in brackets, the bits that {bits}):\n"
         yield Paragraph(_sentence(one) for one in lowest)
 
 
 def _sentence(row: LowRow) -> str:
-    """Say why a row has its score."""
+    """Explain why a row has its score."""
     place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
     found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in row.detail.reasons or []]
     found += [row.detail.likeness] if row.detail.likeness else []

@@ -1,4 +1,4 @@
-"""``hushtable watch``: score what is new since the last call, and say whether it is unusual."""
+"""``hushtable watch``: score the rows that are new, and report whether they are unusual."""
 
 import contextlib
 import json
@@ -38,14 +38,14 @@ from hushtable.streams import Drift
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of --fail-above: a share of outliers, and whether drift beyond chance passes one."""
+    """Limits of --fail-above: a share of outliers, and whether drift beyond chance counts."""
 
     share: float | None = None
     drift: bool = False
 
     @classmethod
     def of(cls, text: str | None) -> "Limits":
-        """Read the words of --fail-above."""
+        """Read the value of --fail-above."""
         share, drift = None, False
         for one in [] if text is None else text.split(","):
             if one.strip() == "drift":
@@ -59,7 +59,7 @@ class Limits:
 
 @dataclass
 class NewPart:
-    """Rows of one file, or of all: how many there are, and how they look."""
+    """Rows of one file, or of all files: how many there are, and a summary of them."""
 
     rows: int = 0
     outliers: int | None = 0
@@ -79,7 +79,7 @@ class WatchRun:
     Attributes
     ----------
     parts : dict of str to NewPart
-        By the file that the rows are in, or by the database.
+        Keyed by the file of the rows, or by the database.
     failed : list of tuple (str, str)
         Files that could not be read, and why.
     """
@@ -87,7 +87,7 @@ class WatchRun:
     model: Path
     reads: RowOptions
     id_: str | None
-    keep: list[str]  # with the id, if there is one
+    keep: list[str]  # including the id, if there is one
     top: int
     threshold: float | None
     threads: int
@@ -102,36 +102,36 @@ class WatchRun:
         self.no_drift = why_no_drift(self.scorer.sketch)
         self._before = of_all_rows(self.scorer.sketch)
         self._counted = Sketch.zero(self._before.plan)
-        #: Of the readings that earlier runs and files had; None without an entity.
+        #: History of the readings of earlier runs and files; None without an entity.
         self._history: History | None = None
 
     def check(self, limits: Limits) -> None:
-        """Refuse limits that can never be found to be passed."""
+        """Refuse limits that can never be exceeded."""
         if limits.share is not None and math.isnan(self._offset):
             raise UsageError(
-                "--fail-above SHARE: the model has no line below which rows are outliers: give "
-                "--threshold"
+                "--fail-above SHARE: the model has no threshold below which rows are outliers: "
+                "give --threshold"
             )
         if limits.drift and self.no_drift:
             raise UsageError(
-                f"--fail-above drift: no drift can be measured: {self.no_drift}: leave it out, or "
+                f"--fail-above drift: drift cannot be measured: {self.no_drift}: leave it out, or "
                 "give a model of one pass"
             )
 
     @property
     def _none(self) -> int | None:
-        """No outlier, or None if there is no line below which rows are outliers."""
+        """No outliers, or None if there is no threshold below which rows are outliers."""
         return None if math.isnan(self._offset) else 0
 
     def open(self, data: str) -> Reader:
-        """Open rows as the model's were."""
+        """Open rows as the model's rows were opened."""
         schema = self.scorer.plan.schema
         return self.reads.open_as(
             data, schema, self._reading, self.search.columns, history=self._history
         )
 
     def score(self, source: Files | Reader, place: WatchPlace) -> None:
-        """Score what is new, and note it as done."""
+        """Score the new rows, and note them as done."""
         if isinstance(source, Files):
             self._history = self._begun(place)
             self._score_files(source, place)
@@ -140,7 +140,7 @@ class WatchRun:
             return
         new = NewRows(source, str(self.id_), place.ids())
         self.add(new.reader, source.source)
-        if new.ids:  # else the table may be about to be filled again
+        if new.ids:  # otherwise the table may be about to be refilled
             place.note_ids(new.ids)
 
     def _begun(self, place: WatchPlace) -> History | None:
@@ -156,8 +156,8 @@ class WatchRun:
         found = History.from_bytes(kept)
         if not found.is_of(new):
             raise UsageError(
-                f"{place.folder} keeps the history of {found}, and the model needs that of {new}: "
-                "give another folder"
+                f"{place.folder} keeps the history of {found}, but the model needs the history of "
+                f"{new}: give a different folder"
             )
         return found
 
@@ -169,7 +169,7 @@ class WatchRun:
                     continue
                 done = self.add(self.open(name), name, new.changed)
             except UsageError:
-                raise  # it would be the same for each
+                raise  # it would be the same for each file
             except HushTableError as error:
                 done = False
                 if not new.changed():
@@ -181,7 +181,7 @@ class WatchRun:
                 files.leave(new)
 
     def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
-        """Score and count all rows of a reader; none if it fails, or has changed meanwhile."""
+        """Score and count all rows of a reader; none if it fails or has changed in the meantime."""
         search, part = copy(self.search), NewPart(outliers=self._none)
 
         def see(batch: Scored) -> None:
@@ -201,7 +201,7 @@ class WatchRun:
             return False
         self.search, self.parts[name] = search, part
         if self._history is not None:
-            # A file that has the columns already leaves none.
+            # A file that already has the columns leaves no history.
             self._history = self._history.after or self._history
         if counted is not None:
             self._counted += counted
@@ -209,7 +209,7 @@ class WatchRun:
 
     @cached_property
     def total(self) -> NewPart:
-        """Return what all rows come to."""
+        """Return the summary of all rows."""
         outliers = self._none
         if outliers is not None:
             outliers = sum(part.outliers or 0 for part in self.parts.values())
@@ -220,7 +220,7 @@ class WatchRun:
 def run_facts(
     run: WatchRun, number: int, source: Files | Reader, limits: Limits, top: str
 ) -> dict[str, Any]:
-    """Return what a run found, for the log and for machines."""
+    """Return the findings of a run, for the log and for machines."""
     total, above = run.total, []
     facts = total.facts()
     same, left = (source.same, source.left) if isinstance(source, Files) else ([], [])
@@ -255,7 +255,7 @@ def file_lines(facts: dict[str, Any]) -> list[str]:
     return [shown(line) for line in lines]
 
 
-#: Exit codes: done but for files that could not be read; done, and above --fail-above.
+#: Exit codes: some files could not be read; --fail-above was exceeded.
 _FAILED, _ABOVE = 1, 3
 
 _Data = Annotated[
@@ -264,14 +264,14 @@ _Data = Annotated[
 ]
 _Output = Annotated[
     Path,
-    option("FOLDER", "Folder of the summaries, and of what is done already.", "--output", "-o"),
+    option("FOLDER", "Folder for the summaries, and for the state of the watch.", "--output", "-o"),
 ]
-_Top = Annotated[int, option("N", "List the N lowest of the new rows.", min=1)]
+_Top = Annotated[int, option("N", "List the N lowest-scoring new rows.", min=1)]
 
 
 def _known_format(name: str) -> str:
     if f".{name}" not in LISTS:
-        raise typer.BadParameter(f"{name!r}: needs {endings(LISTS)}, without its dot.")
+        raise typer.BadParameter(f"{name!r}: needs {endings(LISTS)}, without the dot.")
     return name
 
 
@@ -281,22 +281,32 @@ _Format = Annotated[
 ]
 _Id = Annotated[
     str | None,
-    option("NAME", "Column that names a row; of a query, it tells which rows are new.", "--id"),
+    option(
+        "NAME", "Column that identifies a row; in a query, it shows which rows are new.", "--id"
+    ),
 ]
-_Keep = Annotated[str | None, option("A,B,...", "Put these columns beside the lowest rows, too.")]
+_Keep = Annotated[str | None, option("A,B,...", "Also copy these columns next to the lowest rows.")]
 _Threshold = Annotated[
-    float | None, option("SCORE", "Rows that score lower are outliers, not those of the model.")
+    float | None,
+    option(
+        "SCORE", "Rows that score lower are outliers, instead of those below the model's threshold."
+    ),
 ]
 _FailAbove = Annotated[
     str | None,
     option(
         "SHARE,drift",
-        "Exit with code 3 if the share of outliers among the new rows is above this (2%), or "
-        "their drift is above what chance explains (drift), or either (2%,drift).",
+        "Exit with code 3 if the share of outliers among the new rows is above this value (such "
+        "as 2%), if their drift is above what chance explains (drift), or if either is (2%,drift).",
     ),
 ]
 _Settle = Annotated[
-    float, option("SECONDS", "Leave files for the next call that were just written to.", min=0.0)
+    float,
+    option(
+        "SECONDS",
+        "Leave files that were written to less than this long ago for the next call.",
+        min=0.0,
+    ),
 ]
 
 
@@ -314,13 +324,13 @@ def watch(
     threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
-    """Score what is new since the last call: for cron and systemd.
+    """Score rows that are new since the last call (for cron, systemd).
 
-    New are files that came or changed; of a query, rows with an --id that the last call did not
-    see. Each call adds a line to watch.jsonl. If there is something new, it writes summary.txt and
-    the lowest rows (top-000001.csv). Exit codes: 0 done, 1 refused or failed (what cannot be read
-    is tried again at the next call, all else is done), 2 wrong usage, 3 done and above
-    --fail-above.
+    Files are new if they were added or changed; rows of a query are new if the last call did not
+    see their --id. Each call adds a line to watch.jsonl. If there are new rows, it writes
+    summary.txt and the lowest rows (top-000001.csv). Exit codes: 0 success, 1 refused or failed
+    (files that cannot be read are tried again at the next call, all others are done), 2 wrong
+    usage, 3 success, but --fail-above was exceeded.
 
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
@@ -350,7 +360,7 @@ def watch(
 
 
 def _code(facts: dict[str, Any]) -> int:
-    """Return the exit code; note what failed."""
+    """Return the exit code; note failures."""
     if not facts["failed"]:
         return _ABOVE if facts["above"] else 0
     files, first = count(len(facts["failed"]), "file"), facts["failed"][0]["error"]
@@ -359,19 +369,19 @@ def _code(facts: dict[str, Any]) -> int:
 
 
 def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:
-    """Return the files to look at, or the rows of a query; refuse what cannot be watched."""
+    """Return the files to watch, or the rows of a query; refuse sources that cannot be watched."""
     if run.reads.query is None and run.reads.recipe is None:
         files = Files(data, settle)
         files.check(output)
         return files
     if run.id_ is None:
-        raise UsageError("--query needs --id: the column that tells which rows are new")
+        raise UsageError("--query needs --id, the column that shows which rows are new")
     return run.open(data)
 
 
 @contextlib.contextmanager
 def _whole() -> Iterator[list[Path]]:
-    """Take back files that the body has made if its run is not noted."""
+    """Remove files that the body has made if its run is not noted."""
     made: list[Path] = []
     try:
         yield made
@@ -385,7 +395,7 @@ def _whole() -> Iterator[list[Path]]:
 def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Block]:
     begin, parts = f"Run {facts['run']} at {facts['at']}:", facts["files"]
     if not facts["rows"]:
-        yield f"{begin} no new row."
+        yield f"{begin} no new rows."
     else:
         files = shown(parts[0]["file"]) if len(parts) == 1 else f"{len(parts):,} files"
         yield f"{begin} {facts['rows']:,} new rows in {files}.\n"
@@ -394,7 +404,7 @@ def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Bloc
         yield TextTable(["file", "rows", "outliers", "share", "drift", "by chance up to"], lines)
         yield ""
         drift = run.total.drift
-        words = f"No drift is measured: {run.no_drift or 'too few rows, or too much noise'}."
+        words = f"Drift was not measured: {run.no_drift or 'too few rows, or too much noise'}."
         yield Paragraph([words if drift is None else shown(drift_words(drift))])
     yield Paragraph(file_lines(facts))
     for above in facts["above"]:
@@ -402,7 +412,10 @@ def _blocks(run: WatchRun, facts: dict[str, Any], folder: Path) -> Iterator[Bloc
         yield f"Above --fail-above: {what}."
     if facts["top"]:
         where = folder / facts["top"]
-        yield f"\nWrote {where}: the lowest of these rows, with their values. Keep it here."
+        yield (
+            f"\nWrote {where}: the lowest of these rows, with their values. Keep it where the "
+            "rows are."
+        )
 
 
 def _line(name: str, one: dict[str, Any]) -> list[str]:

@@ -1,8 +1,9 @@
-"""The place of a watch: what is done already, held by one process at a time.
+"""The state of a watch: the work that is done, held by one process at a time.
 
-A SQLite file, so that a run is noted as a whole or not at all, whatever ends it. It holds names,
-sizes, times and digests of files, and digests of ids: no value of a row. Under a model of readings
-of entities, it holds their history, too: names of entities, and sums over their readings.
+The state is a SQLite file, so that a run is noted as a whole or not at all, whatever ends it. It
+holds names, sizes, times and digests of files, and digests of ids, but no values of rows. Under a
+model of readings of entities, it also holds their history: names of entities, and sums over their
+readings.
 """
 
 import contextlib
@@ -33,26 +34,26 @@ _VERSION = 2
 
 
 class WatchPlace:
-    """Done work of earlier runs, and a log of the runs, in a folder.
+    """Completed work of earlier runs, and a log of the runs, in a folder.
 
     Attributes
     ----------
     run : int
         Number of this run, from 1.
     log : Path
-        A line of JSON for each run that was completed.
+        A line of JSON for each completed run.
     """
 
     def __init__(self, folder: Path, watched: str) -> None:
         self.folder, self._watched = folder, watched
         self.log, self._path = folder / "watch.jsonl", folder / "watch.db"
         self.run = 1
-        #: Length of the log that completed runs wrote; None until that is known.
+        #: Length of the log that completed runs wrote; None until it is known.
         self._bytes: int | None = None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Keep other processes out; what the body notes stays if it succeeds, else nothing does."""
+        """Keep other processes out; keep the notes of the body only if it succeeds."""
         with _said(self.folder):
             # Only its owner may read it.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -71,33 +72,35 @@ class WatchPlace:
                 raise
 
     def _make(self) -> None:
-        """Make the tables: by itself, or the log of a first run that is killed would be kept."""
+        """Make the tables on their own, or the log of a killed first run would be kept."""
         ((version,),) = self._do("pragma user_version")
         if version == 0:
             for statement in _TABLES:
                 self._do(statement)
             self._do(f"pragma user_version = {_VERSION}")
-            # Where somebody removed the place, the numbers of runs, and so of lists, go on.
+            # If someone removed the state, the numbers of runs, and so of lists, continue.
             runs = self.log.read_bytes().count(b"\n") if self.log.exists() else 0
             self._do("insert into place values (?, ?, ?)", [self._watched, runs, self._size()])
         elif version != _VERSION:
             raise FileError(
-                f"{self._path} was written by another version of hushtable: use that one, or "
-                "remove the file, and everything is scored again"
+                f"{self._path} was written by a different version of hushtable: use that version, "
+                "or remove the file to score everything again"
             )
 
     def _begin(self) -> None:
         ((watched, runs, length),) = self._do("select watched, runs, bytes from place")
         if watched != self._watched:
-            raise UsageError(f"{self.folder} is where {watched} is watched: give another folder")
+            raise UsageError(
+                f"{self.folder} is already used to watch {watched}: give a different folder"
+            )
         self.run, self._bytes = runs + 1, length
-        self._cut()  # what a run left that was killed
+        self._cut()  # left behind by a killed run
 
     def _size(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def _cut(self) -> None:
-        """Take off the log what was not completed."""
+        """Remove incomplete runs from the log."""
         if self._bytes is not None and self._size() > self._bytes:
             os.truncate(self.log, self._bytes)
 
@@ -157,24 +160,24 @@ class WatchPlace:
 
 @contextlib.contextmanager
 def _said(folder: Path) -> Iterator[None]:
-    """Say in words what SQLite refuses."""
+    """Explain an error of SQLite in words."""
     try:
         yield
     except sqlite3.Error as error:
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if kind == sqlite3.SQLITE_BUSY:
             raise FileError(
-                f"{folder}: another hushtable watch runs there: wait until it has ended"
+                f"{folder}: another hushtable watch is running there: wait until it has ended"
             ) from None
         if kind in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
                     sqlite3.SQLITE_CANTOPEN):  # fmt: skip
             raise FileError(
-                f"{folder / 'watch.db'} cannot be written to: free some space, or use a folder "
-                "that is not read-only"
+                f"{folder / 'watch.db'} is not writable: free some space, or use a folder that is "
+                "not read-only"
             ) from None
         raise FileError(
-            f"{folder / 'watch.db'} is not the place of a watch, or a damaged one: remove it, and "
-            "everything is scored again"
+            f"{folder / 'watch.db'} is not the state of a watch, or is damaged: remove it to score "
+            "everything again"
         ) from None
 
 
@@ -186,14 +189,14 @@ def digest_of(path: Path) -> bytes:
 
 @dataclass
 class NewFile:
-    """A file that is to be scored."""
+    """A file to be scored."""
 
     path: Path
     seen: os.stat_result
     digest: bytes = b""
 
     def changed(self) -> bool:
-        """Whether somebody has written to it since it was seen."""
+        """Whether someone has written to it since it was seen."""
         try:
             now = self.path.stat()
         except FileNotFoundError:
@@ -207,35 +210,35 @@ class NewFile:
 
 @dataclass
 class Files:
-    """Files that a folder or pattern names: those to be scored, and those that are not, and why."""
+    """Files that a folder or pattern names: those to score, and the others with reasons."""
 
     source: str
     settle: float
-    #: (file, why) of those that wait for the next run, and of those that hold what is done.
+    #: (file, reason) of files left for the next run, and of files whose bytes were scored before.
     left: list[tuple[str, str]] = field(default_factory=list)
     same: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        """The source, wherever a command is called."""
+        """The source, independent of the folder in which a command is called."""
         return os.path.abspath(self.source)
 
     def check(self, folder: Path) -> None:
-        """Refuse what cannot be watched, and a folder to write to among the files that are read."""
+        """Refuse sources that cannot be watched, and an output folder among the sources."""
         if self.source == "-" or "://" in self.source:
             raise UsageError(
-                "watch looks at a folder or pattern of files on this machine, or at a database "
-                "with --query: copy others here first"
+                "watch reads a folder or pattern of files on this machine, or a database with "
+                "--query: copy other sources here first"
             )
         top, where = Path(self.source), folder.resolve()
         if not top.exists():
-            # The folders of a pattern up to the first star; files may come later.
+            # The folders of a pattern up to the first star must exist; files may come later.
             fixed = itertools.takewhile(lambda part: not glob.has_magic(part), top.parent.parts)
             if not glob.has_magic(self.source) or not Path(*fixed).is_dir():
                 raise DataError(f"{self.source}: no such file or folder: check the path")
         inside = {path.resolve().parent for path in self._paths()}
         if where in inside or (top.is_dir() and where.is_relative_to(top.resolve())):
-            raise UsageError(f"-o {folder} lies where rows are read from: give another folder")
+            raise UsageError(f"-o {folder} is where rows are read from: give a different folder")
 
     def _paths(self) -> list[Path]:
         """Return all files; a folder or a pattern may name none yet."""
@@ -250,7 +253,7 @@ class Files:
             try:
                 new = NewFile(path, path.stat())
             except FileNotFoundError:
-                continue  # it went while the others were scored
+                continue  # removed while the others were scored
             if place.is_done(os.path.abspath(path), new.seen):
                 continue
             age = abs(time.time() - new.seen.st_mtime)
@@ -260,7 +263,7 @@ class Files:
             yield new
 
     def is_same(self, new: NewFile, place: WatchPlace) -> bool:
-        """Whether a file holds the bytes of one that is done; it is noted, then."""
+        """Return whether a file holds the same bytes as a scored file; note it if so."""
         try:
             new.digest = digest_of(new.path)
         except OSError as error:
@@ -274,12 +277,12 @@ class Files:
         return True
 
     def leave(self, new: NewFile) -> None:
-        """Leave a file, to which somebody writes, for the next run."""
-        self.left.append((str(new.path), "it changed while it was read"))
+        """Leave a file that is being written to for the next run."""
+        self.left.append((str(new.path), "it changed while it was being read"))
 
 
 class NewRows:
-    """Rows of a query whose ids the last run did not see."""
+    """Rows of a query with ids that the last run did not see."""
 
     def __init__(self, reader: Reader, id_: str, known: set[bytes]) -> None:
         self._source, self._id, self._known = reader, id_, known
@@ -309,7 +312,7 @@ class NewRows:
     def _mark(self, text: str | None) -> bytes:
         if text is None:
             raise DataError(
-                f"{self._source.source}: a row has no {self._id!r}: rows are told apart by --id; "
-                "leave those without out in the query"
+                f"{self._source.source}: a row has no {self._id!r}: --id identifies rows; exclude "
+                "rows without it in the query"
             )
         return hashlib.sha256(text.encode()).digest()[:16]

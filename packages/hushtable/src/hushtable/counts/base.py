@@ -1,4 +1,4 @@
-"""Counts under a plan, of whichever kind: the base of sketch, release, local model, sealed sum."""
+"""Counts of any kind under a plan: the base of sketch, release, local model and sealed sum."""
 
 from abc import ABC, abstractmethod
 from os import PathLike
@@ -20,25 +20,25 @@ from hushtable.privacy.seal import Seal, write
 
 
 class Counts(Displayed, ABC):
-    """Counts of rows in the cells of a plan's tables, and what may be done with them.
+    """Counts of rows in the cells of a plan's tables, and the operations on them.
 
-    A subclass sets what is declared here.
+    A subclass sets the attributes declared here.
     """
 
     kind: ClassVar[str]  # of the files that hold them, one of `hushtable.files.KINDS`
     noun: ClassVar[str]  # their kind in words
     adds: ClassVar[bool] = False  # whether counts of other rows can be added
-    may_leave: ClassVar[bool] = False  # whether no exact counts are in them
-    hidden: ClassVar[bool] = False  # whether the hash functions are unknown: nothing is scored
-    mixed: ClassVar[bool] = False  # whether they count rows only once they are decoded
+    may_leave: ClassVar[bool] = False  # whether they contain no exact counts
+    hidden: ClassVar[bool] = False  # whether the hash functions are unknown: they cannot score
+    mixed: ClassVar[bool] = False  # whether they count rows only after they are decoded
 
     plan: Plan
     counts: NDArray[np.int64]  # rows in each cell, shape (n_cells,)
-    ledger: Ledger | None  # what the noise in them promises; None for exact counts
+    ledger: Ledger | None  # the guarantee of their noise; None for exact counts
     sampled: bool = False  # whether each table holds a random sample instead of all rows
     tally: NDArray[np.int64] | None = None  # missing and outside values, (n_features, 2), if known
-    release_id: str = ""  # empty if they are no release
-    seal: Seal | None = None  # of the result of a round that its coordinator signed
+    release_id: str = ""  # empty if they are not a release
+    seal: Seal | None = None  # the coordinator's signature of the result of a round
 
     def __post_init__(self) -> None:
         self._check_array("counts", (self.n_cells,))
@@ -67,13 +67,13 @@ class Counts(Displayed, ABC):
 
     @property
     def n_tables(self) -> int:
-        """Histograms of which each holds every row once."""
+        """Number of histograms; each of them counts every row once."""
         return self.plan.family.n_histograms
 
     @property
     def n_rows(self) -> int:
-        """Rows counted, as estimated from the noised counts of all tables."""
-        if purpose_of(self.detector) is Purpose.VERDICTS:  # behind the totals, by sign
+        """Number of rows counted, estimated if the counts are noisy."""
+        if purpose_of(self.detector) is Purpose.VERDICTS:  # after the totals, with signs
             return int(self.counts[:TOTALS].sum())
         return round(float(self.counts.sum()) / self.n_tables)
 
@@ -84,7 +84,7 @@ class Counts(Displayed, ABC):
 
     @property
     def unlearned(self) -> "Counts":
-        """The counts of rows, without what was learned from verdicts."""
+        """The counts of rows, without the effect of verdicts."""
         return self
 
     def cell_scores(self) -> NDArray[np.float64]:
@@ -93,23 +93,23 @@ class Counts(Displayed, ABC):
         return self.plan.cell_scores(self.counts, self.noise_sd)
 
     def spent(self) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from these counts has behind it."""
+        """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.plan.behind
 
     def __add__(self, other: Any) -> Any:
-        raise PrivacyError(f"{self.noun} adds to nothing")
+        raise PrivacyError(f"{self.noun} cannot be added to other counts")
 
     def counted_under(self, layout: Any) -> bool:
-        """Return whether these counts are under the plan that a layout is of."""
+        """Return whether these counts are under the plan to which a layout belongs."""
         return bool(self.plan_id == layout.plan_id)
 
     def _addable(self, other: Any, verb: str = "add") -> bool:
-        """Return whether the other is counts of the same kind, under the same plan.
+        """Return whether the other object holds counts of the same kind under the same plan.
 
         Raises
         ------
         PlanError, PrivacyError
-            If it is counts that these must not be added to.
+            If they are counts to which these must not be added.
         """
         if not isinstance(other, Counts):
             return False
@@ -128,7 +128,7 @@ class Counts(Displayed, ABC):
     # --- files --------------------------------------------------------------------------------
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of the counts: manifest entries and arrays."""
+        """Return the counts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         if self.ledger is not None:
             entries["ledger"] = self.ledger.to_dict()
@@ -137,7 +137,7 @@ class Counts(Displayed, ABC):
     @classmethod
     @abstractmethod
     def from_file(cls, content: files.Content) -> Self:
-        """Build the counts that a file carries; raises `PlanError` if it holds none."""
+        """Build the counts in a file; raise `PlanError` if it has none."""
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the counts to a .hush file, atomically.
@@ -148,19 +148,19 @@ class Counts(Displayed, ABC):
 
 
 class Noised(Counts):
-    """Counts with the noise that their ledger states: of one site or several, sealed or not."""
+    """Counts with the noise that their ledger states: of one or several sites, sealed or not."""
 
     may_leave: ClassVar[bool] = True
 
     ledger: Ledger
 
     def open(self, plan: Plan) -> "Noised":
-        """Return the release; only of a sealed result is the plan needed."""
+        """Return the release; only a sealed result needs the plan."""
         return self
 
 
 def mergeable(given: object) -> Counts | None:
-    """Return what is given if it is a sketch or a release, else None.
+    """Return the argument if it is a sketch or a release, otherwise None.
 
     Raises `UsageError` if it is an increment.
     """
@@ -174,22 +174,22 @@ def check_decoded(counts: Counts) -> None:
     """Raise `UsageError` if counts mix those of several periods."""
     if counts.mixed:
         raise UsageError(
-            f"{counts.noun} mixes the counts of its periods, and shows nothing by itself: decode "
+            f"{counts.noun} mixes the counts of its periods, and is meaningless on its own: decode "
             "those of all periods so far (hushtable.decoded, hushtable decode)"
         )
 
 
 def check_history(plan: Plan, reader: Reader, person: str | None) -> None:
-    """Raise `PrivacyError` for a history that one person's rows change in rows of others.
+    """Raise `PrivacyError` if one person's rows change the features of other persons' rows.
 
-    A release hides one person. If readings are compared within a person, all that depends on the
-    person are the person's own rows, of which so many are counted.
+    A release hides one person. If readings are compared within a person, then only the person's own
+    rows depend on the person, and a limited number of them is counted.
     """
     if plan.schema.public and reader.entity not in ("", person):
         said = "no person" if person is None else f"person={person!r}"
         raise PrivacyError(
-            f"readings are compared within {reader.entity!r}, and {said} is named, under a plan "
+            f"readings are compared within {reader.entity!r} with {said}, under a plan "
             "whose counts may be released: one person's readings would change what others' are "
-            f"compared with. Name person={reader.entity!r} (--person), if that is whom a release "
-            "hides; else derive no history"
+            f"compared with. Give person={reader.entity!r} (--person) if a release has to hide "
+            "these; otherwise do not derive a history"
         )

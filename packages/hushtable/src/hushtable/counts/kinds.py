@@ -1,4 +1,4 @@
-"""Readers of files by kind: what `hushtable.load` and the commands build of a file."""
+"""Readers of files by kind: the objects that `hushtable.load` and the commands build."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts, model_from_file
 from hushtable.plans.plan import Plan
 
-#: By kind of this package. The detectors' room adds its own.
+#: The readers in this package, by kind. The package of the detectors adds its own.
 READERS: dict[str, Callable[[files.Content], Any]] = {
     "plan": Plan.from_file,
     "sketch": Sketch.from_file,
@@ -24,7 +24,7 @@ READERS: dict[str, Callable[[files.Content], Any]] = {
 
 
 def reader_of(kind: str) -> Callable[[files.Content], Any] | None:
-    """Return what builds the object in a file of a kind; None if it is only looked at."""
+    """Return the builder of the object in a file of a kind; None if it can only be inspected."""
     if kind in READERS:
         return READERS[kind]
     known = files.kind_of(kind)
@@ -32,7 +32,7 @@ def reader_of(kind: str) -> Callable[[files.Content], Any] | None:
 
 
 def counts_from_file(content: files.Content) -> Counts:
-    """Build the counts that a file carries; raises `PlanError` if it holds none."""
+    """Build the counts in a file; raise `PlanError` if it has none."""
     kinds: tuple[type[Counts], ...] = (Sketch, Release, Increment, LocalModel, Verdicts)
     made = {one.kind: one for one in kinds}.get(content.kind)
     if made is not None:
@@ -41,5 +41,5 @@ def counts_from_file(content: files.Content) -> Counts:
         built = reader(content)
         if isinstance(built, Counts):
             return built
-    learned = "verdicts" in content.manifest  # a detector's, of any counts
+    learned = "verdicts" in content.manifest  # belong to a detector, with any counts
     return LearnedModel.from_file(content) if learned else model_from_file(content)

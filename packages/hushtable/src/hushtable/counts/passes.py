@@ -16,13 +16,13 @@ from hushtable.plans.plan import Plan
 
 
 def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int | None) -> Sketch:
-    """Count all rows, find the gate, and count the rows that lie dense.
+    """Count all rows, find the gate, and count the rows in dense regions.
 
-    The same counts, to the bit, as `Plan.gate` and `Plan.second_pass` give of sketches, in less
-    time: rows are placed in the gate's histogram once, and fewer than half are counted again as a
-    rule, while they are placed: by a gate that is guessed from the rows before. The last reading
-    is for the rows between the guess and the gate, if there may be any. It keeps one byte of each
-    row.
+    The counts are bit-identical to those from `Plan.gate` and `Plan.second_pass` with sketches, but
+    faster: rows are placed in the gate's histogram once, and usually fewer than half are counted
+    again, while they are placed, with a gate that is guessed from the rows before. The rows are
+    read once more only if there may be rows between the guess and the gate. It stores one byte for
+    each row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
@@ -51,11 +51,11 @@ class _Placed(NamedTuple):
 
 
 class _Placing(Counter):
-    """Finds the rows' places, and counts again those on one side of the gate, as it is guessed.
+    """Finds the rows' places, and counts again those on one side of the guessed gate.
 
-    ``placed`` has the places by the number of a batch's first row, ``guess`` the gate of those so
-    far: in the end, the gate. ``above`` says whether the rows from the gate on are counted, or
-    those below it: the fewer of the first batch's.
+    ``placed`` has the places by the number of a batch's first row; ``guess`` is the gate of the
+    rows so far, which in the end is the gate. ``above`` states whether the rows from the gate on
+    are counted, or those below it: whichever are fewer in the first batch.
     """
 
     def __init__(self, plan: Plan, histogram: ScoreHistogram) -> None:
@@ -68,7 +68,7 @@ class _Placing(Counter):
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
-        if len(batch) == 0:  # the next one has the same number
+        if len(batch) == 0:  # the next batch has the same number
             return
         codes = self._encoder.encode(batch, start)
         cells = self._histogram.cells_of(codes).astype(np.uint8)
@@ -82,7 +82,7 @@ class _Placing(Counter):
                 self._plan.family.count(codes.take(rows), counts, times)
 
     def _guess(self, counts: Ints) -> int:
-        """Return the gate of the rows placed so far, which get more."""
+        """Return the gate of the rows placed so far; more rows will follow."""
         first = not self._seen.any()
         self._seen += counts
         guess = otsu_cell(self._seen)
@@ -92,7 +92,7 @@ class _Placing(Counter):
 
 
 class _Correcting(Counter):
-    """Counts the rows that the guessed gate left out, and takes away those that it took in."""
+    """Counts the rows that the guessed gate missed, and subtracts those that it wrongly counted."""
 
     def __init__(self, plan: Plan, placed: Mapping[int, _Placed], gate: int, above: bool) -> None:
         super().__init__(plan)

@@ -1,7 +1,7 @@
-"""Periods of rows at one budget: an increment for each, and sums that are decoded from all.
+"""Periods of rows with one budget: an increment for each, and sums that are decoded from all.
 
-In the file of a site's periods, what was released is written before it leaves: whatever fails after
-that, the same increment is made again of the file, and no period ever has two noises.
+A site's file of periods records each release before it leaves. Whatever fails after that, the same
+increment is made again from the file, so that no period ever has two different noises.
 """
 
 import itertools
@@ -33,21 +33,21 @@ from hushtable.privacy.seal import Seal
 
 @dataclass(frozen=True, eq=False)
 class Increment(Noised):
-    """Mixed counts of the periods so far, plus noise: all that a period releases.
+    """Mixed counts of the periods so far, plus noise: everything that a period releases.
 
-    Made by `Periods.release`. Increments of one period and of different sites add. By itself it
-    scores nothing: `decoded` takes those of all periods so far.
+    Made by `Periods.release`. Increments of one period and of different sites add. An increment
+    cannot score rows: `decoded` takes those of all periods so far.
 
     Attributes
     ----------
     plan : Plan
-        What was counted under; it has a horizon.
+        The plan under which rows were counted; it has a horizon.
     counts : ndarray of shape (n_cells,), int64
         Mixed counts plus noise; may be negative.
     ledger : Ledger
-        What all periods cost together, paid once. Its shares are those of every period.
+        Total cost of all periods, paid once. Its shares are those of every period.
     seal : Seal or None
-        Of the result of a round that its coordinator signed.
+        The coordinator's signature of the result of a round.
 
     Examples
     --------
@@ -74,14 +74,14 @@ class Increment(Noised):
         super().__post_init__()
         unit = self.ledger.sensitivity
         if unit.tables != self.plan.family.n_histograms or unit.horizon != self.plan.horizon:
-            raise PlanError("the ledger counts other tables, or other periods, than the plan has")
+            raise PlanError("the ledger counts other tables or periods than those of the plan")
         if unit.horizon is None or self.ledger.window is not None:
-            raise PlanError("an increment needs a plan with a horizon, and is no sum")
+            raise PlanError("an increment needs a plan with a horizon, and is not a sum")
         check_parts(self.ledger)
         late = max(self.ledger.shares, key=lambda share: share.start)
         if late.start > self.period:
             raise PlanError(
-                f"the site whose share is {late.release[:12]} begins with period {late.start}, and "
+                f"the site whose share is {late.release[:12]} begins with period {late.start}, but "
                 f"this is an increment of period {self.period}"
             )
         if self.ledger.behind_plan != self.plan.behind:
@@ -99,12 +99,12 @@ class Increment(Noised):
         return Increment(self.plan, self.counts + other.counts, self.ledger + other.ledger)
 
     def spent(self) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from these counts has behind it."""
+        """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.ledger.as_spent(self.plan.detector, self.ledger.shares[0].release)
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Increment":
-        """Build the increment that a file carries; raises `PlanError` if it holds none."""
+        """Build the increment in a file; raise `PlanError` if it has none."""
         ledger = Ledger.from_dict(content.said("increment", {"ledger": object})["ledger"])
         plan, seal = Plan.from_file(content), Seal.from_file(content)
         return cls(plan, content.array("counts"), ledger, seal)
@@ -113,19 +113,19 @@ class Increment(Noised):
 def decoded(increments: Sequence[Increment], window: int | None = None) -> Release:
     """Return a sum of counts of periods, as a release that scores rows.
 
-    It costs nothing that the increments did not.
+    It has no cost beyond that of the increments.
 
     Parameters
     ----------
     increments : sequence of Increment
-        Of all periods so far, each once, in any order; those of several sites added up.
+        One for each period so far, in any order; those of several sites added up.
     window : int, optional
-        How many periods the sum has, the latest ones; by default all.
+        Number of periods in the sum, the latest ones; by default all.
 
     Raises
     ------
     PlanError, PrivacyError
-        If a period is missing or there twice, or a site that took part is in no later period.
+        If a period is missing or given twice, or if a site that took part in one is missing later.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     for one in increments[1:]:
         if one.plan_id != plan.plan_id:
             raise PlanError(
-                f"two increments of different plans make no sum: {plan.difference(one.plan)}"
+                f"two increments of different plans cannot be added: {plan.difference(one.plan)}"
             )
     by_period = {one.period: one for one in increments}
     if set(by_period) != set(range(1, period + 1)):
@@ -157,7 +157,7 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     last = ordered[-1].ledger
     for one, following in itertools.pairwise(ordered):
         _check_sites(one, following.ledger)
-    assert plan.horizon is not None  # which increments see to
+    assert plan.horizon is not None  # increments ensure this
     weights = plan.horizon.weights(period, window)
     counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
     ledger = replace(last, window=period if window is None else int(window))
@@ -165,50 +165,51 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
 
 
 def _check_sites(one: Increment, following: Ledger) -> None:
-    """Raise `PrivacyError` unless those who sent one increment, and who begin, sent the next."""
+    """Raise unless the senders of one increment, and the sites that begin, sent the next."""
     mine = {share.release for share in one.ledger.shares}
     shares = {share.release: (share.scale, following.pool_of(share)) for share in following.shares}
     for share in one.ledger.shares:
         scale, pool = shares.get(share.release, (0.0, one.ledger.pool_of(share)))
         if pool != one.ledger.pool_of(share):
             raise PrivacyError(
-                "increments of two streams of rounds, or with masks and without, make no sum"
+                "increments of two streams of rounds, or with and without masks, cannot be added"
             )
         if scale != share.scale:
             raise PrivacyError(
-                f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
+                f"the site whose share is {share.release[:12]} is in period {one.period}, but not "
                 f"in period {following.period} with the same noise: its mixed counts cannot be "
                 f"decoded. If what it sent for period {following.period} came late, add it (in a "
-                "round: collect again). If it left for good, decode up to period "
-                f"{one.period}, and begin a new plan"
+                "round: collect again). If it left permanently, decode up to period "
+                f"{one.period}, and start a new plan"
             )
     for share in following.shares:
         if share.release not in mine and share.start != following.period:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} began with period {share.start}, "
-                f"and is not in period {one.period}: its mixed counts cannot be decoded. Add what "
+                f"but is not in period {one.period}: its mixed counts cannot be decoded. Add what "
                 f"it sent for each period since {share.start} (in a round: collect again)"
             )
 
 
 class Periods(Displayed):
-    """The periods of one site so far: exact counts that stay, and what was released of them.
+    """The periods of one site so far: exact counts, which stay, and what was released of them.
 
-    The total epsilon is charged once, for all periods of the horizon. Each is released once: asked
-    again, `release` returns the same increment, whatever it is given. A period without rows is
-    released, too. Keep it where the rows are, and `save` it before an increment leaves.
+    The total epsilon is charged once, for all periods of the horizon. Each period is released once:
+    if called again for it, `release` returns the same increment, whatever its arguments. A period
+    without rows is released too. Keep the file with the rows, and `save` it before an increment
+    leaves.
 
     Parameters
     ----------
     plan : Plan
         A plan with a horizon.
     epsilon, delta, adjacency, rows_per_person
-        As in `Sketch.release`, for all periods together; ``rows_per_person`` is of one period.
+        As in `Sketch.release`, for all periods together; ``rows_per_person`` is per period.
     start : int, default=1
-        The first period of a site that joins later.
+        The first period, for a site that joins later.
     after : Release or sequence of Release, optional
-        Earlier releases about the same people, which epsilon counts as well. They are named before
-        the first period: a later release names the stream, by a sum that `decoded` returned.
+        Earlier releases about the same people, which also count towards epsilon. Give them before
+        the first period: a later release names the stream, as a sum returned by `decoded`.
 
     Attributes
     ----------
@@ -241,7 +242,7 @@ class Periods(Displayed):
     ) -> None:
         if plan.horizon is None:
             raise UsageError(
-                "the plan has no horizon: draw one that says for how many periods (horizon=, "
+                "the plan has no horizon: draw one with the number of periods (horizon=, "
                 "hushtable plan draw --horizon)"
             )
         self.horizon = plan.horizon
@@ -258,10 +259,10 @@ class Periods(Displayed):
         scale = self.terms.scale(unit, before)
         library = mechanisms.library()
         self.share = Share(secrets.token_hex(32), scale, library, earlier, start=self.start)
-        # Of the periods before, a site that joins later has counted nothing and sent nothing.
+        # In the periods before it joined, a site has counted nothing and sent nothing.
         self.counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
         self._released = self.counts.copy()
-        self.ledger(1)  # which checks the terms, before anything is counted
+        self.ledger(1)  # checks the terms before anything is counted
 
     def __len__(self) -> int:
         """Return the last period that was released, 0 before the first."""
@@ -271,29 +272,29 @@ class Periods(Displayed):
         return f"Periods({len(self)} of {self.horizon.periods}, {self.terms.words()})"
 
     def ledger(self, period: int) -> Ledger:
-        """Return what all periods cost together, as the increment of one states it."""
+        """Return the total cost of all periods, as stated in the increment of one."""
         plan, terms = self.plan, self.terms
         unit = terms.sensitivity(plan.family.n_histograms, horizon=plan.horizon)
         about = terms.mechanism, unit, terms.delta, (self.share,), plan.behind
         return Ledger(*about, accounting=GAUSSIAN, period=period)
 
     def release(self, sketch: Sketch, period: int | None = None) -> Increment:
-        """Return what leaves the site for a period.
+        """Return the increment that leaves the site for a period.
 
         Parameters
         ----------
         sketch : Sketch
-            The rows of this period, and of no other, under the plan.
+            The rows of this period, and no others, under the plan.
         period : int, optional
-            Which one it is, from 1; by default the next. One that was released is returned as it
-            was, and ``sketch`` is not looked at.
+            Number of the period, from 1; by default the next. If the period was released already,
+            the same increment is returned, and ``sketch`` is ignored.
 
         Raises
         ------
         UsageError
-            If the period is not the next one, or beyond the horizon.
+            If the period is not the next one, or is beyond the horizon.
         PlanError, PrivacyError
-            If the sketch is of another plan, or may not be released.
+            If the sketch belongs to another plan, or may not be released.
         """
         upcoming = len(self) + 1
         period = upcoming if period is None else whole("period", period)
@@ -323,14 +324,14 @@ class Periods(Displayed):
             )
 
     def increment(self, period: int) -> Increment:
-        """Return what a period released, bit for bit."""
+        """Return what a period released, bit-identical."""
         period = whole("period", period, self.start, len(self))
         return Increment(self.plan, self._released[period - 1], self.ledger(period))
 
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the periods to a .hush file, atomically, which must not leave the site."""
+        """Write the periods to a .hush file, atomically; the file must not leave the site."""
         entries, arrays = self.plan.entries()
         entries["ledger"] = self.ledger(max(1, len(self))).to_dict()
         entries["terms"] = {
@@ -344,7 +345,7 @@ class Periods(Displayed):
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Periods":
-        """Build the periods that a file carries; raises `PlanError` if it holds none."""
+        """Build the periods in a file; raise `PlanError` if it has none."""
         said: dict[str, Any] = content.said(
             "periods", {"ledger": object, "terms": dict, "start": int}
         )
@@ -361,11 +362,11 @@ class Periods(Displayed):
         fit = counts.shape == released.shape and cells == periods.plan.family.n_cells
         fit &= counts.dtype == released.dtype == np.int64
         if not (fit and periods.start - 1 <= n <= periods.horizon.periods and (counts >= 0).all()):
-            raise PlanError("periods: what was counted and what was released do not fit")
+            raise PlanError("periods: the counts and the releases do not fit each other")
         periods.counts, periods._released = counts, released
         beyond = ledger.epsilon > periods.terms.epsilon * (1.0 + 1e-9)
         if beyond or ledger != periods.ledger(max(1, n)):
-            raise PlanError("periods: the ledger is of another plan, or of other terms")
+            raise PlanError("periods: the ledger belongs to another plan, or to other terms")
         return periods
 
 
@@ -378,25 +379,25 @@ def release_period(
     period: int | None = None,
     after: Sequence[Release] = (),
 ) -> tuple[Increment, Periods]:
-    """Release a period of a file, which is begun with the first.
+    """Release a period and record it in a file, which the first period creates.
 
     Parameters
     ----------
     path : path
         The periods of the site.
     sketch : Sketch
-        The rows of this period, and of no other.
+        The rows of this period, and no others.
     terms : ReleaseTerms or None
-        Of all periods together. Needed to begin the file; later they are those of the file.
+        The terms of all periods together. Needed to create the file, which then stores them.
     start, period, after
-        As in `Periods` and `Periods.release`; ``after`` begins the file, as ``start`` does.
+        As in `Periods` and `Periods.release`; like ``start``, ``after`` is only for a new file.
 
     Raises
     ------
     FileError
-        If the file is damaged, or another process releases from it.
+        If the file is damaged, or another process is releasing from it.
     UsageError, PlanError, PrivacyError
-        If the terms are others than the file's, and as `Periods.release`.
+        If the terms differ from the file's, and in the cases of `Periods.release`.
     """
     with files.locked(path):
         periods = _opened(path, sketch, terms, start, after)
@@ -405,7 +406,7 @@ def release_period(
         again = _held(periods, sketch)
         if period is None and again:
             raise UsageError(
-                f"the sketch has the counts of period {again}, to the bit: if it is of the same "
+                f"the sketch has exactly the counts of period {again}: if it is of the same "
                 f"rows, ask for that period again (period {again}); if not, name the next one "
                 f"({len(periods) + 1} of {periods.horizon.periods})"
             )
@@ -423,35 +424,35 @@ def _opened(
     start: int | None,
     after: Sequence[Release],
 ) -> Periods:
-    """Read the periods, or begin them."""
+    """Read the periods, or create them."""
     if not path.exists():
         if terms is None:
-            raise UsageError(f"there is no {path} yet: give epsilon to begin it, for all periods")
+            raise UsageError(f"there is no {path} yet: give epsilon, for all periods, to create it")
         first = 1 if start is None else start
         return Periods(sketch.plan, terms, start=first, after=after)
     periods = files.read(path).expect("periods").build(Periods.from_file)
     if sketch.plan_id != periods.plan.plan_id:
         raise FileError(
-            f"{path} holds periods of another plan than the sketch: "
+            f"{path} holds periods of another plan than the sketch's: "
             f"{periods.plan.difference(sketch.plan)}"
         )
     if start not in (None, periods.start):
         raise UsageError(f"start={start}: {path} began with period {periods.start}")
     if after and {*earlier_of(after, periods.plan)} != {*periods.share.earlier}:
         raise UsageError(
-            f"{path} was begun after {len(periods.share.earlier)} earlier releases, and not after "
-            "these: what came before is named with the first period; leave it out. A release that "
-            "was made since names the stream instead (the sum of hushtable decode)"
+            f"{path} was created after {len(periods.share.earlier)} earlier releases, not after "
+            "these: earlier releases are named only with the first period; leave them out. A "
+            "release made since then names the stream instead (the sum of hushtable decode)"
         )
     if terms is not None and terms != replace(periods.terms, share=terms.share):
         raise UsageError(
-            f"{path} was begun with {periods.terms.words()}, for all periods, and not with "
+            f"{path} was created with {periods.terms.words()}, for all periods, not with "
             f"{terms.words()}: leave the terms out"
         )
     return periods
 
 
 def _held(periods: Periods, sketch: Sketch) -> int:
-    """Return the last period with the counts of a sketch, to the bit; 0 if there is none."""
+    """Return the last period with exactly the counts of a sketch; 0 if there is none."""
     found = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
     return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0

@@ -1,4 +1,4 @@
-"""The release: counts after noise, with the ledger. The only thing meant to leave a site."""
+"""The release: counts after noise, with the ledger. Only releases are meant to leave a site."""
 
 import math
 import secrets
@@ -34,22 +34,22 @@ from hushtable.privacy.seal import Seal
 
 @dataclass(frozen=True, eq=False)
 class Release(Noised):
-    """Noised counts under a plan, with the ledger that says what they cost.
+    """Noisy counts under a plan, with the ledger that states their cost.
 
     Made by `Sketch.release`. Releases of one plan and of different people's rows add,
-    ``north + south``: the noise adds up too, and the ledgers compose. Nothing else of the rows
-    is in a release: no number of rows, no count of missing values, no seed.
+    ``north + south``: the noise adds up too, and the ledgers compose. A release contains nothing
+    else about the rows: no number of rows, no count of missing values, no seed.
 
     Attributes
     ----------
     plan : Plan
-        What was counted under.
+        The plan under which rows were counted.
     counts : ndarray of shape (n_cells,), int64
         Rows in each cell plus noise; may be negative.
     ledger : Ledger
-        Mechanism, scale, adjacency, privacy unit, total cost, what came before.
+        Mechanism, scale, adjacency, privacy unit, total cost, earlier releases.
     seal : Seal or None
-        Of the result of a round that its coordinator signed; a sum of releases has none.
+        The coordinator's signature of the result of a round; a sum of releases has none.
 
     Examples
     --------
@@ -74,24 +74,24 @@ class Release(Noised):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ledger.sensitivity.tables != self.plan.family.n_histograms:
-            raise PlanError("the ledger counts other tables than the plan has")
+            raise PlanError("the ledger counts other tables than those of the plan")
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
         horizon = self.ledger.sensitivity.horizon
         if horizon != self.plan.horizon or (horizon is not None and self.ledger.window is None):
             raise PlanError(
-                "the plan is for releases that go on: what a period released scores nothing; "
-                "decode those of all periods, with hushtable.decoded"
+                "the plan is for releases by period: what a single period released cannot score "
+                "rows; decode those of all periods, with hushtable.decoded"
             )
         check_parts(self.ledger)
 
     @cached_property
     def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned
-        """Id of the release: random, or, for a sum, the digest of the ids that it sums."""
+        """Id of the release: random, or, for a sum, the digest of the ids of its parts."""
         return self.ledger.release_id
 
     def spent(self) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from these counts has behind it."""
+        """Return the earlier releases on which a plan drawn from these counts depends."""
         return self.ledger.as_spent(self.plan.detector, self.release_id)
 
     def __add__(self, other: "Release") -> "Release":
@@ -101,18 +101,18 @@ class Release(Noised):
         return Release(plan, self.counts + other.counts, self.ledger + other.ledger)
 
     def release(self, *_: Any, **__: Any) -> "Release":
-        """Refuse: it is a release already."""
+        """Refuse, because it is a release already."""
         raise PrivacyError(
             f"release {self.release_id[:12]} has its noise already: send it as it is (to release "
             "again, start from the sketch, with after=[this release] and a larger epsilon)"
         )
 
     def ranges(self) -> Schema:
-        """Return the schema with the numeric ranges that these histograms show.
+        """Return the schema with the numeric ranges that these histograms reveal.
 
-        For a release under `Plan.ranges`. Each range is narrowed to where the rows stand out
-        of the noise, and widened by its own width on each side. The schema carries the cost
-        with it, so that every release under it counts it.
+        For a release under `Plan.ranges`. Each range is narrowed to where the rows exceed the
+        noise, and widened by its own width on each side. The schema records the cost, so that
+        every release under it counts it.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Release(Noised):
         """
         if self.plan.purpose is not Purpose.RANGES:
             raise UsageError(
-                f"a release of a {self.plan.detector!r} plan holds no ranges: sketch and release "
+                f"a release of a {self.plan.detector!r} plan has no ranges: sketch and release "
                 "under Plan.ranges(schema, ...)"
             )
         schema, offsets = self.plan.schema, self.plan.family.offsets
@@ -141,15 +141,15 @@ class Release(Noised):
         return Schema(tuple(features), named=schema.named, paid=self.spent(), labels=schema.labels)
 
     def relations(self, marginals: "Release") -> Schema:
-        """Return the schema whose columns are judged by what the others predict of them.
+        """Return the schema whose columns are compared with what the others predict.
 
-        For a release under `Plan.relations`. The schema carries the cost with it, so that every
-        release under it counts it.
+        For a release under `Plan.relations`. The schema records the cost, so that every release
+        under it counts it.
 
         Parameters
         ----------
         marginals : Release
-            The one that the plan was made of.
+            The marginals from which the plan was made.
 
         Raises
         ------
@@ -161,13 +161,13 @@ class Release(Noised):
         plan = self.plan
         if plan.purpose is not Purpose.RELATIONS:
             raise UsageError(
-                f"a release of a {plan.detector!r} plan holds no relations: sketch and release "
+                f"a release of a {plan.detector!r} plan has no relations: sketch and release "
                 "under Plan.relations(marginals)"
             )
         needed = type(plan).relations(marginals)
         if needed.plan_id != plan.plan_id:
             raise PlanError(
-                "the plan of these counts was made of other marginals: " + needed.difference(plan)
+                "the plan of these counts was made from other marginals: " + needed.difference(plan)
             )
         profile = profile_of(marginals)
         found = relations_of_pairs(plan.schema, self.counts, self.ledger.noise_sd, profile)
@@ -175,7 +175,7 @@ class Release(Noised):
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Release":
-        """Build the release that a file carries; raises `PlanError` if it holds none."""
+        """Build the release in a file; raise `PlanError` if it has none."""
         ledger = Ledger.from_dict(content.said("release", {"ledger": object})["ledger"])
         plan, seal = Plan.from_file(content), Seal.from_file(content)
         return cls(plan, content.array("counts"), ledger, seal)
@@ -183,23 +183,23 @@ class Release(Noised):
 
 @dataclass(frozen=True, eq=False)
 class LocalModel(Counts):
-    """A site's exact counts with the noised counts of the other sites, to score its own rows by.
+    """A site's exact counts plus the noisy counts of the other sites, to score the site's own rows.
 
-    Algorithm 2 of the paper: a site knows the noise that it drew, and takes it off the sum, in a
-    round with masks too. What is left is the noise of the others, and the site's own rows are
-    counted exactly: a local model is kept like the rows themselves, does not add, and cannot be
+    Algorithm 2 of the paper: a site knows the noise that it drew, and subtracts it from the sum,
+    also in a round with masks. The noise of the others is left, and the site's own rows are counted
+    exactly: a local model must be kept like the rows themselves, cannot be added, and cannot be
     released.
 
     Attributes
     ----------
     plan : Plan
-        What was counted under.
+        The plan under which rows were counted.
     counts : ndarray of shape (n_cells,), int64
         Rows in each cell plus the others' noise.
     ledger : Ledger
-        Of the sum that it was made from: what that cost.
+        The ledger of the sum from which it was made, with its cost.
     own : str
-        Id of the site's own entry in that ledger, whose noise is not in the counts.
+        Id of the site's own entry in that ledger; its noise is not in the counts.
 
     Examples
     --------
@@ -226,18 +226,18 @@ class LocalModel(Counts):
         if self.own not in [share.release for share in self.ledger.shares]:
             raise PlanError("local model: the site has no share in this result")
         if len(self.ledger.shares) < 2:
-            raise PlanError("local model: no other site is in this result; score by the sketch")
+            raise PlanError("local model: no other site is in this result: score with the sketch")
 
     @classmethod
     def of(
         cls, result: Noised, own: str, sent: NDArray[np.int64], exact: NDArray[np.int64]
     ) -> "LocalModel":
-        """Put exact counts in the place of those that the site sent.
+        """Replace the counts that the site sent by its exact counts.
 
         Parameters
         ----------
         result : Release
-            The sum, whose ledger has an entry of the site.
+            The sum; its ledger has an entry of the site.
         own : str
             Id of that entry of the ledger.
         sent, exact : ndarray of shape (n_cells,), int64
@@ -251,30 +251,32 @@ class LocalModel(Counts):
         return noise_of_others(self.ledger, {self.own})
 
     def __add__(self, other: object) -> "LocalModel":
-        raise PrivacyError("a local model holds exact counts of its site and adds to nothing")
+        raise PrivacyError(
+            "a local model holds exact counts of its site and cannot be added to other counts"
+        )
 
     def release(self, *_: Any, **__: Any) -> Release:
-        """Refuse: what may leave left in the round."""
+        """Refuse, because everything that may leave was sent in the round."""
         raise PrivacyError(
             "a local model holds exact counts of its site, and never leaves it: what may leave was "
             "sent in the round; send others its result"
         )
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of a local model: manifest entries and arrays."""
+        """Return a local model's part of a file: manifest entries and arrays."""
         entries, arrays = super().entries()
         return entries | {"own": self.own}, arrays
 
     @classmethod
     def from_file(cls, content: files.Content) -> "LocalModel":
-        """Build the local model that a file carries; raises `PlanError` if it holds none."""
+        """Build the local model in a file; raise `PlanError` if it has none."""
         said = content.said("local model", {"own": str, "ledger": object})
         ledger = Ledger.from_dict(said["ledger"])
         return cls(Plan.from_file(content), content.array("counts"), ledger, said["own"])
 
 
 def noise_of_others(ledger: Ledger, own: Container[str]) -> float:
-    """Return the standard deviation, on a cell, of the noise of all but the releases ``own``."""
+    """Return the standard deviation, per cell, of the noise of all releases except ``own``."""
     others = (share.scale for share in ledger.shares if share.release not in own)
     return math.hypot(*map(named(ledger.mechanism).noise_sd, others))
 
@@ -285,11 +287,11 @@ def release_counts(
     after: Release | Sequence[Release] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Release:
-    """Calibrate and draw the noise; `Sketch.release` has the parameters, and checks the counts."""
+    """Calibrate and draw the noise; `Sketch.release` documents the parameters and checks counts."""
     plan = counts.plan
     if plan.horizon is not None:
         raise PrivacyError(
-            f"the plan is for {plan.horizon.periods} periods at one budget: release each of them "
+            f"the plan is for {plan.horizon.periods} periods with one budget: release each of them "
             "with hushtable.Periods"
         )
     if not named(terms.mechanism).pure:
@@ -300,7 +302,7 @@ def release_counts(
     sensitivity = terms.sensitivity(plan.family.n_histograms, counts.sampled)
     scale = _scale(terms, plan, sensitivity, before)
     part = Share(secrets.token_hex(32), scale, mechanisms.library(), earlier)
-    # The ledger checks the terms: before any noise is drawn.
+    # The ledger checks the terms, before any noise is drawn.
     accounting = GAUSSIAN if named(terms.mechanism).gaussian else ZCDP
     about = terms.mechanism, sensitivity, terms.delta, (part,), plan.behind
     ledger = Ledger(*about, accounting=accounting)
@@ -309,7 +311,7 @@ def release_counts(
 
 
 def _scale(terms: ReleaseTerms, plan: Plan, sensitivity: Sensitivity, before: Cost) -> float:
-    """Return the scale of the noise; where a second round has no budget, the error says why."""
+    """Return the scale of the noise; if a second round has no budget, the error explains why."""
     share = plan.share_of_budget if terms.share is None else check_share(terms.share)
     try:
         return replace(terms, share=share).scale(sensitivity, before)
@@ -325,32 +327,32 @@ def _scale(terms: ReleaseTerms, plan: Plan, sensitivity: Sensitivity, before: Co
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise `PrivacyError` if a plan depends on rows, which no noise on counts hides."""
+    """Raise `PrivacyError` if a plan depends on rows, which noise on counts cannot hide."""
     if not plan.schema.public:
         raise PrivacyError(
             "the plan's ranges or categories were read off the data: one extreme row can move "
-            "them, and no noise on the counts hides that; give public ranges in a schema "
+            "them, and noise on the counts does not hide that: give public ranges in a schema "
             "(hushtable plan draft), or find them privately with Plan.ranges"
         )
     if plan.data_dependent:
         raise PrivacyError(
             "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
-            "scores), which no noise on the tables hides: draw it from the schema alone, or from "
-            "releases"
+            "scores), which noise on the tables does not hide: draw it from the schema alone, or "
+            "from releases"
         )
 
 
 def check_adjacency(detector: str, adjacency: str) -> None:
-    """Raise `PrivacyError` if neighbours of this kind differ by more than the accounting takes."""
+    """Raise `PrivacyError` if such neighbours may differ by more than the accounting covers."""
     if purpose_of(detector) is Purpose.VERDICTS and adjacency == "replace-one":
         raise PrivacyError(
             "adjacency 'replace-one' for verdicts: another verdict on the same row would change "
-            "its counts by two each, which is not accounted for; use 'add-remove'"
+            "its counts by two each, which is not accounted for: use 'add-remove'"
         )
 
 
 def earlier_of(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...]:
-    """Return what earlier releases cost, each once, without those that are behind the plan."""
+    """Return the cost of earlier releases, each once, without those behind the plan."""
     given = after if isinstance(after, Sequence) else [after]
     spent: dict[str, Spent] = {}
     for release in given:
@@ -363,9 +365,9 @@ def earlier_of(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, .
 
 
 def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
-    """Return what had come before at the site where it cost most, in either currency.
+    """Return the earlier releases of the site where they cost most, in either currency.
 
-    Which of several sites this one is, a merged release does not say.
+    A merged release does not state which of several sites this one is.
     """
     past = [
         (Cost.total(spent.cost for spent in share.earlier), share.earlier)

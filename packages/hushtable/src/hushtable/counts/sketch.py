@@ -29,10 +29,10 @@ Ints = NDArray[np.int64]
 
 
 class Counter:
-    """Counts rows under a plan: an accumulator for each thread, added up at the end.
+    """Counts rows under a plan, with an accumulator for each thread; these are added at the end.
 
-    Under a plan of the second pass, only dense rows are counted. With ``persons``, which tells
-    the column, only those of each person's rows that it chooses.
+    Under a plan of the second pass, only dense rows are counted. With ``persons``, which names the
+    column, only the chosen rows of each person are counted.
     """
 
     def __init__(self, plan: Plan, persons: PersonRows | None = None) -> None:
@@ -47,7 +47,7 @@ class Counter:
     def draw_samples(self, n_rows: int, max_samples: int, rng: "np.random.Generator") -> None:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
         size, tables = min(whole("max_samples", max_samples), n_rows), self._plan.family.n_tables
-        # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
+        # (row, table) pairs as row * tables + table: in sorted order, they are read in order.
         pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
         self._sample = np.sort(np.concatenate(pairs))
 
@@ -74,12 +74,12 @@ class Counter:
 
     @property
     def n_rows(self) -> int:
-        """Rows read so far, without those of weight zero."""
+        """Number of rows read so far, without those of weight zero."""
         return sum(self._rows)
 
     def _threads(self, n_jobs: int | None, reader: Reader) -> int:
         if self._sample is not None and not reader.files:
-            # Of a batch in memory, few rows are counted: next to no work but Python's.
+            # Few rows of a batch in memory are counted, so that most of the work is Python's.
             return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
         return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
 
@@ -115,7 +115,7 @@ class Counter:
         tables = self._plan.family.n_tables
         first, last = np.searchsorted(sample, [start * tables, (start + len(batch)) * tables])
         rows, table = np.divmod(sample[first:last] - start * tables, tables)
-        # Only the rows that some table samples are encoded.
+        # Only rows that at least one table samples are encoded.
         used, place = np.unique(rows, return_inverse=True)
         codes = self._encoder.encode(taken(batch, used), start)
         with self._accumulator() as (counts, tally):
@@ -140,11 +140,11 @@ def count_persons(
     allow_empty: bool,
     attended: bool = True,
 ) -> tuple[Ints, Ints]:
-    """Count those rows that ``rows`` chooses of each person; see `Counter.count`."""
+    """Count the rows that ``rows`` chooses of each person; see `Counter.count`."""
     if rows.column in plan.schema.names:
         raise UsageError(
-            f"column {rows.column!r} tells persons, and the plan counts it as a feature: an id is "
-            "no feature; leave it out of the schema (--drop), or name another column"
+            f"column {rows.column!r} identifies persons, but the plan counts it as a feature: "
+            "leave it out of the schema (--drop), or name another column"
         )
     with rows:
         reader = open_rows(X, plan.schema, keep=[rows.column], attended=attended)
@@ -152,7 +152,7 @@ def count_persons(
         rows.unasked, rows.doubts_one_person = reader.unasked, not allow_empty
         if reader.names is None or reader.names[-1] != rows.column:
             raise DataError(
-                f"{reader.source} has no names of columns, and so no column {rows.column!r}: give "
+                f"{reader.source} has no column names, so it has no column {rows.column!r}: give "
                 "a frame or a table"
             )
         found = Counter(plan, rows).count(reader, None, n_jobs)
@@ -162,10 +162,10 @@ def count_persons(
 
 
 def most_together(a: "Sketch", b: "Sketch") -> int | None:
-    """Return how many rows of a person a sum has at most: a person in both has the rows of both.
+    """Return how many rows of a person a sum has at most; a person in both has the rows of both.
 
-    It depends on how the parts were counted, and on no row: the noise is scaled by it, and its
-    scale is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
+    It depends on how the parts were counted, not on rows: the noise is scaled by it, and its scale
+    is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
     """
     one, other = a.rows_per_person, b.rows_per_person
     return None if one is None or other is None else one + other
@@ -174,7 +174,7 @@ def most_together(a: "Sketch", b: "Sketch") -> int | None:
 def check_tables(plan: Plan, counts: Ints) -> None:
     """Raise `PlanError` if the tables of a sketch hold different numbers of rows, or too many."""
     rows = np.add.reduceat(counts, plan.family.offsets[:-1], dtype=np.float64)
-    if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, all others by sign
+    if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, the others have signs
         rows[0] = counts[1] - counts[0]
     if abs(rows).max() > 2**52 or (rows != rows[0]).any() or plan.rows_counted(counts) < 0:
         raise PlanError(
@@ -187,36 +187,36 @@ def check_tables(plan: Plan, counts: Ints) -> None:
 class Sketch(Counts):
     """Counts of rows under a plan: a commutative monoid under ``+``.
 
-    ``a + b`` is, to the bit, the sketch of both sites' rows together, in any order, however
-    they were split. ``sum(sketches, start=Sketch.zero(plan))`` adds many.
+    ``a + b`` is bit-identical to the sketch of both sites' rows together, in any order and for any
+    division of the rows. ``sum(sketches, start=Sketch.zero(plan))`` adds many.
 
-    A sketch holds exact counts: it is not private, and not meant to leave a site. What leaves
-    is its `release`.
+    A sketch holds exact counts: it is not private, and not meant to leave a site. Its `release` may
+    leave.
 
     Attributes
     ----------
     plan : Plan
-        What was counted under.
+        The plan under which rows were counted.
     counts : ndarray of shape (n_cells,), int64
-        Rows in each cell, all tables end to end as ``plan.family.offsets`` says.
+        Rows in each cell; the tables are end to end, divided by ``plan.family.offsets``.
     tally : ndarray of shape (n_features, 2), int64
         For each feature, rows whose value was missing, and rows whose value was outside the
-        range (and clipped to it) or an unseen category. Rows, whatever their weight; with
-        ``max_samples``, rows that some table counted.
+            range (and clipped to it) or an unseen category. Each row counts once, whatever its
+            weight; with ``max_samples``, only rows that some table counted.
     sampled : bool
         Whether each table holds a random sample instead of all rows.
     largest_weight : int
-        Times that a row was counted at most; above 1 only with ``sample_weight``.
+        Largest number of times that a row was counted; above 1 only with ``sample_weight``.
     fresh_samples : bool
-        Whether nobody can know how the samples were drawn: from the system's entropy, not from
+        Whether no one can know how the samples were drawn: from the system's entropy, not from
         a seed or a generator.
     rows_per_person : int or None
-        Rows of a person at most, where a column tells persons; of a sum, of its parts together.
-        Of `zero`, 0: the identity of ``+``, whatever the other part is.
+        Largest number of rows of a person, if a column identifies persons; for a sum, of its parts
+        together. 0 for `zero`, which is the identity of ``+`` for any other part.
     persons : hushtable.data.persons.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
     unread : tuple of str
-        What of rows that were counted with ``attended=False`` could not be read, in sentences for
+        What could not be read of rows counted with ``attended=False``, in sentences for
         the site's own people; not in files.
 
     Examples
@@ -232,7 +232,7 @@ class Sketch(Counts):
     kind: ClassVar[str] = "sketch"
     noun: ClassVar[str] = "a raw sketch"
     adds: ClassVar[bool] = True
-    ledger = None  # exact counts have none
+    ledger = None  # exact counts have no ledger
 
     plan: Plan
     counts: NDArray[np.int64]
@@ -282,38 +282,40 @@ class Sketch(Counts):
         Parameters
         ----------
         plan : Plan
-            The hash functions to count under.
+            The plan with the hash functions.
         X : array, data frame, Arrow object or path
-            Rows, as `hushtable.data.readers.as_reader` takes them, with the plan's features as
-            columns, by name. Missing values are allowed.
+            Rows, in any form that `hushtable.data.readers.as_reader` takes, with the plan's
+            features as columns, by name. Missing values are allowed.
         sample_weight : array-like of shape (n,), optional
-            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+            Whole numbers, 0 or more: a row of weight w counts exactly like w equal rows.
         max_samples : int, optional
             Count, in each table, only a random sample of this many rows, drawn without
-            replacement and anew for each table (paper, Algorithm 1). None counts every row
+            replacement and again for each table (paper, Algorithm 1). None counts every row
             in every table.
         random_state : int or numpy Generator, optional
             Seed of the samples; not used without ``max_samples``. With a seed or a generator,
-            the counts can be had again, and cannot be released.
+            the counts can be reproduced, and therefore cannot be released.
         n_jobs : int, optional
-            Threads; None is one, -1 every core. The counts are the same for any number.
+            Threads: None means one, -1 every core. The counts do not depend on it.
         allow_empty : bool, default=False
-            Whether rows of nobody, or of one person alone, are counted as any others, instead of
-            an error. Where others see whether there is a release, as in a round, an error would
-            show whose rows there are.
+            Whether to count the rows of no person, or of a single person, like any others, instead
+            of raising an error. If others can see whether there is a release, as in a round, an
+            error would reveal whose rows there are.
         attended : bool, default=True
-            Whether a person is here, to whom an error about a value is a question. If not, as in a
-            round that nobody watches, no value decides whether there is a sketch: what cannot be
-            read under the plan's schema is missing, a row without an id is left out, and ``unread``
-            says so. The plan's names alone say where the names of columns stand in a file.
-            Includes ``allow_empty``.
+            Whether a person is present who can react to an error about a value. If not, as in an
+            unattended round, no value decides whether there is a sketch: values that cannot be read
+            under the plan's schema count as missing, rows without an id are left out, and
+            ``unread`` reports this. Only the plan's names then determine where a file has its
+            column names. Includes ``allow_empty``.
         person : str, optional
-            The column that tells persons: texts or whole numbers, none missing, no feature of the
-            plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
+            The column that identifies persons: text or whole numbers, none missing, not a feature
+            of the plan. At most ``rows_per_person`` rows of each are counted, the same in any
+            order.
         rows_per_person : int, default=1
         key, known : bytes, and ndarray of shape (n,), uint64; optional
-            Secret of 16 bytes or more, by which ``person`` is hashed, by default the plan's id; and
-            whom not to count, as sorted digests under it (`hushtable_federation.Reply.barred`).
+            Secret of 16 bytes or more, with which ``person`` is hashed, by default the plan's id;
+            and persons not to count, as sorted digests under it
+            (`hushtable_federation.Reply.barred`).
 
         Returns
         -------
@@ -335,7 +337,7 @@ class Sketch(Counts):
             found = cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
             return found._noted(rows.unasked)
         if rows_per_person != 1 or key is not None or known is not None:
-            raise UsageError("rows_per_person=, key= and known= go with person=: name the column")
+            raise UsageError("rows_per_person=, key= and known= need person=: name the column")
         reader = open_rows(X, plan.schema, attended=attended)
         check_history(plan, reader, None)
         counter = Counter(plan)
@@ -355,16 +357,16 @@ class Sketch(Counts):
 
     @property
     def n_rows(self) -> int:
-        """Rows counted in each table (the sum of the weights, or the sample's size)."""
+        """Number of rows in each table (the sum of the weights, or the sample's size)."""
         return self.plan.rows_counted(self.counts)
 
     @property
     def seeded(self) -> bool:
-        """Whether somebody may know how the samples were drawn; if so, there is no release."""
+        """Whether someone may know how the samples were drawn, which forbids a release."""
         return self.sampled and not self.fresh_samples
 
     def first_pass(self) -> "Sketch":
-        """Return the counts of all rows: of two passes by exact counts, those of the first."""
+        """Return the counts of all rows; for two passes with exact counts, those of the first."""
         first = self.plan.first_counts
         if first is None or self.plan.first_noise_sd is not None:
             return self
@@ -385,45 +387,45 @@ class Sketch(Counts):
         random_state: None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Release:
-        """Return the counts with noise: what may leave the site.
+        """Return the counts with noise, which may leave the site.
 
-        Epsilon is the total for one person: over all tables of this release, the releases that
-        the plan was drawn from (marginals, ranges), and those named in ``after``.
+        Epsilon is the total for one person: over all tables of this release, the releases from
+        which the plan was drawn (marginals, ranges), and those named in ``after``.
 
         Parameters
         ----------
         epsilon : float, or hushtable.privacy.ReleaseTerms
             The presence of one person changes the probability of anything that the release may
-            show by at most a factor e^epsilon, plus delta. Or the terms, all in one object.
+            reveal by at most a factor e^epsilon, plus delta. Or all terms in one object.
         delta : float, default=1e-6
-            The probability that is added to that bound. At most 1/n for the ``expected_rows``
-            that the plan was laid out for, and 1e-5 under another plan: whether there is a release
+            The probability that is added to that bound. At most 1/n for the ``expected_rows`` for
+            which the plan was laid out, and 1e-5 under other plans: whether there is a release
             never depends on the rows counted. Laplace noise needs none.
         mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
-            ``"discrete-gaussian"``: accounted in zCDP; the least noise from about ten tables on.
-            ``"discrete-laplace"``: pure epsilon, no delta.
-            ``"laplace-per-table"``: the paper's, for its experiments. ``epsilon`` is then what
-            the paper counts, for *one table* by itself: Laplace noise of scale 1 / epsilon. The
-            ledger states the true total, m times as much.
+            ``"discrete-gaussian"``: accounted in zCDP; the least noise with about ten tables or
+            more. ``"discrete-laplace"``: pure epsilon, no delta.
+            ``"laplace-per-table"``: the paper's, for its experiments. ``epsilon`` is then that of
+            the paper, for *one table* alone: Laplace noise of scale 1 / epsilon. The ledger states
+            the true total, m times as much.
         adjacency : {"add-remove", "replace-one"}
-            Whether the data of two neighbours differ by one person more or less, or by one
-            person's values (for data whose number of rows is public).
+            Whether neighbouring data differ by one person more or less, or by one person's values
+            (for data whose number of rows is public).
         rows_per_person : int, optional
-            Rows that one person has at most; the guarantee is for all of them together. By
-            default the sketch's, else 1.
+            Largest number of rows of one person; the guarantee is for all of them together. By
+            default the sketch's, otherwise 1.
         after : Release or sequence of Release, optional
-            Earlier releases about the same rows, which count towards epsilon. Those behind
-            the plan count by themselves; what was released before them, where the plan was
-            drawn from a merged release, is to be given too.
+            Earlier releases about the same rows, which count towards epsilon. Those behind the plan
+            count automatically; but if the plan was drawn from a merged release, also give what was
+            released before that.
         share : float in (0, 1], optional
             Share of the budget that this release takes. By default a tenth for marginals, a
-            twentieth for ranges, and all that is left for a detector's tables; of a plan drawn
-            with ``passes=2``, half of what those leave for the first pass, and a twentieth for
-            the gate.
+            twentieth for ranges, and all that is left for a detector's tables; with a plan drawn
+            with ``passes=2``, half of what those leave for the first pass, and a twentieth for the
+            gate.
         random_state : None
             Refused: noise from a seed can be subtracted by anyone who guesses the seed.
         progress : callable, optional
-            Called now and then with the number of further cells that are done.
+            Called from time to time with the number of further cells that are done.
 
         Returns
         -------
@@ -432,15 +434,15 @@ class Sketch(Counts):
         Raises
         ------
         PrivacyError
-            If the promise could not be kept: the plan depends on raw data, the budget is
+            If the guarantee could not be kept: the plan depends on raw data, the budget is
             exhausted, delta is too large, rows weigh more than ``rows_per_person``, ...
         MissingExtraError
             If OpenDP is not installed.
         """
         if random_state is not None:
             raise PrivacyError(
-                "noise takes no seed: a guess at random_state subtracts the noise; leave it "
-                "out (the seed of the hash functions belongs to Plan.draw)"
+                "noise takes no seed: anyone who guesses random_state can subtract the noise; "
+                "leave it out (the seed of the hash functions belongs to Plan.draw)"
             )
         most = rows_per_person
         if most is None:
@@ -467,15 +469,15 @@ class Sketch(Counts):
         )
 
     def __sub__(self, other: "Sketch") -> "Sketch":
-        """Take rows away that were added: ``(a + b) - b`` is, to the bit, ``a``."""
+        """Subtract rows that were added: ``(a + b) - b`` is bit-identical to ``a``."""
         if not self._addable(other, "subtract"):
             return NotImplemented
         signed = self.plan.purpose is Purpose.VERDICTS
         below = not signed and (other.counts > self.counts).any()
         if below or (other.tally > self.tally).any():
             raise UsageError(
-                "a sketch can be subtracted from one that its rows were added to: some count would "
-                "be below zero"
+                "a sketch can only be subtracted from one to which its rows were added: some count "
+                "would be below zero"
             )
         counts, tally = self.counts - other.counts, self.tally - other.tally
         return replace(self, counts=counts, tally=tally)
@@ -490,13 +492,13 @@ class Sketch(Counts):
             and np.array_equal(self.tally, other.tally)
         )
 
-    # Equal by its arrays, which have no hash.
+    # It is compared by its arrays, which have no hash.
     __hash__ = None  # type: ignore[assignment]
 
     # --- files --------------------------------------------------------------------------------
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of a sketch: manifest entries and arrays."""
+        """Return a sketch's part of a file: manifest entries and arrays."""
         entries, arrays = super().entries()
         entries["sampled"] = self.sampled
         if self.sampled and self.fresh_samples:
@@ -509,13 +511,13 @@ class Sketch(Counts):
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sketch":
-        """Build the sketch that a file carries; raises `PlanError` if it holds none."""
+        """Build the sketch in a file; raise `PlanError` if it has none."""
         maybe = {"largest_weight": object, "fresh_samples": bool, "rows_per_person": object}
         said = content.said("counts", {"sampled": bool}, maybe)
         weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
         most = said.get("rows_per_person")
         counts, tally = content.array("counts"), content.array("tally")
-        # No rows of a person are counted only where none at all are: in `zero`.
+        # A bound of zero rows per person is possible only without any rows: in `zero`.
         fewest = int(counts.any() or tally.any())
         numbers = ("largest_weight", weight, 1), ("rows_per_person", most, fewest)
         for name, value, least in numbers:
@@ -524,45 +526,45 @@ class Sketch(Counts):
         return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh, most)
 
     def outside(self) -> dict[str, int]:
-        """Return, for each feature that has some, how many rows lay outside the plan."""
+        """Return, for each feature that has some, how many rows were outside the plan."""
         outside = zip(self.plan.schema.names, self.tally[:, 1].tolist(), strict=True)
         return {name: rows for name, rows in outside if rows}
 
 
 def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
-    """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
+    """Raise `PrivacyError` if a row may have changed more counts than the accounting covers."""
     if sketch.sampled and not named(mechanism).takes_samples:
         that = next(one.name for one in MECHANISMS.values() if one.takes_samples)
         raise PrivacyError(
-            "the tables hold random samples of fixed size: one row more pushes another out, "
-            "which doubles what a row changes and gains nothing; sketch again without "
+            "the tables hold random samples of fixed size: an additional row pushes another out, "
+            "which doubles the effect of a row and has no benefit: sketch again without "
             f"max_samples (or use the paper's mechanism={that!r}, which accounts for it)"
         )
     if sketch.seeded:
         raise PrivacyError(
             "the samples in the tables were drawn from a seed or a generator, or the file does not "
-            "say from what: it tells which rows are in each sample, and one row more "
-            "may redraw them all; sketch the rows again and leave random_state out, "
+            "state how: a seed reveals which rows are in each sample, and an additional row "
+            "may redraw them all: sketch the rows again and leave random_state out, "
             "or max_samples"
         )
-    # Of data in which everybody has at most that many rows, no weight is above it.
+    # If everyone has at most that many rows, no weight exceeds it.
     if (weight := sketch.largest_weight) > rows_per_person:
         raise PrivacyError(
             f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
-            f"can change a count by that; give rows_per_person={weight} or more"
+            f"can change a count by that: give rows_per_person={weight} or more"
         )
     if (most := sketch.rows_per_person or 0) > rows_per_person:
         raise PrivacyError(
-            f"up to {most} rows of a person were counted, and the noise would be for "
+            f"up to {most} rows of a person were counted, but the noise would be for "
             f"{rows_per_person}: give rows_per_person={most} or more, or count fewer (of sketches "
             "that were added, a person in several has the rows of each: sketch all rows at once)"
         )
 
 
 def _drawn(counter: Counter, reader: Reader, size: int, weights: Any, random_state: Any) -> Reader:
-    """Draw the samples of each table; return the rows, of which there is a second pass."""
+    """Draw the samples of each table; return the rows to which a second pass applies."""
     if weights is not None:
-        raise UsageError("sample_weight needs all rows in every table: drop max_samples")
+        raise UsageError("sample_weight needs all rows in every table: leave max_samples out")
     reader, source = reader.repeatable(), generator(random_state)
     counter.draw_samples(count_rows(reader), size, source)
     return reader

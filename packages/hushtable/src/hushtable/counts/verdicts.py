@@ -1,4 +1,4 @@
-"""Verdicts: counts of the rows that somebody has looked at, under a model's plan."""
+"""Verdicts: counts of the rows that someone has judged, under a model's plan."""
 
 import itertools
 from dataclasses import dataclass, field, replace
@@ -38,19 +38,19 @@ Ints = NDArray[np.int64]
 class Verdicts(Counts):
     """Counts of rows that were confirmed as outliers, and of rows that are fine.
 
-    They are counted under the plan of a model, in all tables, and change the scores of the cells
-    that they fall into: see `hushtable.plans.verdicts`. Verdicts of several sites, or days, add
-    up exactly, and can be taken away again.
+    They are counted under the plan of a model, in all tables, and change the scores of their cells:
+    see `hushtable.plans.verdicts`. Verdicts of several sites or days add up exactly, and can be
+    subtracted again.
 
-    They are exact counts of few rows, from which the rows can be read: they are kept like the
-    rows themselves. What may leave a site is a release under ``Plan.verdicts``.
+    They are exact counts of few rows, from which the rows can be reconstructed: keep them like the
+    rows themselves. Only a release under ``Plan.verdicts`` may leave a site.
 
     Attributes
     ----------
     plan : Plan
-        Of the model: of two passes, the first's.
+        Plan of the model; with two passes, that of the first.
     outliers, fine : ndarray of shape (n_cells,), int64
-        Rows in each cell that were confirmed as outliers, and that are fine.
+        Number of rows in each cell that were confirmed as outliers, and that are fine.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Verdicts(Counts):
     kind: ClassVar[str] = "verdicts"
     noun: ClassVar[str] = "raw verdicts"
     adds: ClassVar[bool] = True
-    ledger = None  # exact counts have none
+    ledger = None  # exact counts have no ledger
 
     plan: Plan
     outliers: Ints = field(repr=False)
@@ -81,7 +81,7 @@ class Verdicts(Counts):
             rows = np.add.reduceat(array, first)
             if array.min() < 0 or (rows != rows[0]).any() or rows[0] > 2**40:
                 raise PlanError(
-                    f"{self.noun}: {name} needs the same rows in each table, 2^40 at most, and no "
+                    f"{self.noun}: {name} needs the same rows in each table, at most 2^40, and no "
                     "count below 0"
                 )
 
@@ -97,7 +97,7 @@ class Verdicts(Counts):
         Parameters
         ----------
         plan : Plan
-            Of the model.
+            Plan of the model.
         X : array, data frame, Arrow object or path
             The rows, with the plan's features as columns.
         y : array-like of shape (n,)
@@ -135,30 +135,32 @@ class Verdicts(Counts):
                     family.count(codes, found.outliers, some)
                     family.count(codes, found.fine, 1 - some)
         if n_rows != len(outlier):
-            raise DataError(f"{len(outlier):,} verdicts for {n_rows:,} rows: needs one a row")
+            raise DataError(
+                f"{len(outlier):,} verdicts for {n_rows:,} rows: needs one for each row"
+            )
         return found
 
     @classmethod
     def of_codes(cls, plan: Plan, codes: Codes, y: Ints) -> "Verdicts":
-        """Count rows that are encoded; ``y`` (n,) is 1 for an outlier, 0 for a row that is fine."""
+        """Count encoded rows; ``y`` (n,) is 1 for an outlier and 0 for a fine row."""
         found = cls.zero(plan)
         found.plan.family.count(codes, found.outliers, y)
         found.plan.family.count(codes, found.fine, 1 - y)
         return found
 
     @property
-    def counts(self) -> Ints:  # type: ignore[override] # the base's is a field
-        """Confirmed outliers minus rows that are fine, in each cell: what a release holds."""
+    def counts(self) -> Ints:  # type: ignore[override] # a field in the base class
+        """Confirmed outliers minus fine rows in each cell: the content of a release."""
         return self.outliers - self.fine
 
     @property
     def n_outliers(self) -> int:
-        """Rows that were confirmed as outliers."""
+        """Number of rows that were confirmed as outliers."""
         return self.plan.rows_counted(self.outliers)
 
     @property
     def n_fine(self) -> int:
-        """Rows that are fine."""
+        """Number of fine rows."""
         return self.plan.rows_counted(self.fine)
 
     @property
@@ -168,17 +170,17 @@ class Verdicts(Counts):
 
     @property
     def n_contradictory(self) -> int:
-        """Pairs at most of an outlier and a row that is fine, which lie in the same cells."""
+        """Largest number of pairs of an outlier and a fine row in the same cells."""
         both = np.add.reduceat(np.minimum(self.outliers, self.fine), self.plan.family.offsets[:-1])
         return int(both.min())
 
     def signed(self, plan: Plan) -> Sketch:
-        """Return the sketch of these verdicts under ``Plan.verdicts`` of the model, to release."""
+        """Return the sketch of these verdicts under the model's ``Plan.verdicts``, to release."""
         family = plan.family
         if not isinstance(family, Labelled) or not family.model.same(self.plan.family):
             raise PlanError(
-                f"{self.noun} can be released under Plan.verdicts of its own model only: this plan "
-                "is another's"
+                f"{self.noun} can be released only under Plan.verdicts of its own model: this plan "
+                "belongs to another"
             )
         tally = np.zeros((len(plan.schema), 2), np.int64)
         totals = np.array([self.n_fine, self.n_outliers])
@@ -192,7 +194,7 @@ class Verdicts(Counts):
         return replace(self, outliers=self.outliers + other.outliers, fine=self.fine + other.fine)
 
     def __sub__(self, other: "Verdicts") -> "Verdicts":
-        """Take verdicts away that were added."""
+        """Subtract verdicts that were added."""
         if not self._addable(other, "subtract"):
             return NotImplemented
         if (other.outliers > self.outliers).any() or (other.fine > self.fine).any():
@@ -210,7 +212,7 @@ class Verdicts(Counts):
             and np.array_equal(self.fine, other.fine)
         )
 
-    # Equal by its arrays, which have no hash.
+    # It is compared by its arrays, which have no hash.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -220,18 +222,18 @@ class Verdicts(Counts):
     # --- files --------------------------------------------------------------------------------
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of verdicts: manifest entries and arrays."""
+        """Return the verdicts' part of a file: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         return entries, arrays | {"outliers": self.outliers, "fine": self.fine}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Verdicts":
-        """Build the verdicts that a file carries; raises `PlanError` if it holds none."""
+        """Build the verdicts in a file; raise `PlanError` if it has none."""
         return cls(Plan.from_file(content), content.array("outliers"), content.array("fine"))
 
 
 def checked(y: ArrayLike) -> Ints:
-    """Return verdicts as int64 of shape (n,); raises `DataError` unless all are 1 or 0."""
+    """Return verdicts as int64 of shape (n,); raise `DataError` unless all are 1 or 0."""
     given = np.asarray(y)
     needed = "needs 1 (an outlier) or 0 (fine) for each row"
     if given.ndim != 1:
@@ -242,7 +244,7 @@ def checked(y: ArrayLike) -> Ints:
     return given.astype(np.int64)
 
 
-#: Of the arrays of verdicts in a file: what their names begin with.
+#: Prefix of the names of verdicts' arrays in a file.
 _OF = "verdicts."
 
 
@@ -250,7 +252,7 @@ _OF = "verdicts."
 class LearnedModel(Counts):
     """Counts that score rows, with verdicts that raise and lower the scores of their cells.
 
-    A detector that has learned scores by it, and saves it.
+    A detector that has learned from verdicts scores with it, and saves it.
 
     Attributes
     ----------
@@ -262,7 +264,7 @@ class LearnedModel(Counts):
     Raises
     ------
     PlanError
-        If the verdicts are of another model.
+        If the verdicts belong to another model.
     UsageError
         If verdicts cannot change the scores of these counts.
     """
@@ -285,8 +287,8 @@ class LearnedModel(Counts):
         if isinstance(self.verdicts, Verdicts):
             if given.plan_id != plan.plan_id:
                 raise PlanError(
-                    "these verdicts were counted under another plan than the model, and say "
-                    f"nothing of its tables: {plan.difference(given)}"
+                    "these verdicts were counted under another plan than the model's, and do "
+                    f"not apply to its tables: {plan.difference(given)}"
                 )
         elif not isinstance(family, Labelled) or self.verdicts.ledger is None:
             raise UsageError(
@@ -308,13 +310,13 @@ class LearnedModel(Counts):
         return self.model
 
     @property
-    def adds(self) -> bool:  # type: ignore[override] # as its model does
+    def adds(self) -> bool:  # type: ignore[override] # like its model
         """Whether counts of other rows can be added to the model's."""
         return self.model.adds
 
     @property
     def n_rows(self) -> int:
-        """Rows counted by the model."""
+        """Number of rows counted by the model."""
         return self.model.n_rows
 
     @property
@@ -323,8 +325,8 @@ class LearnedModel(Counts):
         return self.model.noise_sd
 
     @property
-    def may_leave(self) -> bool:  # type: ignore[override] # as both parts may
-        """Whether no exact counts are in it."""
+    def may_leave(self) -> bool:  # type: ignore[override] # if both parts may
+        """Whether it contains no exact counts."""
         return self.model.may_leave and self.verdicts.may_leave
 
     def spent(self) -> tuple[Spent, ...]:
@@ -333,7 +335,7 @@ class LearnedModel(Counts):
         return tuple({one.release: one for one in found}.values())
 
     def cell_scores(self) -> NDArray[np.float64]:
-        """Return the score of every cell, in bits: the model's, and what verdicts add."""
+        """Return the score of every cell, in bits: the model's, plus what verdicts add."""
         of_model = self.model.cell_scores()
         return exact(of_model + self._of_verdicts(of_model))
 
@@ -366,7 +368,7 @@ class LearnedModel(Counts):
     # --- files --------------------------------------------------------------------------------
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of the model and the verdicts: manifest entries and arrays."""
+        """Return the part of a file for the model and the verdicts: manifest entries, arrays."""
         said, arrays = self.model.entries()
         given, found = self.verdicts, {"counts": self.verdicts.counts}
         told: dict[str, Any] = {}
@@ -374,7 +376,7 @@ class LearnedModel(Counts):
             found = {"outliers": given.outliers, "fine": given.fine}
         else:
             assert given.ledger is not None
-            # Its hash functions are the model's.
+            # Its hash functions are those of the model.
             told = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
             told |= {"own": given.own} if isinstance(given, LocalModel) else {}
         named = {f"{_OF}{name}": array for name, array in found.items()}
@@ -382,7 +384,7 @@ class LearnedModel(Counts):
 
     @classmethod
     def from_file(cls, content: files.Content) -> "LearnedModel":
-        """Build the model that a file carries, and its verdicts; raises `PlanError`."""
+        """Build the model in a file, and its verdicts; raise `PlanError` if they do not fit."""
         model = model_from_file(content)
         told = content.said("verdicts", {"verdicts": dict})["verdicts"]
         if not told:
@@ -397,7 +399,7 @@ class LearnedModel(Counts):
 
 
 def model_from_file(content: files.Content) -> Counts:
-    """Build the counts of a detector's file, of whichever kind; raises `PlanError`."""
+    """Build the counts in a detector's file, of any kind; raise `PlanError` if there are none."""
     entries = content.manifest
     made = LocalModel if "own" in entries else Release if "ledger" in entries else Sketch
     counts: Counts = made.from_file(content)

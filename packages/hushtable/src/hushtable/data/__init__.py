@@ -1,7 +1,7 @@
 """Rows as people have them, and the codes that hash functions take.
 
 Schema, readers, columns, codes, weights; inferring a schema, checking rows against one, and the
-quality of a table. May import `privacy`, `kernels` and what lies below; tested in
+quality of a table. May import `privacy`, `kernels` and the packages below them; tested in
 ``tests/test_inputs.py``, ``test_schema.py``, ``test_check.py``, ``test_known_columns.py``,
 ``test_quality.py`` and ``toys/test_toy_format.py``. Names load on first use.
 """

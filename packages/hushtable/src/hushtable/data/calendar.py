@@ -1,4 +1,4 @@
-"""A point in time as its hour, weekday, day of the month and month: categories that go round."""
+"""A point in time as its hour, weekday, day of the month and month: cyclic categories."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
-#: The last days of a month stand for themselves, whether it has 28 days or 31.
+#: The last days of a month have their own categories, whether it has 28 days or 31.
 _ENDS = ("3rd last", "2nd last", "last")
 #: The parts of a point in time, each with its categories in their order around the circle.
 PARTS: dict[str, tuple[str, ...]] = {
@@ -32,18 +32,18 @@ _DAY = 86_400
 
 
 def calendar_features() -> list[Feature]:
-    """Return the features of the parts: they are the calendar's, and so public."""
+    """Return the features of the parts, which come from the calendar and are therefore public."""
     return [Feature.categorical(name, texts, cyclic=True) for name, texts in PARTS.items()]
 
 
 def without_parts(schema: Schema, keep: Sequence[str]) -> Schema:
-    """Return a schema without the features of the parts, but for those to keep."""
+    """Return a schema without the features of the parts, except for those to keep."""
     left = [f for f in schema.features if f.name not in PARTS or f.name in keep]
     return replace(schema, features=tuple(left))
 
 
 def sources(names: Sequence[str], reading: Reading) -> list[str]:
-    """Return the columns that rows need to have for the named ones to follow from them."""
+    """Return the columns that rows must have to derive the named ones."""
     if not reading.time:
         return list(names)
     if reading.entity:
@@ -86,24 +86,27 @@ def parts_of(seconds: NDArray[np.float64]) -> dict[str, pa.Array]:
 def zone_doubt(zoned: NDArray[np.bool_], there: NDArray[np.bool_], reading: Reading) -> str:
     """Return what is in doubt about the zone of times (n,), if anything.
 
-    ``zoned`` are those that say their zone, ``there`` those that are not missing.
+    ``zoned`` marks times that state their zone, ``there`` those that are not missing.
     """
     name, zone = reading.time, reading.zone
     if zone and not zoned.any():
         return (
-            f"zone={zone!r}: the times in {name!r} have no zone, so they are taken as its clock "
-            "showed them: leave the zone out"
+            f"zone={zone!r}: the times in {name!r} have no zone, so they are read as local times: "
+            "leave the zone out"
         )
     if zoned.any() and zoned.sum() < there.sum():
-        return f"time={name!r}: some times say their zone and others do not: write all in one way"
+        return (
+            f"time={name!r}: some times state their zone and others do not: write them all in "
+            "one way"
+        )
     return (
-        f"time={name!r}: its times say their zone, so an hour depends on the place: name the place "
-        "whose clock counts, such as zone='Europe/Berlin' (--zone Europe/Berlin)"
+        f"time={name!r}: its times state their zone, so the hour depends on the place: give the "
+        "time zone that counts, such as zone='Europe/Berlin' (--zone Europe/Berlin)"
     )
 
 
 def by_clock(seconds: NDArray[Any], zone: str) -> NDArray[np.float64]:
-    """Return seconds (n,) since 1970 by a place's clock for those of UTC."""
+    """Return seconds (n,) since 1970 in local time, given those in UTC."""
     valid = np.isfinite(seconds)
     whole = np.floor(np.where(valid, seconds, 0.0)).astype(np.int64)
     stamps = as_column(whole).cast(pa.timestamp("s", "UTC"))

@@ -1,6 +1,7 @@
-"""Comparing rows with a schema: what is missing, outside, constant, or crowded into a corner.
+"""Comparing rows with a schema: values that are missing, outside, constant, or in a small part.
 
-What comes out describes the rows: it is for anyone who holds them, and no range may be made of it.
+The result describes the rows: it is for anyone who holds them, and ranges must not be derived from
+it.
 """
 
 import itertools
@@ -19,12 +20,12 @@ from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.threads import map_in_order, n_threads
 
-#: Cells that a range is cut into to see how much of it the values use: 65,280 levels in 1,020.
+#: Number of cells of a range, used to see how much of it the values use: 65,280 levels in 1,020.
 _CELLS, _LEVELS_A_CELL = 1020, 64
-#: Fraction of the values that may lie anywhere, on each side, without the range counting as used:
-#: one typing error must not hide that all other values are in another unit.
+#: Fraction of the values on each side that may be anywhere without the range counting as used: one
+#: typing error must not hide that all other values are in a different unit.
 _TAIL = 0.01
-#: A smaller part of the range than this suggests another unit.
+#: A smaller used part of the range than this suggests a different unit.
 _NARROW = 0.01
 
 
@@ -35,9 +36,9 @@ class FeatureCheck:
     Attributes
     ----------
     feature : Feature
-        Which.
+        The feature.
     rows : int
-        Rows in all.
+        Number of rows in total.
     missing : int
         Rows without a value.
     below, above : int
@@ -75,7 +76,7 @@ class FeatureCheck:
 
     @property
     def finding(self) -> str | None:
-        """The gravest thing that a person should look at, or None.
+        """The most serious finding that a person should check, or None.
 
         ``"missing"``: no row has a value. ``"outside"``: most values lie outside. ``"constant"``:
         all values are the same. ``"narrow"``: the values use less than 1/100 of the range.
@@ -122,7 +123,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
     >>> age.rows, age.above
     (3, 1)
     """
-    schema = replace(schema.of_rows, relations=None)  # values are checked, not what is left of them
+    schema = replace(schema.of_rows, relations=None)  # values are checked, not their residuals
     reader, encoder = open_rows(X, schema), Encoder(schema)
 
     def counted(item: Numbered) -> _Counts:
@@ -142,7 +143,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
 
 
 class _Counts:
-    """Counts of some rows; those of all rows are the sum."""
+    """Counts of some rows; the sum gives the counts of all rows."""
 
     def __init__(self, schema: Schema) -> None:
         d = len(schema)
@@ -169,7 +170,7 @@ class _Counts:
                 if isinstance(batch, np.ndarray)
                 else as_numbers(batch.column(j), feature.name, start)
             )
-            # A float64, since the encoder compares in it.
+            # A float64, because the encoder compares in it.
             self.below[j] += np.count_nonzero(values < np.float64(feature.low))
             self.lowest[j] = np.fmin.reduce(values, initial=self.lowest[j])
             self.highest[j] = np.fmax.reduce(values, initial=self.highest[j])

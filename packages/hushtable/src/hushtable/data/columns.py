@@ -14,7 +14,7 @@ _SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this Arrow type holds categories rather than numbers."""
+    """Return whether a column of this Arrow type holds categories rather than numbers."""
     if pa.types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(
@@ -53,7 +53,7 @@ def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
         )
         raise DataTypeError(f"column {name!r} has type {kind}: {advice}")
     if kind not in (pa.float32(), pa.float64()):
-        # Not safe: a time in nanoseconds does not fit a float64 to the last digit.
+        # Not a safe cast: a time in nanoseconds does not fit a float64 to the last digit.
         column = pc.cast(column, pa.float64(), safe=False)
     values = filled(column, np.nan)
     return values / seconds if seconds != 1.0 else values
@@ -62,7 +62,7 @@ def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
 def as_column(values: NDArray[Any], valid: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers, or true and false, as an Arrow column: null where not ``valid``.
 
-    Not by ``pa.array``, which imports pandas where it is installed: a quarter of a second.
+    Does not use ``pa.array``, which imports pandas if it is installed: a quarter of a second.
     """
     kind, n = pa.from_numpy_dtype(values.dtype), len(values)
     if values.dtype == np.bool_:
@@ -102,7 +102,7 @@ def null(kind: pa.DataType) -> pa.Scalar:
 def filled(column: pa.Array, value: float) -> NDArray[Any]:
     """Return a column of numbers with ``value`` where it is missing.
 
-    Neither ``to_numpy`` nor ``fill_null``: both import pandas where it is installed, which takes
+    Uses neither ``to_numpy`` nor ``fill_null``: both import pandas if it is installed, which takes
     a third of a second.
     """
     if column.null_count:
@@ -113,10 +113,10 @@ def filled(column: pa.Array, value: float) -> NDArray[Any]:
 
 
 def integer_too_large(column: str, value: object) -> DataError:
-    """Explain that a whole number is too large to be told apart from its neighbours."""
+    """Explain that a whole number is too large to be distinguished from its neighbours."""
     return DataError(
-        f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be told "
-        "apart as float64; leave identifiers out, or convert the column to float yourself"
+        f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be "
+        "distinguished as float64; leave identifiers out, or convert the column to float yourself"
     )
 
 
@@ -132,11 +132,11 @@ def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:
     row = next((i for i, value in enumerate(column) if value.is_valid), None)
     if row is None:
         return DataError(
-            f"column {name!r} is numeric in the plan, but a column of text (all of it missing) in "
-            "the data: store it as a column of numbers"
+            f"column {name!r} is numeric in the plan, but in the data it is a column of text "
+            "without any value: store it as a column of numbers"
         )
     return DataError(
-        f"column {name!r} is numeric in the plan, but the data holds text, such as "
+        f"column {name!r} is numeric in the plan, but the data contain text, such as "
         f"{column[row].as_py()!r} in row {start + row}: correct the value or leave it empty"
     )
 
@@ -151,7 +151,7 @@ def as_texts(column: pa.Array, name: str) -> pa.Array:
         column = column.cast(pa.float32())  # Arrow compares no half floats
         kind = column.type
     if pa.types.is_floating(kind):
-        # A frame turns whole numbers with gaps into floats; the category is still "1".
+        # A frame turns whole numbers with missing values into floats; the category is still "1".
         whole = pc.cast(column, pa.int64(), safe=False)
         same = pc.equal(pc.cast(whole, kind, safe=False), column)
         column = pc.if_else(same, whole.cast(pa.string()), column.cast(pa.string()))
@@ -160,8 +160,8 @@ def as_texts(column: pa.Array, name: str) -> pa.Array:
         return pc.cast(column, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise DataTypeError(
-            f"column {name!r} is categorical in the plan, but the data has type {kind}: "
-            "needs text, whole numbers or true/false"
+            f"column {name!r} is categorical in the plan, but the data have type {kind}: needs "
+            "text, whole numbers or true/false"
         ) from None
 
 
@@ -173,11 +173,11 @@ class InfiniteError(DataError):
 
 
 def infinite(feature: str, row: int, place: str = "") -> DataError:
-    """Explain that an infinity has no place on a range; ``place`` says where its row is."""
+    """Explain that an infinity does not fit a range; ``place`` states where its row is."""
     error = InfiniteError(
         f"Input X contains infinity: feature {feature!r} in {place or f'row {row}'}; needs finite "
         "numbers, or NaN for a missing value"
     )
-    # Not by a constructor of its own: workers of other processes send it pickled.
+    # Not with its own constructor, because workers in other processes send it pickled.
     error.feature, error.row = feature, row
     return error

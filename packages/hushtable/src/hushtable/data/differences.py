@@ -1,4 +1,4 @@
-"""Numbers beside what a row's context predicts: differences from an additive regression on it."""
+"""Numbers compared with predictions by a row's context: differences from an additive regression."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,32 +20,32 @@ from hushtable.errors import PlanError
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = Callable[[], Iterable[tuple[Any, NDArray[np.int64] | None]]]
-#: Differences are at most this far from 0, in standard deviations that are usual in the context.
+#: Largest distance of a difference from 0, in standard deviations that are usual in the context.
 FAR = 5.0
-#: Rows that a regression is fitted to at most, evenly spaced, and their values: its error is then
-#: far below the differences themselves, and memory stays flat.
+#: Largest number of rows, evenly spaced, to fit a regression to, and of their values: its error is
+#: then far below the differences themselves, and memory stays flat.
 MOST_ROWS, _MOST_VALUES = 8_192, 1 << 22
-#: Values that a column needs, to be predicted.
+#: Number of values that a column needs to be predicted.
 _LEAST_ROWS = 10
-#: Quantiles of a number between which its function is linear, ends included; and categories of a
-#: column that have a level of their own at most, the most frequent ones.
+#: Number of quantiles of a number between which its function is linear, ends included; and largest
+#: number of categories of a column with their own level, the most frequent ones.
 _QUANTILES, _LEVELS = 8, 64
-#: Ridges, in rows, of the prediction of values and of their usual differences.
+#: Ridge penalties, in rows, for the prediction of values and of their usual differences.
 _RIDGE, _RIDGE_OF_SIZES = 5.0, 20.0
-#: Share of the rows, the farthest from a first prediction, that have no part in the second.
+#: Share of the rows, farthest from a first prediction, that are left out of the second.
 _LEFT_OUT = 0.1
-#: Quantile of the differences of a column at which they are cut off, for their usual size; and the
-#: least usual size, in means of all.
+#: Quantile of the differences of a column at which they are clipped for their usual size; and the
+#: smallest usual size, in multiples of the mean.
 _CUT_OFF, _LEAST = 0.95, 0.1
-#: Standard deviation of a normal distribution by its mean absolute deviation.
+#: Ratio of the standard deviation of a normal distribution to its mean absolute deviation.
 _NORMAL = float(np.sqrt(np.pi / 2.0))
-#: What follows the name of a column in that of its differences.
+#: Suffix of a column's name in the name of its differences.
 _GIVEN = " given context"
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences of k columns of numbers from a regression on the columns of the context.
+    """Differences of k numeric columns from a regression on the columns of the context.
 
     The regression is additive: a constant, a function of each number that is linear between some
     points and constant beyond, and a level of each category. Its size, the usual difference in a
@@ -109,7 +109,7 @@ class Differences:
         return np.clip(found, -FAR, FAR, out=found)
 
     def renewed(self, batch: Any, names: Sequence[str], start: int = 0) -> Any:
-        """Return a batch with the differences, which stand behind its columns, taken again."""
+        """Return a batch with recomputed differences after its columns."""
         found, n = self.of(batch, names, start), len(names)
         if isinstance(batch, np.ndarray):
             return np.concatenate([batch[:, :n], found.T, batch[:, n + len(found) :]], axis=1)
@@ -118,7 +118,7 @@ class Differences:
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     def predicted(self, batch: Any, names: Sequence[str], start: int = 0) -> Floats:
-        """Return what the context of each row of a batch predicts of the columns (k, n)."""
+        """Return the predictions of the columns (k, n) by the context of each row of a batch."""
         left, share = self._places(batch, names, start)
         weights, share = self._padded[:, : len(self.columns)], share[:, :, np.newaxis]
         parts = weights[left] * (1.0 - share)
@@ -134,7 +134,7 @@ class Differences:
     def _places(
         self, batch: Any, names: Sequence[str], start: int = 0
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Return, for each column of the context, where the rows stand among its points (c, n)."""
+        """Return, for each column of the context, the row positions among its points (c, n)."""
         left = np.full((len(self.context), len(batch)), len(self.weights))
         share, first = np.zeros(left.shape), 1
         for c, (place, points) in enumerate(zip(self.context, self.points, strict=True)):
@@ -176,12 +176,12 @@ class Differences:
 
 
 def _read_points(points: Sequence[Any]) -> tuple[Any, ...]:
-    """Return points as JSON carries them, which writes whole numbers without decimals."""
+    """Return points as JSON carries them, with whole numbers without decimals."""
     return tuple(float(point) if type(point) is int else point for point in points)
 
 
 def _are_points(points: Sequence[Any]) -> bool:
-    """Whether these are categories, all different, or finite numbers that rise."""
+    """Return whether these are distinct categories, or rising finite numbers."""
     if all(isinstance(point, str) for point in points):
         return len(set(points)) == len(points)
     numbers = all(type(point) is float and np.isfinite(point) for point in points)
@@ -189,7 +189,7 @@ def _are_points(points: Sequence[Any]) -> bool:
 
 
 def with_differences(reader: Reader, differences: Differences, names: Sequence[str]) -> Reader:
-    """Return rows with differences behind their columns of these names, before what is kept."""
+    """Return rows with differences after the columns of these names, before kept columns."""
     added, n = differences.names(names), len(names)
     if reader.files:
         files = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
@@ -232,7 +232,7 @@ def _values(
 def _place(
     values: Floats | pa.Array, points: Sequence[Any]
 ) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
-    """Return the point on the left of each value, its way to the next, and whether it is known."""
+    """Return the point to the left of each value, its way to the next, and whether known."""
     if not isinstance(values, np.ndarray):
         index = pc.index_in(values, texts_column(points), skip_nulls=True)
         at = filled(index, len(points)).astype(np.int64)
@@ -324,8 +324,8 @@ def _points(values: Floats | pa.Array) -> tuple[float, ...] | tuple[str, ...]:
 
 
 def _functions(values: Floats | pa.Array, points: Sequence[Any]) -> Floats:
-    """Return the functions (n, p) that the points of a context stand for."""
-    found = np.zeros((len(values), len(points) + 1))  # the last one for the next of the last point
+    """Return the functions (n, p) that the points of a context define."""
+    found = np.zeros((len(values), len(points) + 1))  # a last column for the point after the last
     if points:
         at, share, known = _place(values, points)
         rows = np.flatnonzero(known)
@@ -337,7 +337,7 @@ def _functions(values: Floats | pa.Array, points: Sequence[Any]) -> Floats:
 def _fitted(M: Floats, Z: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the weights (p, k) of predictions and of usual sizes, and the least of these (k,).
 
-    Where a number is missing, NaN, its row has no part in what is predicted of its column.
+    A row whose number is missing (NaN) is not used for the predictions of that column.
     """
     first = np.abs(Z - M @ _ridge(M, Z, _RIDGE, weights))
     worst = np.fmax.reduce(first / (np.nanmedian(first, axis=0) + 1e-9), axis=1, initial=0.0)

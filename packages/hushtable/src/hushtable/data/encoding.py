@@ -26,7 +26,8 @@ from hushtable.data.readers.stored import StoredRows
 from hushtable.data.row_cache import FirstReading
 from hushtable.data.schema import Feature, Schema
 
-#: No value is further beyond its range, in ranges: sums over the features stay finite.
+#: Largest distance of a value from its range, in ranges, so that sums over the features stay
+#: finite.
 FARTHEST = 1e300
 #: Columns at least and at most that `kernels.encode_wide` encodes faster. Measured: see the docs.
 _WIDE = (48, 256)
@@ -225,8 +226,8 @@ class Encoder:
     def encode(self, batch: Any, start: int = 0) -> Codes:
         """Encode a batch, whose first columns are the features in order.
 
-        ``start`` is the number of its first row, for messages. Codes, which later passes read where
-        a first one keeps them, stay as they are.
+        ``start`` is the number of its first row, for messages. Codes that a first pass keeps for
+        later ones stay as they are.
         """
         if isinstance(batch, Codes):
             return batch
@@ -253,7 +254,7 @@ class Encoder:
     def _coded(
         self, batch: Batch, coded: NDArray[np.uint16], tally: NDArray[np.int64], start: int
     ) -> Any:
-        """Encode a batch; return its columns, those of numbers as NumPy has them."""
+        """Encode a batch; return its columns, with numbers as NumPy arrays."""
         d = len(self.schema)
         if isinstance(batch, np.ndarray) and not self._categories:
             self._numeric(batch, slice(0, d), coded, tally, start)
@@ -277,7 +278,7 @@ class Encoder:
 
     @property
     def takes_stored(self) -> bool:
-        """Whether `encode` takes `StoredRows`: where all features are numbers as they are."""
+        """Whether `encode` takes `StoredRows`, which needs all features to be plain numbers."""
         return not self._categories and self._relations is None
 
     def _levels(self, values: NDArray[np.float64], columns: Any) -> NDArray[np.uint16]:
@@ -289,9 +290,9 @@ class Encoder:
         return np.where(np.isnan(values), kernels.MISSING_LOW, codes).astype(np.uint16)
 
     def _stored(self, batch: StoredRows) -> StoredCodes:
-        """Encode the stored values of rows; of the zeros, those outside their range are looked up.
+        """Encode the stored values of rows; zeros are only looked up if outside their range.
 
-        What is outside comes in the order of the features, as from dense rows.
+        Values outside come in the order of the features, as for dense rows.
         """
         n, d = len(batch), batch.n_columns
         values, columns, rows = batch.values, batch.columns, batch.rows
@@ -312,7 +313,7 @@ class Encoder:
         return StoredCodes((rows, columns), self._levels(values, columns), zeros, n, tally, outside)
 
     def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
-        """Run a loop over a batch of which all columns are numbers, else return False.
+        """Run a loop over a batch if all its columns are numbers, otherwise return False.
 
         Raises `DataError` for the infinity that it returns.
         """
@@ -373,7 +374,7 @@ class Encoder:
         return codes
 
     def _codes(self, feature: Feature, column: Any) -> NDArray[np.uint16]:
-        """Return the codes (n,) of values, those of a dictionary looked up once."""
+        """Return the codes (n,) of values; those of a dictionary are looked up once."""
         if pa.types.is_dictionary(column.type):
             of_values = self._codes(feature, column.dictionary)
             with_missing = np.append(of_values, np.uint16(kernels.MISSING_LOW))  # at -1
@@ -397,11 +398,11 @@ def _unlisted(j: int, feature: Feature, codes: NDArray[np.uint16]) -> Outside:
 
 @contextmanager
 def naming_places(reader: Reader) -> Iterator[None]:
-    """Name the file, and the place in it, in what is raised of an infinity in a reader's rows."""
+    """Name the file, and the place in it, in errors about an infinity in a reader's rows."""
     try:
         yield
     except InfiniteError as error:
-        # In several files, a place names its own.
+        # With several files, a place names its own file.
         named = reader.source != "the data" and len(reader.files) < 2
         said = f" of {reader.source}" if named else ""
         raise infinite(error.feature, error.row, reader.place(error.row) + said) from None

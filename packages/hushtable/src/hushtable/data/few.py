@@ -1,7 +1,7 @@
-"""Few rows of a frame, as numbers: to make Arrow's columns takes ten times as long as to score.
+"""Few rows of a frame, as numbers: making Arrow columns takes ten times as long as scoring.
 
-What is not read here exactly as in Arrow's columns is left to them, and so is what is refused:
-they name the column.
+Values that cannot be read here exactly as in Arrow columns are left to them, and so are values that
+are refused, because Arrow columns name the column.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,20 +17,20 @@ from hushtable.data.readers.reader import BATCH_VALUES, OfFrame
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.texts.reading import Reading
 
-#: Whole numbers from here on may be several, as float64.
+#: Whole numbers from here on may collide as float64.
 _LARGE = 2.0**53
-#: Types of Python's values that are numbers, or missing.
+#: Types of Python values that are numbers, or missing.
 _NUMBERS = frozenset({float, int, bool, type(None)})
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
-    """Starts a pass over few rows; for those who only encode them, they are numbers already."""
+    """Starts a pass over few rows; for callers that only encode them, they are numbers already."""
 
-    #: Starts the pass over the rows as everybody else takes them.
+    #: Starts the pass over the rows for all other callers.
     read: Callable[[], Iterator[Batch]]
-    #: (n, d) float64. Of a category, its place among those of its feature: if it is not listed,
-    #: the place behind them.
+    #: (n, d) float64. For a category, its place in the list of its feature, or the place after the
+    #: last if it is not listed.
     values: NDArray[np.float64]
 
     def __call__(self) -> Iterator[Batch]:
@@ -46,8 +46,8 @@ def few_rows(
 ) -> Reader | None:
     """Return a reader of the same rows as one block, if they are a small frame's.
 
-    If all features are numbers, the block is what it reads; else what it reads comes from
-    ``read``, and the block is a `PlacedRows`.
+    If all features are numbers, it reads the block; otherwise it reads from ``read``, and the block
+    is a `PlacedRows`.
     """
     n, frame = reader.n_rows or 0, reader.read
     if not isinstance(frame, OfFrame) or not 0 < n <= frame.most:
@@ -83,7 +83,7 @@ def few_rows(
 
 
 def _places(reader: Reader, schema: Schema) -> Sequence[int] | None:
-    """Return where the columns of the features stand; None if not all are there."""
+    """Return the positions of the features' columns; None if not all are there."""
     wanted, names = schema.names, reader.names
     if names is None or not schema.named or [*names] == wanted:
         return range(len(wanted)) if reader.n_columns == len(wanted) else None
@@ -102,7 +102,7 @@ def _of_matrix(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any] | No
         if values.dtype.itemsize == 8 and max(int(values.max()), -int(values.min())) > 2**53:
             return None
         values = values.astype(np.float64)
-    # A copy row by row: kernels are compiled for each layout, and for what is read-only.
+    # A copy in row order: kernels are compiled for each layout, and for read-only arrays.
     block = np.array(values, order="C")
     return None if np.isinf(block).any() else block
 
@@ -110,9 +110,9 @@ def _of_matrix(values: NDArray[Any], places: Sequence[int]) -> NDArray[Any] | No
 def _of_columns(
     columns: Sequence[Sequence[Any]], schema: Schema, reading: Reading
 ) -> NDArray[np.float64] | None:
-    """Return columns of Python's values as numbers (n, d), with the places of categories.
+    """Return columns of Python values as numbers (n, d), with the places of categories.
 
-    None if there is a value that Arrow may read in another way, or refuses.
+    None if there is a value that Arrow may read differently, or refuses.
     """
     found: list[Sequence[Any]] = []
     for feature, places, column in zip(
@@ -136,7 +136,7 @@ def _numbers(column: Sequence[Any]) -> Sequence[Any] | None:
 def _listed(
     column: Sequence[Any], feature: Feature, places: Mapping[str, int], reading: Reading
 ) -> Sequence[float | None] | None:
-    """Return the places of a column's categories, None for what is missing."""
+    """Return the places of a column's categories, None for missing values."""
     if isinstance(column, np.ndarray):  # points in time
         return None
     found, odd = list[float | None](), dict[str, list[int]]()
@@ -159,14 +159,14 @@ def _listed(
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or what pandas has for a missing one."""
+    """Return whether a value is None, NaN, or a missing value of pandas."""
     if type(value) is float:
         return value != value
     return value is None or type(value).__name__ == "NAType"
 
 
 def _text(value: Any) -> str | None:
-    """Return what Arrow makes of a value as a text; None if that is not known for certain."""
+    """Return a value as text, as Arrow would; None if that is not certain."""
     if type(value) is str:
         try:
             value.encode()

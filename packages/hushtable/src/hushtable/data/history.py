@@ -10,19 +10,20 @@ column         meaning, for a value v
 ``v place``    standard deviations between the reading and the mean of its entity's earlier
                readings in that hour of the day; while these are fewer than two, the mean of all
                its earlier readings
-``v change``   difference from the entity's last reading, by the usual size of such differences
-``v spread``   natural logarithm of the standard deviation of the last six readings, this one
-               included, by that of all readings so far
+``v change``   difference from the entity's last reading, divided by the usual size of such
+differences ``v spread``   natural logarithm of the standard deviation of the last six readings,
+this one
+               included, divided by that of all readings so far
 ``since``      binary logarithm of 1 + the seconds since the entity's last reading
 =============  ==================================================================================
 
-All of it is causal: it follows from the reading itself and from earlier ones of its entity. What
-these do not tell is NaN. Places and changes have about a normal distribution if the readings have,
-however few came before: they are Student's t, made normal by Wallace (*Bounds on normal
-approximations to Student's and the chi-square distributions*, 1959). Standard deviations from means
-are estimated by the mean absolute deviation, times sqrt(pi / 2) (Geary, 1935); once five
-deviations are known, one of more than three standard deviations counts as three, so that an error
-in a reading does not make the next one usual.
+All columns are causal: they depend on the reading itself and on earlier ones of its entity. Unknown
+values are NaN. Places and changes have about a normal distribution if the readings have, however
+few came before: they are Student's t, made normal by Wallace (*Bounds on normal approximations to
+Student's and the chi-square distributions*, 1959). Standard deviations from means are estimated by
+the mean absolute deviation, times sqrt(pi / 2) (Geary, 1935); once five deviations are known, one
+of more than three standard deviations counts as three, so that an error in a reading does not make
+the next one usual.
 """
 
 import io
@@ -89,7 +90,7 @@ def history_columns(X: Any, *, entity: str, time: str, values: Sequence[str] | N
     X : data frame or Arrow object of n rows
         One reading of one entity a row, in any order: see `hushtable.data.readers.as_reader`.
     entity : str
-        Column that says whose reading it is: texts or whole numbers.
+        Column that identifies the entity of a reading: texts or whole numbers.
     time : str
         Column of points in time: timestamps, dates, or numbers of seconds. Readings of an entity at
         the same time stay in the order of the rows. The hour of the day is by the zone of
@@ -100,16 +101,16 @@ def history_columns(X: Any, *, entity: str, time: str, values: Sequence[str] | N
     Returns
     -------
     pandas or polars frame, or pyarrow Table
-        The rows as they came, and behind them float64 columns: ``"v place"``, ``"v change"`` and
+        The rows as they came, followed by float64 columns: ``"v place"``, ``"v change"`` and
         ``"v spread"`` of each value v, and ``"since"``; NaN where nothing is known. A row without
         entity or time has NaN in all of them, and is not in the history of others.
 
     Raises
     ------
     DataError
-        If a column is missing, is of another kind, or has the name of one to be added.
+        If a column is missing, has a different kind, or has the name of one to be added.
     UsageError
-        If the columns that are named do not go together.
+        If the named columns cannot be combined.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def history_columns(X: Any, *, entity: str, time: str, values: Sequence[str] | N
 class History:
     """Memory of the earlier readings of entities, which can be pickled between two updates.
 
-    Its size is that of entities x values x (24 hours + a few numbers), whatever the readings.
+    Its size is entities x values x (24 hours + a few numbers), whatever the number of readings.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class History:
     Raises
     ------
     UsageError
-        If the columns that are named do not go together.
+        If the named columns cannot be combined.
 
     Examples
     --------
@@ -154,12 +155,12 @@ class History:
     def __init__(self, *, entity: str, time: str, values: Sequence[str] | None = None) -> None:
         if entity == time:
             raise UsageError(
-                f"entity={entity!r} is the column of the time, too: name the column that says "
-                "whose reading a row is, and the one that says when it was taken"
+                f"entity={entity!r} is also the column of the time: name one column that "
+                "identifies the entity of a reading, and another that states when it was taken"
             )
         if isinstance(values, str) or (values is not None and not len(values)):
             raise UsageError(
-                f"values={values!r}: needs a list of names of columns, or None for all numbers"
+                f"values={values!r}: needs a list of column names, or None for all numbers"
             )
         if odd := [name for name in values or () if name in (entity, time)]:
             raise UsageError(
@@ -170,7 +171,7 @@ class History:
         self._numbers: dict[str, int] = {}  # of entities: their place in the state
         self._labels = LABELS_VERSION
         self._state: _State | None = None
-        #: What the last pass over rows left, which began here: see `with_history`.
+        #: History after the last pass over rows that began here: see `with_history`.
         self.after: History | None = None
 
     def update(self, X: Any) -> Any:
@@ -198,7 +199,7 @@ class History:
         names = history_names(values)
         if clash := [name for name in names if name in table.column_names]:
             raise DataError(
-                f"{reader.source} has a column {clash[0]!r} already: rename it, or leave it out"
+                f"{reader.source} already has a column {clash[0]!r}: rename it, or leave it out"
             )
         numbers = [finite(table[v].combine_chunks(), v, reader.place) for v in values]
         seconds, hours = _times(table[self.time].combine_chunks(), self.time)
@@ -263,12 +264,12 @@ class History:
         return f"History(entity={self.entity!r}, time={self.time!r}{values})"
 
     def is_of(self, other: "History") -> bool:
-        """Whether both are of the same columns."""
+        """Return whether both have the same columns."""
         mine, others = (vars(one) for one in (self, other))
         return all(mine[name] == others[name] for name in ("entity", "time", "values"))
 
     def copy(self) -> "History":
-        """Return a history of the same readings, which goes its own way."""
+        """Return an independent copy of the history."""
         own = deepcopy(self)
         own.after = None
         return own
@@ -311,8 +312,8 @@ class History:
         if not found:
             kinds = {field.name: str(field.type) for field in others}
             raise DataError(
-                f"{reader.source} has no column of numbers beside the entity and the time, but "
-                f"{kinds}: history needs one or more; convert texts into numbers first"
+                f"{reader.source} has no numeric column besides the entity and the time, but "
+                f"{kinds}: history needs at least one; convert texts into numbers first"
             )
         return found
 
@@ -343,7 +344,7 @@ class History:
             raise DataError(
                 f"{where(row)}: a reading of {texts[row].as_py()!r} is {late:,.0f} s older than "
                 f"the last one before it ({len(older):,} such readings): sort the readings by time "
-                "first, those of several files, too; or give all of them at once, as a frame"
+                "first, also across files, or give all of them at once as a frame"
             )
 
 
@@ -363,7 +364,7 @@ class _State:
 
     @classmethod
     def of(cls, arrays: Any, n_entities: int) -> "_State":
-        """Return the state that arrays hold by name; raises `ValueError` if they do not fit."""
+        """Return the state in named arrays; raises `ValueError` if they do not fit."""
         state = cls(arrays["n"].shape[1])
         for name, empty in vars(state).items():
             array = arrays[name]
@@ -373,7 +374,7 @@ class _State:
         return state
 
     def grown(self, n_entities: int) -> "_State":
-        """Return this state with room for so many entities."""
+        """Return this state with room for this many entities."""
         grown = _State(self.n.shape[1])
         for name, array in vars(self).items():
             fresh = np.zeros((n_entities - len(array), *array.shape[1:]))
@@ -475,8 +476,8 @@ class _State:
 def _ratio(deviation: Floats, usual: Floats, behind: Floats) -> Floats:
     """Return deviations by their usual size, at most `_FARTHEST`; 0 / 0 is 0.
 
-    If the usual size is 0 and few are behind it, as of whole numbers that were the same once or
-    twice by chance, nothing is known of another value: NaN.
+    If the usual size is 0 and based on few values, such as whole numbers that were equal once or
+    twice by chance, nothing is known about a different value: NaN.
     """
     far = np.where(behind >= _KNOWN, np.copysign(_FARTHEST, deviation), np.nan)
     ratio = np.where(usual > 0.0, deviation / usual, np.where(deviation == 0.0, 0.0, far))
@@ -493,8 +494,8 @@ def _normal(t: Floats, n: Floats) -> Floats:
 def _table(reader: Reader) -> pa.Table:
     if reader.names is None:
         raise DataError(
-            f"{reader.source} has no names of columns: history needs a data frame or an Arrow "
-            "table, whose columns can be named as entity and time"
+            f"{reader.source} has no column names: history needs a data frame or an Arrow table "
+            "with named columns for entity and time"
         )
     names = list(reader.names)
     if twice := [name for name in names if names.count(name) > 1]:
@@ -508,7 +509,7 @@ def _table(reader: Reader) -> pa.Table:
         for b in reader.read()
     ]
     if not sum(map(len, batches)):
-        raise DataError(f"{reader.source} has no rows: history needs one reading or more")
+        raise DataError(f"{reader.source} has no rows: history needs at least one reading")
     return pa.concat_tables(
         [pa.Table.from_batches([b]).rename_columns(names) for b in batches],
         promote_options="permissive",
@@ -560,7 +561,7 @@ def _times(column: pa.Array, name: str) -> tuple[Floats, Integers]:
     stamped = pa.types.is_timestamp(kind)
     if not (stamped or pa.types.is_date(kind) or pa.types.is_null(kind) or _is_number(kind)):
         raise DataError(
-            f"time={name!r}: the column holds {kind}, needs points in time: convert it into "
+            f"time={name!r}: the column holds {kind}, but needs points in time: convert it into "
             "timestamps, dates or numbers of seconds"
         )
     seconds = np.asarray(as_numbers(column, name), np.float64)
@@ -575,13 +576,13 @@ def _entities(column: pa.Array, name: str) -> pa.Array:
     """Return entities as texts (n,), null where missing; raises `DataError`."""
     kind = column.type
     whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
-    if pa.types.is_floating(kind):  # what frames make of whole numbers of which some are missing
+    if pa.types.is_floating(kind):  # the type of whole numbers in frames if some are missing
         numbers = np.asarray(as_numbers(column, name), np.float64)
         whole = bool((np.isnan(numbers) | (numbers == np.floor(numbers))).all())
     if not (whole or is_text(kind) or pa.types.is_dictionary(kind)):
         raise DataError(
-            f"entity={name!r}: the column holds {kind}, needs texts or whole numbers that say "
-            "whose reading a row is"
+            f"entity={name!r}: the column holds {kind}, but needs texts or whole numbers that "
+            "identify entities"
         )
     return as_texts(column, name)
 

@@ -1,7 +1,7 @@
 """Well-known columns: public ranges and categories by name, for a person to confirm.
 
-What is known stands in ``known_columns.toml``, whose head says how to add to it. It never depends
-on anybody's rows.
+The entries are in ``known_columns.toml``, whose header explains how to add to it. They never depend
+on anyone's rows.
 """
 
 import re
@@ -28,7 +28,7 @@ class Range:
 
 @dataclass(frozen=True)
 class KnownColumn:
-    """Public knowledge of a column with a well-known name: a table of the file, as it says."""
+    """Public knowledge about a column with a well-known name: a table of the file, as written."""
 
     what: str
     names: Sequence[str]
@@ -50,10 +50,10 @@ def known_columns() -> tuple[KnownColumn, ...]:
 
 
 def known_column(name: str) -> KnownColumn | None:
-    """Return what is publicly known of a column with this name; None if nothing is.
+    """Return public knowledge about a column with this name; None if there is none.
 
     The name is as the data has it: ``"hr"``, ``"HeartRate"``, ``"glucose_mmol"``, ``"Temp (F)"``.
-    Of the ranges, those remain whose units the name allows.
+    Only the ranges remain whose units the name allows.
     """
     words = _words(name)
     for candidate in _candidates(words):
@@ -63,7 +63,7 @@ def known_column(name: str) -> KnownColumn | None:
             if column is None:
                 continue
             ranges = _in_unit(column.ranges, unit)
-            # Codes and texts have no unit: a name that goes on says something else.
+            # Codes and texts have no unit: a name with further words means something else.
             if ranges or not unit:
                 return replace(column, ranges=ranges)
     for column in known_columns():
@@ -73,7 +73,7 @@ def known_column(name: str) -> KnownColumn | None:
 
 
 def _in_unit(ranges: Sequence[Range], unit: str) -> list[Range]:
-    """Return the ranges in the unit that a name ends in; without, all that need no naming."""
+    """Return the ranges in the unit at the end of a name; without one, all that need no unit."""
     if not unit:
         return [one for one in ranges if not one.only_if_named]
     return [one for one in ranges if unit in _spellings().get(one.unit, ())]
@@ -86,7 +86,7 @@ _INNER_BOUNDARY = re.compile(
 
 
 def _words(name: str) -> list[str]:
-    """Split a name at separators and inner boundaries, without regard to case."""
+    """Split a name at separators and inner boundaries, ignoring case."""
     name = unicodedata.normalize("NFKC", name).replace("%", " percent ")
     return re.findall(r"[^\W_]+", _INNER_BOUNDARY.sub(" ", name).casefold())
 

@@ -1,8 +1,9 @@
-"""Texts as labels: what of their writing means nothing, and which labels may be one.
+"""Texts as labels: spelling differences without meaning, and labels that may be the same.
 
-`fold` removes what nobody sees, and is applied wherever texts are compared: names of columns,
-categories, identifiers. `key` also removes case, accents and look-alike letters; labels of one key
-are asked about, and never taken for one by themselves. Tested by ``tests/test_labels.py``.
+`fold` removes invisible characters, and is applied wherever texts are compared: names of columns,
+categories, identifiers. `key` also removes case, accents and look-alike letters; a person is asked
+about labels with the same key, which are never merged automatically. Tested by
+``tests/test_labels.py``.
 """
 
 import re
@@ -15,8 +16,9 @@ import pyarrow as pa
 from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
 
-#: Of the rules of `fold`. A plan notes it: 0 is that of plans without a note, whose texts are
-#: compared as they are. To change the rules, raise it, and keep those of the versions before.
+#: Version of the rules of `fold`. A plan notes it: 0 is for plans without a note, whose texts are
+#: compared as they are. To change the rules, raise the version, and keep the rules of earlier
+#: versions.
 LABELS_VERSION = 1
 
 #: White space of Unicode, and what separates fields and records in ASCII.
@@ -26,7 +28,7 @@ BLANKS = (
 )
 #: Marks without a width: spaces and joiners, marks of direction, byte order marks.
 MARKS = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-#: They say whether a sign is drawn as text or as a picture.
+#: Variation selectors: whether a character is drawn as text or as a picture.
 SELECTORS = "\ufe0e\ufe0f"
 _OUTER = BLANKS + MARKS
 _NO_SELECTORS = dict.fromkeys(map(ord, SELECTORS))
@@ -36,16 +38,16 @@ _FIRST_COMBINING = 0xCC
 #: of Cyrillic, Armenian, Chinese and Korean letters.
 _PLAIN = bytes([*range(_FIRST_COMBINING), 0xCF, 0xD0, 0xD1, 0xD4, *range(0xE4, 0xEA), 0xEB, 0xEC])
 #: Small letters that look like Latin ones, or whose capitals do; and letters with a stroke, which
-#: have no accent by Unicode. The Greek mu is none of them: micrograms are no milligrams.
+#: have no accent by Unicode. The Greek mu is not included: micrograms are not milligrams.
 _LOOK_ALIKE = str.maketrans("авекмнорстхуіѕјαβεζηικορτυχıłøđ", "abekmhopctxyisjabezhikoptyxilod")
-#: From so many letters side by side, a label is a word.
+#: Number of consecutive letters from which a label is a word.
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def fold(text: str) -> str:
-    """Return a text in Unicode's form NFC, without what nobody sees around it.
+    """Return a text in Unicode form NFC, without invisible characters around it.
 
-    That is white space, marks without a width at both ends, and variation selectors anywhere.
+    These are white space and zero-width marks at both ends, and variation selectors anywhere.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...
     Raises
     ------
     DataError
-        If two names are one then.
+        If two names become equal.
     """
     folded = tuple(map(fold, names))
     if len(set(folded)) < len(folded):
@@ -136,8 +138,8 @@ def fold_names(names: Sequence[str], source: str = "the data") -> tuple[str, ...
                 raise DataError(f"{source}: column {name!r} is listed twice: rename one of the two")
             if one in seen:
                 raise DataError(
-                    f"{source}: columns {seen[one]!a} and {name!a} have one name, {one!r}: they "
-                    "differ only in blanks around them, in marks that are not visible, or in how "
+                    f"{source}: columns {seen[one]!a} and {name!a} have the same name, {one!r}: "
+                    "they differ only in surrounding blanks, in invisible marks, or in how "
                     "accents are composed: rename one of the two"
                 )
             seen[one] = name
@@ -158,7 +160,7 @@ def key(text: str) -> str:
     Returns
     -------
     str
-        Equal for labels that may be one.
+        Equal for labels that may be the same.
 
     Examples
     --------
@@ -178,7 +180,7 @@ def _is_accent(letter: str) -> bool:
 
 
 def near(labels: Mapping[str, int]) -> list[list[str]]:
-    """Return groups of different labels that have one key.
+    """Return groups of different labels that have the same key.
 
     Parameters
     ----------
@@ -188,8 +190,8 @@ def near(labels: Mapping[str, int]) -> list[list[str]]:
     Returns
     -------
     list of list of str
-        The largest group first, and of each the most frequent label; those of full width and the
-        like come last.
+        The largest group first, and in each group the most frequent label first; full-width labels
+        and similar ones come last.
     """
     groups: dict[str, list[str]] = {}
     for text in labels:
@@ -207,10 +209,10 @@ def _is_compatible(text: str) -> bool:
 
 
 def is_asked(group: Iterable[str]) -> bool:
-    """Return whether a person should say if the labels of a group are one.
+    """Return whether a person should decide if the labels of a group are the same.
 
-    Not of codes, in which no three letters stand side by side: their case and accents often mean
-    something, as in ``a`` and ``A`` of a gene. Labels that look the same are asked about anyway.
+    Not for codes without three consecutive letters: their case and accents often have a meaning, as
+    in ``a`` and ``A`` of a gene. A person is always asked about labels that look the same.
     """
     group = [*group]
     return any(map(_WORD.search, group)) or len({*map(_bare, group)}) > 1
@@ -233,6 +235,6 @@ def _bare(text: str) -> str:
 def merged(labels: Mapping[str, int]) -> list[str]:
     """Return one label for each key, the most frequent, in the order of the keys.
 
-    So that the order does not follow from which spelling is the most frequent.
+    The order therefore does not depend on which spelling is the most frequent.
     """
     return sorted({*labels} - {text for group in near(labels) for text in group[1:]}, key=key)

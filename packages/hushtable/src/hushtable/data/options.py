@@ -1,6 +1,6 @@
-"""How rows are read, as options of a command, entries of a site's file, or a caller say.
+"""How rows are read, according to options of a command, entries of a site's file, or a caller.
 
-What somebody should know of the rows that were opened is added to `notes`. Tested by
+Notes for a person on the rows that were opened are added to `notes`. Tested by
 ``tests/cli/test_reads.py``.
 """
 
@@ -25,49 +25,49 @@ from hushtable.errors import DataError, UsageError, explain
 if TYPE_CHECKING:
     from hushtable.data.understanding import Understanding
 
-#: What somebody should know of the rows; a command prints it when it has done its work.
+#: Notes for a person on the rows; a command prints them at the end of its work.
 notes: list[str] = []
 
 
 def names_in(option: str) -> list[str]:
-    """Split at commas; a name that holds one stands in double quotes, as in a CSV file."""
+    """Split at commas; a name that contains one is in double quotes, as in a CSV file."""
     return [fold(name) for name in next(csv.reader([option], skipinitialspace=True), [])]
 
 
 def first_names(names: Sequence[str], most: int = 3) -> str:
-    """Return names for a sentence, the first few of many."""
+    """Return names for a sentence; of many, only the first few."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def _recipe(omop: Any, *given: Any) -> Any:
-    """Return the recipe that options ask for, with what it reads; None without one."""
+    """Return the recipe that options request, with its tables; None without one."""
     if omop is None:
         names = ("--concepts", "--cdm", "--listed-units", "--by", "--within")
         if alone := [
             name for name, one in zip(names, given, strict=True) if one not in (None, False, [])
         ]:
-            raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")
+            raise UsageError(f"{alone[0]} needs --omop person or --omop visit")
         return None
     return plugins.extension("omop", "--omop", "connect")(omop, *given)
 
 
 def person_columns(person: str | None, schema: Schema) -> list[str]:
-    """Return the columns to keep beside the features; a feature is refused where it is counted."""
+    """Return the columns to keep next to the features; refuse features if rows are counted."""
     return [] if person is None or found_name(person, schema.names) in schema.names else [person]
 
 
-#: What columns are called that --join makes.
+#: Pattern for names of columns that --join makes.
 _OF_JOIN = re.compile(
     r"(.+\.)?(count|(count|distinct|first|last|max|mean|median|min|share|std|sum)_.+)"
 )
-#: Nothing is known of how rows are read.
+#: No options on how rows are read.
 _NONE = Reading()
 
 
 @dataclass(frozen=True)
 class RowOptions:
-    """Which columns of rows are used, and how they are read, as options or a site's file say."""
+    """Which columns are used, and how they are read, according to options or a site's file."""
 
     columns: str | None = None
     drop: str | None = None
@@ -96,24 +96,24 @@ class RowOptions:
 
     @cached_property
     def joins(self) -> Any:
-        """Tables whose features are added to the rows, as far as options say."""
+        """Tables whose features are added to the rows, according to options."""
         return plugins.extension("join", "--join", "connect")(self.join or ())
 
     @property
     def joined_files(self) -> list[str]:
-        """Files of joined tables: nothing is to be written over them."""
+        """Files of joined tables, which must not be overwritten."""
         files: list[str] = self.joins.files if self.join else []
         return files
 
     @cached_property
     def recipe(self) -> Any:
-        """How OMOP tables become rows, as far as options say."""
+        """How OMOP tables become rows, according to options."""
         by = names_in(self.by or "")
         return _recipe(self.omop, self.concepts, self.cdm, self.listed_units, by, self.within)
 
     @property
     def schema(self) -> Schema | None:
-        """The public schema of OMOP rows; None of others, whose ranges nobody knows."""
+        """The public schema of OMOP rows; None for other rows, whose ranges are unknown."""
         if self.recipe is None:
             return None
         columns = None if self.columns is None else names_in(self.columns)
@@ -122,30 +122,30 @@ class RowOptions:
 
     @property
     def sources(self) -> list[str]:
-        """Where the ranges of OMOP rows are from, a text a feature of the schema."""
+        """Sources of the ranges of OMOP rows, one text for each feature of the schema."""
         if self.recipe is None or self.schema is None:
             return []
         sources: list[str] = self.recipe.sources_of(self.schema)
         return sources
 
     def drawn(self, reader: Reader) -> "RowOptions":
-        """Return these with the OMOP columns that most rows have, where nobody named any.
+        """Return these options with the OMOP columns that most rows have, if none were named.
 
-        They depend on the rows, and are for a model that stays here.
+        The columns depend on the rows, so they are for a model that stays here.
         """
         if self.recipe is None or self.columns is not None or self.concepts is not None:
             return self
         return replace(self, columns=",".join(self.recipe.drawn(reader)))
 
     def coverage(self, reader: Reader) -> dict[str, float]:
-        """Return the share of OMOP rows that have a value, by concept; nothing of other rows."""
+        """Return the share of OMOP rows that have a value, by concept; nothing for other rows."""
         shares: dict[str, float] = {} if self.recipe is None else self.recipe.coverage(reader)
         return shares
 
     def beside(self, id_: str | None, keep: str | None) -> tuple[str | None, list[str]]:
-        """Return the column that tells rows, and all that are kept beside the features.
+        """Return the column that identifies rows, and all columns kept next to the features.
 
-        Of OMOP rows that column is their key, unless another is named.
+        For OMOP rows, that column is their key, unless another is named.
         """
         if id_ is None and self.recipe is not None:
             id_ = self.recipe.key
@@ -154,7 +154,7 @@ class RowOptions:
 
     @property
     def reading(self) -> Reading:
-        """How texts are read, as far as options say."""
+        """How texts are read, according to options."""
         kinds: dict[str, str] = {}
         for one in [pair for said in self.as_ or [] for pair in names_in(said)]:
             name, equals, kind = one.rpartition("=")
@@ -168,7 +168,7 @@ class RowOptions:
 
     @property
     def layout(self) -> FileLayout:
-        """How files are laid out, as far as options say."""
+        """How files are laid out, according to options."""
         header = False if self.no_header else None
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
         return FileLayout(
@@ -191,17 +191,17 @@ class RowOptions:
     ) -> Reader:
         """Open all columns as they are, with those of joined tables.
 
-        ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
-        Of OMOP tables, only the ``needed`` columns are read; by default, all.
+        ``model`` states how a model's rows were read; ``unasked``, that no person can be asked. Of
+        OMOP tables, only the ``needed`` columns are read; by default, all.
         """
         recipe = self.recipe
         if recipe is not None and unasked is not None:
-            # One measurement in another unit does not decide whether there is an answer.
+            # One measurement in a different unit must not decide whether there is an answer.
             recipe = replace(self, listed_units=True).recipe
         if self.join:
             if recipe is not None or unasked is not None:
                 what = "the rows of a round" if recipe is None else "--omop"
-                raise UsageError(f"--join does not go with {what}: join the tables before")
+                raise UsageError(f"--join cannot be combined with {what}: join the tables first")
             rows = replace(self, join=None).opened(data, model)
             joined: Reader = self.joins.added(rows, model.updated(self.reading))
             return joined
@@ -225,7 +225,7 @@ class RowOptions:
         unasked: Unasked | None = None,
         needed: Sequence[str] | None = None,
     ) -> Reader:
-        """Open rows with the columns that are used, to be understood, and those to keep."""
+        """Open rows with the used columns, which are analysed, and those to keep."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
         if self.columns is not None:
@@ -255,15 +255,15 @@ class RowOptions:
         attended: bool = True,
         history: History | None = None,
     ) -> Reader:
-        """Open rows under a schema, and say which columns are left out.
+        """Open rows under a schema, and note which columns are left out.
 
-        ``history`` is of readings before these rows: see `open_rows`.
+        ``history`` holds readings before these rows: see `open_rows`.
         """
         used = (reading or _NONE).updated(self.reading)
         needed = sources([*schema.names, *keep], used) if schema.named else ()
         unasked = None if attended else Unasked(needed)
         rows = self.open(data, keep, reading or _NONE, unasked, [*schema.names, *keep])
-        # Of a database, which has no layout to be found.
+        # For a database, which has no layout to detect.
         return under(replace(rows, unasked=unasked), schema, reading, keep, history)
 
 
@@ -274,13 +274,13 @@ def under(
     keep: Sequence[str] = (),
     history: History | None = None,
 ) -> Reader:
-    """Return rows under a schema; which columns are left out is noted."""
+    """Return rows under a schema; note which columns are left out."""
     used = (reading or _NONE).updated(reader.reading)
     known = used.dropped | {used.time, *sources(schema.names, used)}
     further = [name for name in left_out(reader, schema, keep) if name not in known]
     if further:
-        are = "it is no feature" if len(further) == 1 else "they are no features"
-        notes.append(f"{reader.source}: left out, as {are}: {first_names(further, 5)}")
+        are = "it is not a feature" if len(further) == 1 else "they are not features"
+        notes.append(f"{reader.source}: left out, because {are}: {first_names(further, 5)}")
     try:
         return open_rows(reader, schema, reading, keep, history=history)
     except DataError as error:
@@ -288,13 +288,13 @@ def under(
 
 
 def _of_join(needed: Sequence[str], there: Sequence[str]) -> str:
-    """Return words on columns that --join made for a model, and that are not there."""
+    """Return words on missing columns that --join made for a model."""
     made = [name for name in needed if name not in there and _OF_JOIN.fullmatch(name)]
     if not made:
         return ""
     table = made[0].partition(".")[0]
     name = f"FILE as {table} on KEY: ..." if "." in made[0] else "on KEY: ..."
-    return f"; if --join made {made[0]!r} for the model, give it again: --join '{name}'"
+    return f"; if --join made {made[0]!r} for the model, repeat it: --join '{name}'"
 
 
 def read(
@@ -311,51 +311,52 @@ def read(
     entity: str = "",
     **layout: Any,
 ) -> Reader:
-    """Say how rows are to be read; what is not said is found out, or refused where in doubt.
+    """Specify how rows are read; other properties are detected, or refused if ambiguous.
 
     Parameters
     ----------
     data : array, data frame, Arrow object, path or address
         Rows, as every method that takes rows takes them.
     missing : sequence of str
-        Texts that stand for a missing value, such as ``["ERR", "-9999"]``.
+        Texts that are codes for missing values, such as ``["ERR", "-9999"]``.
     decimal : {",", "."}, optional
-        Sign before the decimals.
+        Decimal separator.
     dates : {"dmy", "mdy", "ymd"}, optional
         Order of day, month and year.
     kinds : dict of str to {"number", "date", "category", "label", "id"}, optional
-        Kinds of columns by name. As a number, ``<0.5`` is 0.5, and what is no number is missing;
-        a label is a category of which spellings that differ only by case, accents or look-alike
-        letters are one; an id is left out.
+        Kinds of columns by name. For a number, ``<0.5`` is read as 0.5, and text that is not a
+        number counts as missing; a label is a category in which spellings that differ only by case,
+        accents or look-alike letters are the same; an id is left out.
     drop, columns : sequence of str, optional
         Columns to leave out; or those to use, in this order.
     time : str, optional
-        Column of points in time. Its hour, weekday, day of the month and month are features in its
-        place, as categories that go round: 23 is beside 0, a month's last day beside the first.
+        Column of points in time. It is replaced by the features hour, weekday, day of the month and
+        month, which are cyclic categories: 23 is next to 0, and a month's last day next to the
+        first.
     zone : str, optional
-        With ``time``, where the times say their zone: the place by whose clock, such as
-        ``"Europe/Berlin"``. Times without a zone are taken as the clock showed them.
+        With ``time``, if the times state their zone: the time zone of the clock that counts, such
+        as ``"Europe/Berlin"``. Times without a zone are read as local times.
     entity : str, optional
-        With ``time``: column that says whose reading a row is, such as a patient or a machine. In
-        place of each column of numbers, its features compare a reading with the earlier ones of
-        its entity among these rows: see `hushtable.history.history_columns`. Rows in memory may be
-        in any order; those of files have to be in the order of time, for each entity.
+        With ``time``: column that identifies the entity of a reading, such as a patient or a
+        machine. Each numeric column is replaced by features that compare a reading with the earlier
+        ones of its entity among these rows: see `hushtable.history.history_columns`. Rows in memory
+        may be in any order; rows of files must be in time order for each entity.
     **layout
         ``encoding``, ``delimiter``, ``header``, ``skip_lines``, ``skip_footer`` of a CSV file;
         ``sheet`` of a workbook; ``member`` of a file with several parts, such as an archive;
-        ``query`` to a database.
+        ``query`` for a database.
 
     Returns
     -------
     Reader
-        Taken by every method that takes rows.
+        Accepted by every method that takes rows.
 
     Raises
     ------
     DataError
         If there is nothing to read, or a column is not there.
     UsageError
-        If an option has no such value.
+        If an option has an invalid value.
 
     Examples
     --------
@@ -381,7 +382,7 @@ def chosen(
     columns: Sequence[str] | None = None,
     keep: Sequence[str] = (),
 ) -> Reader:
-    """Return a reader of the columns that are used, to be read so, and of those to keep."""
+    """Return a reader of the used columns, with this reading, and of the columns to keep."""
     names = list(reader.names or ())
     columns = None if columns is None else [*map(fold, columns)]
     keep = [*map(fold, keep)]
@@ -401,7 +402,7 @@ def chosen(
 
 
 def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> "Understanding":
-    """Say what each column of a table is, by one pass over all rows.
+    """Determine the kind of each column of a table, in one pass over all rows.
 
     Parameters
     ----------
@@ -419,7 +420,7 @@ def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> "Unde
     Raises
     ------
     DataError
-        If the rows cannot be read. A doubt is no error here.
+        If the rows cannot be read. A doubt is not an error here.
 
     Examples
     --------
@@ -429,7 +430,7 @@ def understand(data: Any, *, n_jobs: int | None = None, **options: Any) -> "Unde
     >>> one.evidence
     '2 numbers with a decimal comma'
     """
-    # Most of those that need options read rows as a model did.
+    # Most callers with options read rows as a model did.
     from hushtable.data.understanding import Understanding, understood
 
     reader = read(data, **options) if options or not isinstance(data, Reader) else data

@@ -1,20 +1,21 @@
-"""At most so many rows of each person, out of core.
+"""A limited number of rows of each person, out of core.
 
-Of each person, those rows are taken whose keyed hash is smallest. The hash is of the person and of
-what the row counts as, so that the choice is the same in any order, in batches of any size, from
-any number of files and by any number of threads; rows of one person with one hash count the same.
+For each person, the rows with the smallest keyed hash are taken. The hash covers the person and the
+codes of the row, so that the choice is the same in any order, in batches of any size, from any
+number of files and by any number of threads; rows of one person with the same hash count the same.
 
-Whether a person's row is taken depends on that person's rows and on the key alone. So a person more
-or less changes the counts by that person's rows alone, at most so many: for any choice of this
-kind, also one that a person can foresee. This is why rows are told apart by a fast hash. Persons
-are told apart by HMAC-SHA256, cut to 128 bits: two persons taken for one would change more.
+Whether a person's row is taken depends on that person's rows and on the key alone. So adding or
+removing a person changes the counts only by that person's rows, up to the limit: for any choice of
+this kind, even one that a person can foresee. This is why rows are distinguished by a fast hash.
+Persons are distinguished by HMAC-SHA256, truncated to 128 bits, because mistaking two persons for
+one would change more.
 
-Persons who are ``known`` beforehand are not counted at all, as where their budget is spent. That,
-too, depends on who they are, and on what was noted of them alone.
+Persons who are ``known`` beforehand are not counted at all, for example because their budget is
+spent. That also depends only on who they are, and on what was noted about them.
 
-Rows are kept in runs of a temporary file that has no name, or one for its owner alone, and goes
-with the process. A run holds its persons in order, so that those of one 256th of all persons are
-read back together, from all runs.
+Rows are kept in runs of a temporary file that has no name, or is readable only by its owner, and is
+removed with the process. A run holds its persons in order, so that those of one 256th of all
+persons are read back together, from all runs.
 """
 
 import hmac
@@ -39,7 +40,7 @@ from hushtable.data.readers import BATCH_ROWS, Reader, Unasked
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 
-#: Persons, or distinct rows, of a sample at most: those with the smallest digests.
+#: Largest number of persons, or distinct rows, in a sample: those with the smallest digests.
 SAMPLE = 1_024
 
 Words = NDArray[np.uint64]
@@ -50,25 +51,25 @@ Ints = NDArray[np.int64]
 class PersonsCounted:
     """Whose rows were counted: exact, for anyone who has the rows."""
 
-    #: Rows that were read, and those of them that were not counted.
+    #: Number of rows that were read, and of those that were not counted.
     n_rows: int
     left_out: int
-    #: Persons, and those of them with rows left out.
+    #: Number of persons, and of those with rows left out.
     n_persons: int
     cut: int
     #: The smallest keyed digests, rising: of shape (k, 2), 128 bits each.
     sample: Words
-    #: Rows of a person that are counted at most.
+    #: Largest number of rows counted per person.
     most: int
-    #: Of these persons, those who were known beforehand and left out; and their rows.
+    #: Number of these persons who were known beforehand and left out; and of their rows.
     known: int = 0
     known_rows: int = 0
-    #: Of all who were counted, the first 64 bits of their digests, rising; if ``known`` was given.
+    #: First 64 bits of the digests of all counted persons, rising; if ``known`` was given.
     register: Words | None = None
 
 
 class Known:
-    """Persons who are left out, and how many of them came; not safe for several threads."""
+    """Persons who are left out, and how many of them occurred; not safe for several threads."""
 
     def __init__(self, digests: Words) -> None:
         self._digests = np.asarray(digests)
@@ -78,13 +79,13 @@ class Known:
                 "it"
             )
         if (self._digests[1:] < self._digests[:-1]).any():
-            raise UsageError("known: the digests need to be sorted")
+            raise UsageError("known: the digests must be sorted")
         self._came = np.zeros(len(self._digests), bool)
         self._sample: Words = np.empty((0, 2), np.uint64)
         self._rows = 0
 
     def found(self, persons: Words, whose: Ints) -> NDArray[np.bool_]:
-        """Return, row by row, whether its person is one of them."""
+        """Return for each row whether its person is one of them."""
         known = among(self._digests, persons[:, 0])
         self._came[np.searchsorted(self._digests, persons[known, 0])] = True
         self._sample = _first(np.concatenate([self._sample, persons[known]]))
@@ -93,7 +94,7 @@ class Known:
         return rows
 
     def noted(self, counted: PersonsCounted, register: list[Words]) -> PersonsCounted:
-        """Return what was counted of all persons, with those who were left out."""
+        """Return the counts of all persons, including those who were left out."""
         known = int(self._came.sum())
         return replace(
             counted,
@@ -106,7 +107,7 @@ class Known:
 
 
 def among(digests: Words, some: Words) -> NDArray[np.bool_]:
-    """Return which of some are among the sorted digests."""
+    """Return which values are among the sorted digests."""
     if not len(digests):
         return np.zeros(len(some), bool)
     at = np.searchsorted(digests, some)
@@ -114,16 +115,16 @@ def among(digests: Words, some: Words) -> NDArray[np.bool_]:
 
 
 def _first(persons: Words) -> Words:
-    """Return those with the smallest digests, rising, each once: at most `SAMPLE`."""
-    most = 2 * SAMPLE  # each is there twice at most: in the sample, and in the batch
+    """Return the smallest digests, rising, each once: at most `SAMPLE`."""
+    most = 2 * SAMPLE  # each occurs at most twice: in the sample, and in the batch
     if len(persons) > most:
         persons = persons[persons[:, 0] <= np.partition(persons[:, 0], most - 1)[most - 1]]
     return np.unique(persons, axis=0)[:SAMPLE]
 
 
-#: Bytes of rows that are held in memory, until they go to the file as a run.
+#: Bytes of rows held in memory before they are written to the file as a run.
 RUN_BYTES = 1 << 25
-#: Parts of all persons that are read back one after the other.
+#: Number of parts of all persons that are read back one after the other.
 _PARTS = 256
 Records = NDArray[Any]
 
@@ -134,13 +135,13 @@ class PersonRows:
     Parameters
     ----------
     column : str
-        The column that tells persons, for messages.
+        The column that identifies persons, for messages.
     most : int
-        Rows of a person at most.
+        Largest number of rows per person.
     key : bytes or None
-        Under which persons are hashed: 16 bytes or more. None is ``plan_id``.
+        Key for hashing persons: 16 bytes or more. None means ``plan_id``.
     known : ndarray of uint64, optional
-        Who is left out: the first 64 bits of their digests, rising.
+        Persons to leave out: the first 64 bits of their digests, rising.
     """
 
     def __init__(
@@ -151,9 +152,9 @@ class PersonRows:
         if not isinstance(key, bytes) or len(key) < 16:
             raise UsageError("key: needs 16 secret bytes or more, or None")
         self._known = None if known is None else Known(known)
-        #: Where nobody is here to be asked: takes note of rows without an id, which are left out.
+        #: If no person can be asked: notes rows without an id, which are left out.
         self.unasked: Unasked | None = None
-        #: Whether it is a question to a person that all rows are one person's.
+        #: Whether to ask a person if all rows belong to one person.
         self.doubts_one_person = True
         self._lock = threading.Lock()
         self._pending: list[Records] = []
@@ -161,7 +162,7 @@ class PersonRows:
         self._kinds: set[str] = set()
         self._open = ExitStack()
         self._file: Any = None
-        #: Of each run: where it begins, and its rows before each part of the persons.
+        #: For each run: where it begins, and its number of rows before each part of the persons.
         self._runs: list[tuple[int, Ints]] = []
 
     def __enter__(self) -> "PersonRows":
@@ -171,7 +172,7 @@ class PersonRows:
         self._open.close()
 
     def add(self, codes: Codes, persons: Any, start: int) -> None:
-        """Take in encoded rows and the column that tells whose they are; from any thread.
+        """Add encoded rows and the column that identifies their persons; from any thread.
 
         ``start`` is the number of the first row, for messages.
         """
@@ -189,7 +190,7 @@ class PersonRows:
             self._missing += ids.null_count
             if ids.null_count < len(ids):
                 self._kinds.add(kind)
-            if records is not None:  # else nothing, or refused when all have been read
+            if records is not None:  # otherwise none, or refused when all have been read
                 self._pending.append(records)
                 self._size += records.nbytes
                 if self._size >= RUN_BYTES:
@@ -216,7 +217,7 @@ class PersonRows:
         return records
 
     def _digests(self, ids: pa.Array) -> tuple[Words, Ints]:
-        """Return the keyed digests of the persons of a batch, and whose of these each row is."""
+        """Return the keyed digests of the persons of a batch, and the person of each row."""
         coded = ids.dictionary_encode()
         macs = [
             hmac.digest(self._key, text.encode(), "sha256")[:16]
@@ -245,12 +246,12 @@ class PersonRows:
         except OSError as error:
             raise FileError(
                 f"rows cannot be kept in a temporary file in {tempfile.gettempdir()} "
-                f"({error.strerror}): they need about {records.itemsize} bytes each there; free "
-                "some, or set TMPDIR to a folder that has it"
+                f"({error.strerror}): each row needs about {records.itemsize} bytes there; free "
+                "some space, or set TMPDIR to a folder with enough space"
             ) from error
 
     def _parts(self) -> Iterator[Records]:
-        """Yield all rows: those of a person together, persons by rising digests."""
+        """Yield all rows: rows of a person together, persons by rising digests."""
         if not self._runs:
             if self._pending:
                 yield self._together()
@@ -269,9 +270,9 @@ class PersonRows:
     # --- what is taken ----------------------------------------------------------------------
 
     def chosen(self) -> Iterator[Codes]:
-        """Yield the rows that are taken, once all have been added.
+        """Yield the selected rows, after all have been added.
 
-        Raises `DataError`, at the end at the latest, if the column tells no persons.
+        Raises `DataError`, at the latest at the end, if the column does not identify persons.
         """
         self._check_ids()
         n_persons = cut = taken = in_sample = 0
@@ -298,16 +299,17 @@ class PersonRows:
         one = self.counted.n_persons == 1 == n_persons
         if one and self._n_rows > self.most and self.doubts_one_person:
             raise DataError(
-                f"column {self.column!r} says that all {self._n_rows:,} rows are one person's, of "
-                f"which {self.most:,} would be counted: name the column that tells persons apart"
+                f"column {self.column!r} states that all {self._n_rows:,} rows belong to one "
+                f"person, so only {self.most:,} would be counted: name the column that identifies "
+                "persons"
             )
 
     def _check_ids(self) -> None:
         if self._missing:
             raise DataError(
-                f"column {self.column!r} is empty in {self._missing:,} of {self._n_rows:,} rows: "
-                "whose they are is not known; give each an id, its own where it is nobody else's, "
-                "or leave these rows out"
+                f"column {self.column!r} is empty in {self._missing:,} of {self._n_rows:,} rows, "
+                "so their persons are unknown; give each row an id (a new one if the person has "
+                "no other rows), or leave these rows out"
             )
         if len(self._kinds) > 1 and self.unasked is None:
             raise DataError(
@@ -317,10 +319,10 @@ class PersonRows:
 
 
 def smallest(records: Records, most: int) -> tuple[Records, Ints]:
-    """Return, person by person, the rows with the smallest hashes, and which of them each is.
+    """Return for each person the rows with the smallest hashes, and their ranks.
 
-    At most ``most`` of each person, numbered from 0. Of several lots of rows, those of what is
-    left of each are those of all.
+    At most ``most`` of each person, numbered from 0. Applied to several parts of the rows and then
+    to the results together, it gives the same as applied to all rows.
     """
     person = records["person"]
     records = records[np.lexsort((records["order"], person[:, 1], person[:, 0]))]
@@ -339,7 +341,7 @@ def _layout(d: int) -> np.dtype[Any]:
 
 
 def _codes(rows: Records) -> Codes:
-    """Return rows as they were encoded; which values lay outside is in the tally alone."""
+    """Return rows as they were encoded; only the tally knows which values were outside."""
     codes = np.ascontiguousarray(rows["codes"].T)
     missing = codes == kernels.MISSING_LOW
     outside = np.unpackbits(rows["outside"], axis=1, count=len(codes))
@@ -352,7 +354,7 @@ def _codes(rows: Records) -> Codes:
 def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str, pa.Array]:
     """Return whether texts or numbers identify rows, and the ids as texts, null where missing.
 
-    A number that is no id is refused where a person is ``asked``, and else missing.
+    A number that is not an id is refused if a person is ``asked``, and otherwise missing.
     """
     if isinstance(column, np.ndarray):
         column = as_column(column)
@@ -373,30 +375,30 @@ def ids_of(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[s
         for row in np.flatnonzero(~fits[: len(values)] & ~np.isnan(values))[:1].tolist():
             raise DataError(
                 f"column {name!r} holds the number {values[row]} in row {start + row}, which is "
-                "no whole number, or one too large to be told from the next: an id needs texts or "
-                "whole numbers; store it as text"
+                "not a whole number, or is too large to be distinguished from the next: an id "
+                "needs texts or whole numbers; store it as text"
             )
     elif not pa.types.is_integer(kind):
         raise DataTypeError(f"column {name!r} has type {kind}: an id needs texts or whole numbers")
     return "number", as_texts(column, name)
 
 
-#: Row numbers go where codes of features go, 16 bits in each.
+#: Row numbers are stored in place of codes of features, 16 bits in each.
 _WORDS = 4
-#: Which rows are taken is no secret: the rows stay where the model does.
+#: The selection of rows is not secret, because the rows stay where the model does.
 _PUBLIC = b"some rows of each person"
 
 
 def some_of_each(reader: Reader, person: str, most: int) -> tuple[Reader, PersonsCounted]:
-    """Return a reader of at most so many rows of each person, without the column that tells them.
+    """Return a reader of a limited number of rows per person, without the person column.
 
-    A hash of the person and of the row's number chooses them: the same ones each time, and no
-    place in a file is preferred.
+    A hash of the person and of the row number selects them: the same rows each time, without
+    preference for any place in a file.
 
     Raises
     ------
     DataError, UsageError
-        If there is no such column, or it tells no persons.
+        If there is no such column, or it does not identify persons.
     """
     person = fold(person)
     ids = reader.select([person])

@@ -1,7 +1,7 @@
-"""The data quality of a table: what a person should see of its columns and rows before a fit.
+"""The data quality of a table: what a person should know about its columns and rows before a fit.
 
 `hushtable.data.table_seen` reads all rows once; the rules for each kind of finding are here.
-Nothing is changed, and nothing decided: a finding is a sentence for a person. Tested by
+Nothing is changed or decided: a finding is a sentence for a person. Tested by
 ``tests/test_quality.py``.
 """
 
@@ -27,11 +27,11 @@ from hushtable.data.table_shape import one_row_a_value, shape_words
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.texts.seen import FEW
 
-#: Letters of an example, of a text in a sentence, and of the examples in a table.
+#: Number of letters of an example, of a text in a sentence, and of the examples in a table.
 _LETTERS, _QUOTED, _IN_A_TABLE = 80, 40, 32
-#: Groups of labels that are reported of a column, and labels of a group.
+#: Number of groups of labels to report for a column, and of labels in a group.
 _GROUPS = 5
-#: Rows below which equal columns are taken for chance.
+#: Number of rows below which equal columns count as coincidence.
 _FEW_ROWS = 10
 
 
@@ -53,7 +53,7 @@ class QualityFinding:
     examples : tuple of int
         Numbers of the first of these rows, from 0, at most 5; empty where all rows are concerned.
     value : str
-        The text that may stand for a missing value, as `--missing` takes it; else empty.
+        The text that may be a code for a missing value, as `--missing` takes it; otherwise empty.
     """
 
     kind: Literal[
@@ -83,14 +83,15 @@ class ColumnQuality:
     name : str
         Of the column.
     n_missing : int
-        Rows in which it is null, empty or blank, or holds what stands for a missing value.
+        Rows in which it is null, empty or blank, or holds a code for a missing value.
     examples : tuple of str
         The first different values, at most 3, folded; long ones are cut.
     n_different : int or None
-        Different values; None if they are more than 1,000, or too long to be counted.
+        Number of different values; None if there are more than 1,000, or they are too long to
+        count.
     range : tuple of float, or None
         The lowest and highest number, or point in time in seconds since 1970; None if it holds
-        neither. Of days and times in text, those in the sample.
+        neither. For days and times in text, those in the sample.
     """
 
     name: str
@@ -138,8 +139,8 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     reader : Reader
         Rows, as `read` returns them.
     understood : sequence of ColumnUnderstanding, optional
-        The columns as `understand` returns them: says which columns are identifiers, how texts
-        become numbers, and which values may stand for a missing one.
+        The columns as `understand` returns them, which states which columns are identifiers, how
+        texts become numbers, and which values may be codes for missing ones.
 
     Returns
     -------
@@ -154,12 +155,12 @@ def table_quality(reader: Reader, understood: Sequence[ColumnUnderstanding] = ()
     -----
     Equal rows are found by a fingerprint of 64 bits for each row, held in memory. The chance that
     two different ones of n rows have the same one is about n^2 / 2^65: 3 in 10^8 for 10^6 rows. It
-    is no protection from somebody who looks for rows that collide. Texts are compared as they are
-    written: ``1.0`` and ``1`` differ in a CSV file.
+    does not protect against someone who searches for rows that collide. Texts are compared as they
+    are written: ``1.0`` and ``1`` differ in a CSV file.
 
-    Values that stand apart and columns that are a multiple of each other are looked for in a
-    sample of rows, drawn in the same way each time; it is the whole table up to 32,767 rows and
-    128 columns.
+    Isolated values and columns that are multiples of each other are found in a sample of rows,
+    which is drawn in the same way each time; it is the whole table up to 32,767 rows and 128
+    columns.
 
     Examples
     --------
@@ -204,7 +205,7 @@ def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
 
 
 def _moment(seconds: float) -> str:
-    """Return a point in time as it is written: without a time of day at midnight."""
+    """Return a point in time as text, without a time of day at midnight."""
     text = str(np.datetime64(round(seconds), "s")).replace("T", " ")
     return text.removesuffix(" 00:00:00")
 
@@ -217,7 +218,7 @@ def _glance(column: ColumnSeen) -> ColumnQuality:
 
 
 def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield what there is to say of the column alone."""
+    """Yield the findings about the column alone."""
     n, name = rows.n, (column.name,)
     if n > 1 and not column.varies:
         n_values = n - column.n_missing
@@ -237,7 +238,7 @@ def _cut(text: str, most: int = _LETTERS) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotation marks, with what would not be visible in it written out."""
+    """Return a text in quotation marks, with escapes for invisible characters."""
     shown = (c if c.isprintable() else ascii(c)[1:-1] for c in _cut(text, _QUOTED))
     return f'"{"".join(shown)}"'
 
@@ -273,7 +274,7 @@ def _near_labels(column: ColumnSeen, n_values: int) -> Iterator[QualityFinding]:
 
 
 def _script(text: str, group: Sequence[str]) -> str:
-    """Name the scripts of letters that look like Latin ones, if labels differ in these."""
+    """Return the scripts of letters that look like Latin ones, if labels differ in these."""
     scripts = [{unicodedata.name(c, "").split(" ")[0] for c in one if c.isalpha()} for one in group]
     mine = scripts[group.index(text)] & {"CYRILLIC", "GREEK"}
     if not mine or all(mine <= other for other in scripts):
@@ -285,12 +286,12 @@ def _script(text: str, group: Sequence[str]) -> str:
 
 
 def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield values that may stand for a missing one."""
+    """Yield values that may be codes for missing ones."""
     name, seen = (column.name,), column.doubtful
     if seen.n and column.understood is not None:
         doubt = column.understood.doubt
         end = "" if doubt.endswith(("?", ".")) else "."
-        words = f"{column.name}: {doubt}{end} This concerns {_n_rows(seen.n)}."
+        words = f"{column.name}: {doubt}{end} This affects {_n_rows(seen.n)}."
         missing = next((v for flag, v in column.understood.options if flag == "--missing"), "")
         yield QualityFinding("sentinel", name, words, seen.n, tuple(seen.rows), missing)
         return
@@ -305,8 +306,8 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
         if column.is_date:
             text = str(np.datetime64(int(value), "s")).removesuffix("T00:00:00")
         words = (
-            f"{column.name}: {text} stands in {about}{_n_rows(n)}, far from all other values: it "
-            "may stand for a missing one."
+            f"{column.name}: {text} occurs in {about}{_n_rows(n)}, far from all other values: it "
+            "may be a code for a missing value."
         )
         examples = tuple(at[:EXAMPLE_ROWS].tolist())
         yield QualityFinding("sentinel", name, words, n, examples, text)
@@ -334,7 +335,7 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
         if column.sample and not column.is_date
     ]
     samples = [np.concatenate(column.sample) for column in others]
-    where = "all rows" if rows.stride == 1 else f"all of {len(samples[0]):,} rows looked at"
+    where = "all rows" if rows.stride == 1 else f"all {len(samples[0]):,} sampled rows"
     for i, j in _correlated(samples):
         found = _factor(samples[i], samples[j])
         if found is not None:
@@ -350,7 +351,7 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
 
 
 def _correlated(samples: Sequence[Floats]) -> Iterator[tuple[int, int]]:
-    """Yield for each column those before it, three at most, that it may be a multiple of."""
+    """Yield for each column up to three earlier columns that it may be a multiple of."""
     if len(samples) < 2:
         return
     some = np.unique(np.linspace(0, len(samples[0]) - 1, 256).astype(np.int64))
@@ -370,9 +371,9 @@ def _correlated(samples: Sequence[Floats]) -> Iterator[tuple[int, int]]:
 
 
 def _factor(x: Floats, y: Floats) -> tuple[float, str] | None:
-    """Return k with y = k x in all rows, and words on rounding; None if there is none.
+    """Return k with y = k x in all rows, and words on rounding; None if there is no such k.
 
-    One of both may be rounded to its decimals, if that is little beside its spread.
+    One of the two may be rounded to its decimals, if that is small compared with its spread.
     """
     known = np.isfinite(x)
     if (known != np.isfinite(y)).any() or np.count_nonzero(known) < _FEW_ROWS:
@@ -392,7 +393,7 @@ def _factor(x: Floats, y: Floats) -> tuple[float, str] | None:
 
 
 def _slope(x: Floats, y: Floats) -> float | None:
-    """Return k with y = k x rounded to the decimals of y, in the middle of what fits; or None."""
+    """Return k with y = k x rounded to the decimals of y, the middle of all that fit; or None."""
     half = 1.001 * _half_unit(y)
     zero = x == 0.0
     if half > 0.01 * y.std() or (np.abs(y[zero]) > half).any():
@@ -424,7 +425,7 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
     if rows.but_ids is not None:
         names = tuple(column.name for column in ids)
         alike = np.setdiff1d(repeated(np.concatenate(rows.but_ids)), equal)
-        # More, and the other columns just hold few values.
+        # If there are more, the other columns just hold few values.
         if 0 < len(alike) <= max(1, rows.n // 10):
             are = "rows are" if len(alike) > 1 else "row is"
             words = (
@@ -436,7 +437,7 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
         words_of = np.concatenate(column.ids)
         there = np.flatnonzero(words_of != MISSING_BITS)
         again = there[repeated(words_of[there])]
-        # More, and they are of persons with several rows, or names.
+        # If there are more, they belong to persons with several rows, or are names.
         if column.name != entity and 0 < len(again) <= max(1, rows.n // 20):
             have = "rows have" if len(again) > 1 else "row has"
             words = f"{column.name}: {len(again):,} {have} the identifier of an earlier row."
@@ -456,7 +457,7 @@ def _of_rows(
 def _shape(
     reader: Reader, rows: RowsSeen, understood: Sequence[ColumnUnderstanding]
 ) -> Iterator[QualityFinding]:
-    """Yield that rows are too few, that nothing varies, or that each row is one value."""
+    """Yield findings if rows are too few, if nothing varies, or if each row holds one value."""
     for words in shape_words(rows.n, understood) if understood else ():
         yield QualityFinding("shape", (), f"{words[0].upper()}{words[1:]}.", rows.n)
     for what, value, words in one_row_a_value(reader, rows):
@@ -464,23 +465,24 @@ def _shape(
 
 
 def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
-    """Yield rows that add up others: by a cell that says so, or by their numbers."""
+    """Yield rows that sum up others, as a word for a total or their numbers show."""
     for column in rows.columns:
         seen = column.totals
-        if 0 < seen.n <= max(1, rows.n // 10) and rows.n > 1:  # more, and it is a category
+        if 0 < seen.n <= max(1, rows.n // 10) and rows.n > 1:  # if there are more, it is a category
             words = (
-                f"{column.name}: {_n_rows(seen.n)} with the word for a total: it may add up others."
+                f"{column.name}: {_n_rows(seen.n)} with a word for a total, so it may sum up other "
+                "rows."
             )
             yield QualityFinding("total", (column.name,), words, seen.n, tuple(seen.rows))
     summed = [column for column in rows.columns if column.n_values and not column.is_id]
     adds_up = [column.name for column in summed if _adds_up(column)]
     if rows.n > 3 and (len(adds_up) > 1 or (len(summed) == len(adds_up) == 1 and rows.n > 5)):
-        words = f"The last row has the sums of all rows above in {' and '.join(adds_up)}."
+        words = f"The last row holds the sums of all rows above it in {' and '.join(adds_up)}."
         yield QualityFinding("total", tuple(adds_up), words, 1, (rows.n - 1,))
 
 
 def _adds_up(column: ColumnSeen) -> bool:
-    """Return whether the last number is the sum of all others, and beyond each of them."""
+    """Return whether the last number is the sum of all others, and larger than each of them."""
     if column.n_values < 2 or not abs(column.last) > column.largest:
         return False
     return bool(np.isclose(column.last, column.sum, rtol=1e-5, atol=0.0))

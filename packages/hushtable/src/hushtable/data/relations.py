@@ -1,4 +1,4 @@
-"""Columns bound by linear relations: each is judged by what the others leave of it."""
+"""Columns with linear relations: each is judged by its residual from the others."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _ROWS_OF_COLUMN = 3
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Residuals of k columns of numbers, each beside the value that the others predict.
+    """Residuals of k numeric columns, each from the value that the other columns predict.
 
     The residual of column j is sum_i (x_i - c_i) w_ij with w_jj = 1: the error of a ridge
     regression on all other columns, from the inverse of the correlations (Lauritzen, Graphical
@@ -72,7 +72,7 @@ class Relations:
     def residuals(self, X: Floats) -> Floats:
         """Return the residuals (n, k) of rows (n, k); NaN where the column's value is missing.
 
-        In one order of additions, whatever the number of rows: the same row has the same bits.
+        Additions have a fixed order, whatever the number of rows: the same row has the same bits.
         """
         centred = X - self.centre
         known = np.where(np.isnan(centred), 0.0, centred)
@@ -98,9 +98,9 @@ class Relations:
 
     @cached_property
     def strongest(self) -> list[list[int]]:
-        """For each column, the places among the k of the two that tell most of it beside the rest.
+        """For each column, the places of the two others that best predict it, given the rest.
 
-        By their partial correlations with it.
+        Measured by their partial correlations with it.
         """
         correlations = np.abs(self.weights * self.spread[:, np.newaxis] / self.spread)
         np.fill_diagonal(correlations, -1.0)
@@ -149,7 +149,7 @@ def learned_relations(
     scale: tuple[Floats, Floats],
     wider: float = 0.0,
 ) -> Relations:
-    """Learn relations from rows, in three passes; what does not fit them is left out of the second.
+    """Learn relations from rows in three passes; rows that do not fit are left out of the second.
 
     Parameters
     ----------
@@ -158,14 +158,14 @@ def learned_relations(
     columns, names : sequence of int and str
         Places of the columns, and the names of all.
     scale : ndarrays of shape (k,), float64
-        About the middle and the spread of each column, above 0: sums keep their digits so.
+        Approximate centre and spread (above 0) of each column, so that sums keep their precision.
     wider : float
         Share of the width of a residual's range by which it is widened on both sides.
 
     Raises
     ------
     DataError
-        If there are fewer complete rows than three a column.
+        If there are fewer complete rows than three per column.
     """
     first = _relations_of(_moments(rows, columns, names, scale, None), columns, scale)
     again = _relations_of(_moments(rows, columns, names, scale, first), columns, scale)
@@ -187,7 +187,7 @@ def _moments(
     scale: tuple[Floats, Floats],
     fitting: Relations | None,
 ) -> tuple[float, Floats, Floats]:
-    """Return number, sums (k,) and products (k, k) of the complete rows, all or those that fit."""
+    """Return number, sums (k,) and products (k, k) of complete rows: all, or those that fit."""
     middle, spread = scale
     n, sums, products = 0.0, np.zeros(len(columns)), np.zeros((len(columns), len(columns)))
     for batch, weights in rows():
@@ -202,8 +202,8 @@ def _moments(
         products += (Z * times[:, np.newaxis]).T @ Z
     if n < _ROWS_OF_COLUMN * len(columns):
         raise DataError(
-            f"relations=True: {n:,.0f} rows without a missing value for {len(columns):,} columns "
-            f"of numbers; needs {_ROWS_OF_COLUMN * len(columns):,} at least: leave columns out"
+            f"relations=True: {n:,.0f} rows without a missing value for {len(columns):,} numeric "
+            f"columns; needs at least {_ROWS_OF_COLUMN * len(columns):,}: leave columns out"
         )
     return n, sums, products
 

@@ -1,4 +1,4 @@
-"""Rows that several passes read: what the first pass makes of them is kept for the others."""
+"""Rows that several passes read: the results of the first pass are kept for the others."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from hushtable.data.readers.reader import Read, Reader, taken
 
-#: Bytes that a fit keeps of its rows at most. What takes more is read again in each pass.
+#: Largest number of bytes that a fit keeps of its rows. Otherwise, each pass reads the rows again.
 MOST_BYTES = 1 << 28
 
 
 class MemoryBudget:
-    """A bound of memory that several may take parts of, from any thread."""
+    """A memory budget that several readers can share, from any thread."""
 
     def __init__(self, n_bytes: int) -> None:
         self._left = n_bytes
         self._lock = threading.Lock()
 
     def take(self, n_bytes: int) -> bool:
-        """Take so many bytes, or none if fewer are left; a negative number gives them back."""
+        """Take this many bytes, or none if fewer are left; a negative number returns them."""
         with self._lock:
             enough = n_bytes <= self._left
             self._left -= n_bytes * enough
@@ -31,25 +31,25 @@ class MemoryBudget:
 
 @dataclass(frozen=True)
 class FirstReading:
-    """A batch in the first pass over rows: later passes read what this pass makes of it."""
+    """A batch in the first pass over rows: later passes read the result that this pass keeps."""
 
     rows: Any
-    #: Takes what is made of the rows, and the number of the first of them.
+    #: Takes the result of the rows, and the number of the first row.
     keep: Callable[[int, Any], None]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def take(self, rows: NDArray[np.int64]) -> Any:
-        """Return some of the rows, by their numbers, of which nothing is kept."""
+        """Return some of the rows, by their numbers, without keeping anything."""
         return taken(self.rows, rows)
 
 
 class RowCache:
-    """Starts passes over rows; from the second on, over what the first made of their batches.
+    """Starts passes over rows; from the second on, over the kept results of the first.
 
-    Nothing is kept if it takes more memory than there is, or more than ``most`` bytes a row, or if
-    the first pass did not hand over what it made of each batch: then all passes read the rows.
+    Nothing is kept if it takes more memory than available, or more than ``most`` bytes per row, or
+    if the first pass did not hand over a result for each batch: then all passes read the rows.
     """
 
     def __init__(self, read: Read, memory: MemoryBudget, most: float = np.inf) -> None:
@@ -66,7 +66,7 @@ class RowCache:
 
     @property
     def n_rows(self) -> int | None:
-        """Rows of which all is kept; None if some is not."""
+        """Kept results of all rows; None if any are missing."""
         kept = sum(map(len, self._batches.values()))
         return kept if kept == self._n_read and not self._full else None
 
@@ -99,7 +99,7 @@ class RowCache:
 def cached_rows(reader: Reader, memory: MemoryBudget, most: float = np.inf) -> Reader:
     """Return a reader of the same rows, whose first pass yields each batch as a `FirstReading`.
 
-    No more than ``most`` bytes a row are kept.
+    At most ``most`` bytes per row are kept.
     """
     if reader.n_rows is None or not reader.files:
         return replace(reader, read=RowCache(reader.read, memory, most), files=(), project=None)

@@ -1,4 +1,4 @@
-"""Features and schemas: what the columns are, and their public ranges and categories."""
+"""Features and schemas: the kinds of the columns, and their public ranges and categories."""
 
 import math
 from collections import Counter
@@ -20,9 +20,9 @@ from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
 from hushtable.privacy.budget import Spent
 
-#: Categories that one feature may have. More is, in practice, an identifier.
+#: Largest number of categories of a feature. A feature with more is, in practice, an identifier.
 MAX_CATEGORIES = 10_000
-#: Features that one schema may have: they are numbered in 16 bits.
+#: Largest number of features of a schema: they are numbered in 16 bits.
 MAX_FEATURES = 65_535
 
 
@@ -38,7 +38,7 @@ class Feature:
     name : str
         Name of the column.
     kind : {"numeric", "categorical"}
-        What its values are.
+        Kind of its values.
     low, high : float
         Range of a numeric feature, in its own unit; values outside are clipped to it.
     categories : tuple of str
@@ -46,14 +46,14 @@ class Feature:
     unit : str
         Unit of a numeric feature, for people; empty if unknown.
     cyclic : bool
-        Whether the categories go round, as those of `hushtable.data.calendar` do: the last stands
-        beside the first, and categories near each other are alike.
+        Whether the categories are cyclic, like those of `hushtable.data.calendar`: the last is next
+        to the first, and neighbouring categories are similar.
     neutral : bool
-        Whether a missing number counts as a usual one, and not as rare or frequent by itself: as in
-        a history, of which nothing is known at first.
+        Whether a missing number counts as a usual one, and not as rare or frequent in itself, as in
+        a history, which is unknown at first.
     usual : float or str or None
-        What a missing value counts as, where that is public knowledge: a number in the range, or
-        one of the categories. Hash functions of `HushTable` and `LSHiTables` go by it, as by
+        The value that a missing value counts as, if that is public knowledge: a number in the
+        range, or one of the categories. Hash functions of `HushTable` and `LSHiTables` use it, like
         ``neutral``.
 
     Examples
@@ -77,7 +77,9 @@ class Feature:
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
-            raise PlanError(f"a column's name is {self.name!r}: name it, or leave the column out")
+            raise PlanError(
+                f"a column has the name {self.name!r}: give it a name, or leave the column out"
+            )
         if not is_text(self.unit):
             raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if type(self.cyclic) is not bool or (self.cyclic and self.kind != "categorical"):
@@ -116,7 +118,7 @@ class Feature:
             )
         if low > high:
             raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")
-        # -0.0 and 0.0 are one range, and must give one plan id.
+        # -0.0 and 0.0 are the same range, and must give the same plan id.
         object.__setattr__(self, "low", low + 0.0)
         object.__setattr__(self, "high", high + 0.0)
         if self.usual is not None:
@@ -175,17 +177,17 @@ class Feature:
 
         Name and categories are folded: see `hushtable.data.labels.fold`.
         """
-        # Any iterable will do: __post_init__ makes a tuple of it.
+        # Any iterable is accepted: __post_init__ makes a tuple of it.
         made = cls(name, "categorical", categories=categories, cyclic=cyclic, usual=usual)  # type: ignore[arg-type]
         return made.folded()
 
     def folded(self) -> "Feature":
-        """Return the feature with its name and categories folded, as rows of new plans are.
+        """Return the feature with its name and categories folded, like rows of new plans.
 
         Raises
         ------
         PlanError
-            If two categories are one then.
+            If two categories become equal.
         """
         categories = tuple(map(fold, self.categories))
         if len(set(categories)) < len(categories):
@@ -193,8 +195,8 @@ class Feature:
             written = [text for text in self.categories if fold(text) == one]
             raise PlanError(
                 f"feature {self.name!r}: the categories {' and '.join(map(ascii, written))} are "
-                "one, as they differ only in blanks around them, in marks that are not visible, "
-                "or in how accents are composed: list it once"
+                "the same, because they differ only in surrounding blanks, in invisible marks, or "
+                "in how accents are composed: list it once"
             )
         usual = fold(self.usual) if isinstance(self.usual, str) else self.usual
         return replace(self, name=_folded(self.name), categories=categories, usual=usual)
@@ -205,9 +207,9 @@ class Feature:
         return self.low == self.high if self.kind == "numeric" else len(self.categories) <= 1
 
     def widened(self, share: float) -> "Feature":
-        """Return the feature with its range wider on both sides, by a share of its width.
+        """Return the feature with its range widened on both sides, by a share of its width.
 
-        A range of one point has the width of its distance from 0, or 1 if that is less.
+        For a range of one point, the width is its distance from 0, but at least 1.
         """
         if self.kind != "numeric":
             return self
@@ -259,21 +261,22 @@ class Schema(Displayed):
         At least one, with distinct names, in the order of the columns.
     public : bool, default=True
         Whether the ranges and categories were known without looking at the data. A schema
-        that was read off the data says False, and so does every plan drawn from it.
+        that was derived from the data has False, and so does every plan drawn from it.
     named : bool, default=True
-        Whether the names are the data's own; False for a matrix without column names.
+        Whether the names come from the data; False for a matrix without column names.
     paid : tuple of Spent
-        Private releases that the ranges were read off (`Release.ranges`), which every release
-        under this schema has to count. Such ranges are as good as public.
+        Private releases that the ranges were derived from (`Release.ranges`). Every release under
+        this schema must count them. Such ranges are as good as public.
     relations : Relations, optional
-        Columns of numbers that are judged by what the others leave of them. They are read off rows,
-        so a schema with them is not public; or off private releases, which are then among ``paid``.
+        Numeric columns that are judged by their residuals from the others. They are derived from
+        rows, so a schema with them is not public; or from private releases, which are then among
+        ``paid``.
     differences : Differences, optional
-        What the context predicts of columns of numbers: the last features are the differences from
-        that. They are read off rows, too. See `with_differences`.
+        Predictions of numeric columns by the context: the last features are the differences from
+        these. They are also derived from rows. See `with_differences`.
     labels : int, default=1
         Version of the rules by which texts are compared with categories: see
-        `hushtable.data.labels.fold`. 0, as they are written, is that of plans without this entry.
+        `hushtable.data.labels.fold`. 0 (compared as written) applies to plans without this entry.
 
     Examples
     --------
@@ -310,8 +313,8 @@ class Schema(Displayed):
     def _check_labels(self) -> None:
         if type(self.labels) is not int or not 0 <= self.labels <= LABELS_VERSION:
             raise PlanError(
-                f"labels {self.labels!r}: this version knows the rules 0 to "
-                f"{LABELS_VERSION} of how texts are compared: update hushtable"
+                f"labels {self.labels!r}: this version knows rules 0 to {LABELS_VERSION} for "
+                "comparing texts: update hushtable"
             )
         if not self.categorical_names:  # there is nothing to compare
             object.__setattr__(self, "labels", LABELS_VERSION)
@@ -319,30 +322,32 @@ class Schema(Displayed):
             for text in feature.categories:
                 if fold(text) != text:
                     raise PlanError(
-                        f"feature {feature.name!r}: no row has the category {text!a}, as texts "
-                        "are folded: make the feature with Feature.categorical"
+                        f"feature {feature.name!r}: no row can have the category {text!a}, because "
+                        "texts are folded: make the feature with Feature.categorical"
                     )
 
     def _check_relations(self, relations: Relations) -> None:
         if self.public and not self.paid:
-            raise PlanError("a schema with relations, which are read off rows, is not public")
+            raise PlanError("a schema with relations, which are derived from rows, is not public")
         kinds = [feature.kind for feature in self.features]
         if any(j >= len(kinds) or kinds[j] != "numeric" for j in relations.columns):
-            raise PlanError("relations: are of columns of numbers only")
+            raise PlanError("relations: only numeric columns can have relations")
 
     def _check_differences(self, differences: Differences) -> None:
         if self.public:
-            raise PlanError("a schema with differences, which are read off rows, is not public")
+            raise PlanError("a schema with differences, which are derived from rows, is not public")
         n = len(self.features) - len(differences.columns)
         columns, added = self.features[: max(n, 0)], self.features[max(n, 0) :]
         places = {*differences.context, *differences.columns}
         inside = n > 0 and max(places) < n and not {*differences.context} & {*differences.columns}
         numbers = inside and all(columns[j].kind == "numeric" for j in differences.columns)
         if not numbers or added != _features_of(differences, columns):
-            raise PlanError("differences: are of columns of numbers, and the last features")
+            raise PlanError("differences: must be of numeric columns, and be the last features")
         for place, points in zip(differences.context, differences.points, strict=True):
             if isinstance(next(iter(points), ""), str) != (columns[place].kind != "numeric"):
-                raise PlanError("differences: a context has points of another kind than its column")
+                raise PlanError(
+                    "differences: a context has points of a different kind than its column"
+                )
 
     def with_differences(self, differences: Differences) -> "Schema":
         """Return the schema with a feature for each of the differences, after all others."""
@@ -361,12 +366,12 @@ class Schema(Displayed):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: nothing that follows from the rest."""
+        """Return the pickled state, without values that follow from the rest."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def of_rows(self) -> "Schema":
-        """The schema of what rows have as columns: without the differences."""
+        """The schema of the columns that rows have, without the differences."""
         if self.differences is None:
             return self
         columns = self.features[: len(self.features) - len(self.differences.columns)]
@@ -390,22 +395,25 @@ class Schema(Displayed):
         return frozenset(f.name for f in self.features if f.kind == "categorical")
 
     def widened(self, share: float) -> "Schema":
-        """Return the schema with all ranges wider on both sides, by a share of their width."""
+        """Return the schema with all ranges widened on both sides, by a share of their width."""
         return replace(self, features=tuple(feature.widened(share) for feature in self.features))
 
     def difference(self, other: "Schema") -> str:
-        """Say in words how two schemas differ."""
+        """Describe how two schemas differ."""
         if self.names != other.names:
             return f"features {self.names} against {other.names}"
         for a, b in zip(self.features, other.features, strict=True):
             if a != b and not (self.public and other.public):
-                # What was read off rows is rows' values: no message shows it.
-                return f"feature {a.name!r} has another kind, range or categories, read off rows"
+                # Ranges and categories derived from rows are values of rows: no message shows them.
+                return (
+                    f"feature {a.name!r} has a different kind, range or categories, derived "
+                    "from rows"
+                )
             if a != b:
                 return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
         if self.labels != other.labels:
             return f"texts are compared by rules {self.labels} against {other.labels}"
-        return "one schema is public, the other was read off data"
+        return "one schema is public, the other was derived from data"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON carries it."""
@@ -439,9 +447,9 @@ class Schema(Displayed):
 
     @classmethod
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":
-        """Read a public schema from a TOML file with one ``[[feature]]`` table a column.
+        """Read a public schema from a TOML file with one ``[[feature]]`` table per column.
 
-        Private releases that its ranges were read off stand in ``[[paid]]`` tables.
+        Private releases that its ranges were derived from are in ``[[paid]]`` tables.
 
         Raises
         ------
@@ -465,20 +473,22 @@ class Schema(Displayed):
             return cls(features, paid=tuple(_paid(content)))
         except PlanError:
             raise
-        except ValueError as error:  # a number too long to be shown is one, too
+        except ValueError as error:  # this includes a number too long to print
             raise PlanError(f"{path}: not a TOML file of a schema: {error}") from None
         except RecursionError:
-            raise PlanError(f"{path}: nested too deeply: needs one [[feature]] a column") from None
+            raise PlanError(
+                f"{path}: nested too deeply: needs one [[feature]] per column"
+            ) from None
 
 
 def _features_of(differences: Differences, columns: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Return the features of differences, in usual sizes of these: a missing one is as usual."""
+    """Return the features of differences, in units of their usual size; missing ones are usual."""
     names = differences.names([feature.name for feature in columns])
     return tuple(Feature.numeric(n, low=-FAR, high=FAR, unit="sd", neutral=True) for n in names)
 
 
 def _paid(content: Mapping[str, Any]) -> Iterator[Spent]:
-    """Give the releases in a TOML file, which has no word for what is not there."""
+    """Return the releases in a TOML file, which has no null value."""
     paid = content.get("paid", [])
     if not isinstance(paid, list) or not all(isinstance(one, dict) for one in paid):
         raise PlanError("paid: needs one [[paid]] table for each release, as they were written")
@@ -498,7 +508,7 @@ def _twice(names: Iterable[str]) -> str:
 
 #: The unit of a feature that holds points in time, as seconds since 1970-01-01 UTC.
 DATE = "date"
-#: What is said in place of a value that is missing.
+#: Text in place of a missing value.
 MISSING = N_("missing")
 
 #: The unit of a feature that holds the time since an earlier reading: log2 (1 + seconds).
@@ -531,7 +541,7 @@ _LENGTHS = {"day": 86_400.0, "hour": 3_600.0, "minute": 60.0, "second": 1.0}
 def _duration(x: float) -> str:
     """Return a length of time of 2^x - 1 seconds, in its largest unit."""
     seconds = max(0.0, 2.0 ** min(x, 100.0) - 1.0)
-    # A hair below a whole unit, as rounding leaves it, is that unit.
+    # A value just below a whole unit, because of rounding, is that unit.
     word = next((w for w, size in _LENGTHS.items() if seconds >= 0.999 * size), "second")
     number = number_words(seconds / _LENGTHS[word], 2 if seconds < 100.0 * _LENGTHS[word] else 4)
     return f"{number} {_(word if number == '1' else f'{word}s')}"
@@ -565,7 +575,7 @@ def range_words(feature: Feature, most: int = 3) -> str:
 
 
 def number_words(x: float, digits: int = 6) -> str:
-    """Return a number with so many digits that count, without an exponent where one can do."""
+    """Return a number with this many significant digits, without an exponent if possible."""
     if not math.isfinite(x) or (x != 0.0 and not 1e-4 <= abs(x) < 1e15):
         return numerals(f"{x:.{digits}g}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(x)))) if x else 0
@@ -578,7 +588,7 @@ def _point_in_time(seconds: float) -> str:
     try:
         return _date_words(_EPOCH + timedelta(seconds=round(seconds)))
     except (OverflowError, ValueError):
-        # No calendar goes there: what is in the data is shown as it is.
+        # No calendar reaches that far: the value appears as it is in the data.
         return f"{seconds:.10g} s since 1970" if math.isfinite(seconds) else str(seconds)
 
 

@@ -1,11 +1,11 @@
-"""Values that stand for a missing one: codes of programs, far from all measurements."""
+"""Codes for missing values: values that programs write, far from all measurements."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Numbers that programs and codebooks write for a missing value.
+#: Numbers that programs and codebooks use for a missing value.
 CODES = np.array(sorted({
     *(
         sign * float(digit * length)
@@ -15,7 +15,7 @@ CODES = np.array(sorted({
     ),
     -9.0, -8.0, -7.0, -99.9,
 }))  # fmt: skip
-#: Days that programs write for a missing one or an open end, in seconds since 1970.
+#: Days that programs use for a missing day or an open end, in seconds since 1970.
 DAYS = (
     np.array([
         "0001-01-01", "1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1970-01-01",
@@ -23,12 +23,12 @@ DAYS = (
     ], "datetime64[s]").astype(np.int64).astype(np.float64)
 )  # fmt: skip
 _CODES = frozenset(CODES.tolist())
-#: Codes at one end that are looked for.
+#: Number of codes to search for at one end.
 _MOST = 3
 
 
 def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, int]:
-    """Return the rows of each of the ``usual`` codes that stands apart in numbers (n,)."""
+    """Return the rows of each of the ``usual`` codes that is isolated among numbers (n,)."""
     ends = values[np.isfinite(values)]
     if not len(ends) or not np.isin([ends.min(), ends.max()], usual).any():
         return {}
@@ -43,10 +43,10 @@ def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, in
 def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
     """Return values in 1% of the rows or more that are far from the middle 99% of the others.
 
-    Far is twice the width of that middle, and a tenth of it for ``usual`` values, which programs
-    write for a missing one; of these, numbers below 0 are far where no other is below 0. Up to
-    three such values at an end count together. At least half of all values have to be beyond them,
-    ten different ones among these: else they are a scale, and no measurements.
+    Far means twice the width of that middle, or a tenth of it for ``usual`` values, which programs
+    use for missing ones; ``usual`` values below 0 are far if no other value is below 0. Up to three
+    such values at an end count together. At least half of all values must be beyond them, with at
+    least ten different ones: otherwise they are a scale, not measurements.
     """
     values = np.sort(values[np.isfinite(values)])
     found: list[float] = []
@@ -70,13 +70,13 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
 
 
 def without_codes(values: NDArray[Any]) -> tuple[float, float]:
-    """Return the range of numbers without those that may stand for a missing value."""
+    """Return the range of numbers without those that may be codes for missing values."""
     inner = values[np.isfinite(values) & ~np.isin(values, CODES)]
     return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
 
 
 def lone_code(low: float, high: float, inner: tuple[float, float]) -> float | None:
-    """Return the end of a range that may stand for a missing value: a code, far from the others."""
+    """Return the end of a range that may be a code for a missing value, far from the others."""
     low, high = float(low), float(high)  # whose differences overflow without a warning
     spread = inner[1] - inner[0]
     for end, gap in ((low, inner[0] - low), (high, high - inner[1])):

@@ -1,4 +1,4 @@
-"""Texts that a spreadsheet program would take for formulas, and how to make them harmless."""
+"""Texts that a spreadsheet program would read as formulas, and how to make them harmless."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from hushtable.data.columns import scalar
 
-#: How a text begins that a spreadsheet program takes for a formula, unless it is a number.
+#: First characters of a text that a spreadsheet program reads as a formula, unless it is a number.
 _FORMULA = r"^[=+\-@\t\r\n]"
 _NUMBER = r"^[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
 _TEXTS = (
@@ -26,12 +26,12 @@ def harmless(text: str) -> str:
 
 
 def original(text: str) -> str:
-    """Return the text that `harmless` was given, of a text in a file that may be written by it."""
+    """Undo `harmless` for a text in a file that it may have written."""
     return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
 
 
 def harmless_table(table: pa.Table) -> pa.Table:
-    """Return a table whose names and texts are `harmless`, to be written as CSV."""
+    """Return a table with `harmless` names and texts, to be written as CSV."""
     columns = [_harmless(column) for column in table.columns]
     return pa.Table.from_arrays(columns, names=[harmless(name) for name in table.column_names])
 
@@ -42,7 +42,7 @@ def harmless_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type that a column of texts is written in; another type stays."""
+    """Return the type that a column of texts is written in; other types stay the same."""
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     is_view = pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)

@@ -1,8 +1,8 @@
-"""One pass over a table: what its columns hold, and a fingerprint of each row and column.
+"""One pass over a table: the contents of its columns, and a fingerprint of each row and column.
 
-Each value becomes 64 bits; sums of these over a row, and over a column, tell equal rows and equal
-columns. Labels are counted while they are few, and numbers are kept of a sample of rows. What of it
-a person should see, `hushtable.data.quality` says.
+Each value becomes 64 bits; sums of these over a row, and over a column, identify equal rows and
+equal columns. Labels are counted while there are few of them, and numbers of a sample of rows are
+kept. `hushtable.data.quality` decides what a person should see.
 """
 
 import hashlib
@@ -31,19 +31,19 @@ from hushtable.data.texts.reading import (
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
-#: Different values of a column that are counted at most, and the letters of its labels.
+#: Largest number of different values of a column to count, and of letters in its labels.
 MAX_DIFFERENT, _MAX_LETTERS = 1_000, 1 << 20
-#: Rows that are noted as examples, and values of a column.
+#: Number of rows to note as examples, and of example values of a column.
 EXAMPLE_ROWS, _VALUES = 5, 3
-#: Rows in the sample of numbers: from so many to twice as many; and values in all.
+#: Number of rows in the sample of numbers (up to twice as many); and of values in total.
 _SAMPLE, _SAMPLE_VALUES = 16_384, 1 << 22
-#: Bytes from which the rest of a text is hashed by itself.
+#: Number of bytes after which the rest of a text is hashed separately.
 _LONG = 128
-#: Cells that stand for a total.
+#: Cells that mean a total.
 _TOTALS = texts_column(TOTAL_WORDS)
 _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
-#: What every missing value is.
+#: Fingerprint of every missing value.
 MISSING_BITS = np.uint64(0x2545_F491_4F6C_DD1D)
 _MASKS = np.array([(1 << (8 * k)) - 1 for k in range(9)], np.uint64)
 
@@ -54,21 +54,22 @@ class RowsSeen:
     def __init__(self, columns: "list[ColumnSeen]") -> None:
         self.columns = columns
         self.n = 0
-        #: Of so many rows, one is in the sample: where the last bits of a hash of its number are
-        #: zero, as no rhythm of the rows is. And the numbers of these rows.
+        #: One of this many rows is in the sample: if the last bits of a hash of its number are
+        #: zero, which follows no pattern of the rows. And the numbers of these rows.
         self.stride = 1
         self.sampled = np.empty(0, np.int64)
         self._most = 2 * max(512, min(_SAMPLE, _SAMPLE_VALUES // (2 * max(1, len(columns)))))
         #: Of all columns.
         self.whole: list[Words] = []
-        #: Of all columns but identifiers; None if there are none, or nothing else.
+        #: Fingerprints over all columns except identifiers; None if there are only, or no,
+        #: identifiers.
         self.but_ids: list[Words] | None = None
         n_ids = sum(column.is_id for column in columns)
         if 0 < n_ids < len(columns):
             self.but_ids = []
 
     def add(self, batch: Any, reading: Reading) -> None:
-        """Look at a batch."""
+        """Process a batch."""
         start, n = self.n, len(batch)
         places = _mixed(np.arange(start + 1, start + n + 1, dtype=np.uint64))
         while (start + n) // self.stride >= self._most:
@@ -95,7 +96,7 @@ class RowsSeen:
         self.n += n
 
     def _thin(self) -> None:
-        """Leave half of the rows in the sample."""
+        """Keep half of the rows in the sample."""
         self.stride *= 2
         places = _mixed((self.sampled + 1).astype(np.uint64))
         kept = places % np.uint64(self.stride) == 0
@@ -106,14 +107,14 @@ class RowsSeen:
 
 @dataclass
 class LabelSeen:
-    """A label: in how many rows, and the first of them."""
+    """A label: number of rows with it, and the first of them."""
 
     n: int = 0
     rows: list[int] = field(default_factory=list)
 
 
 class ColumnSeen:
-    """A column, looked at batch by batch."""
+    """A column, processed batch by batch."""
 
     def __init__(self, name: str, j: int, understood: ColumnUnderstanding | None) -> None:
         self.name, self.understood = name, understood
@@ -126,26 +127,26 @@ class ColumnSeen:
         self.is_text = False
         self.n_missing = 0
         self.examples: list[str] = []
-        #: While they are few.
+        #: Labels, while there are few of them.
         self.labels: dict[str, LabelSeen] | None = {}
         self._letters = 0
         self.weight = _mixed(np.array([j + 1], np.uint64))[0] | np.uint64(1)
-        #: Of all values with their places, to tell equal columns.
+        #: Fingerprint of all values with their places, to identify equal columns.
         self.print = 0
-        #: Of an identifier, each row's.
+        #: For an identifier, the fingerprints of all rows.
         self.ids: list[Words] = []
         self.sample: list[Floats] = []
-        #: Of the numbers above the last row.
+        #: Sum of the numbers above the last row.
         self.n_values, self.sum, self.largest, self.last = 0, 0.0, 0.0, np.nan
         self.low, self.high = np.inf, -np.inf
         self.totals = LabelSeen()
-        #: Rows with values of which somebody should say whether they stand for a missing one.
+        #: Rows with values that a person should confirm or reject as codes for missing values.
         self.doubtful = LabelSeen()
         options = understood.options if understood else ()
         self._named = tuple(text for flag, text in options if flag == "--missing")
 
     def add(self, values: Any, start: int, sampled: NDArray[np.int64]) -> Words:
-        """Look at values without what stands for missing; return 64 bits for each."""
+        """Process values, without codes for missing ones; return 64 bits for each."""
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if is_text(values.type):
@@ -177,7 +178,7 @@ class ColumnSeen:
         return words
 
     def _numbers_of_texts(self, texts: Any, sampled: NDArray[np.int64]) -> Floats | None:
-        """Return the numbers that texts say, if they do; days are read in the sample alone."""
+        """Return the numbers in texts, if any; days are only read in the sample."""
         read = self._read
         if not self.numeric:
             return None
@@ -214,7 +215,7 @@ class ColumnSeen:
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """The lowest and highest number or point in time, if it holds these."""
+        """The lowest and highest number or point in time, if it holds any."""
         if self.low <= self.high:
             return self.low, self.high
         known = [part[np.isfinite(part)] for part in self.sample if self.is_date]
@@ -222,7 +223,7 @@ class ColumnSeen:
         return (float(values.min()), float(values.max())) if len(values) else None
 
     def thin(self, kept: NDArray[np.bool_]) -> None:
-        """Leave some of the rows in the sample."""
+        """Keep some of the rows in the sample."""
         if self.sample:
             self.sample = [np.concatenate(self.sample)[kept]]
 
@@ -246,7 +247,7 @@ class ColumnSeen:
         if not few or self._letters > _MAX_LETTERS:
             self.labels = None
             return
-        if not self.is_text:  # nobody asks in which rows
+        if not self.is_text:  # no caller needs the rows
             self.labels |= dict.fromkeys(fresh, LabelSeen())
             return
         codes = filled(encoded.indices, -1)
@@ -257,7 +258,7 @@ class ColumnSeen:
         if all(len(label.rows) == EXAMPLE_ROWS for label in labels):
             return
         order = np.argsort(codes, kind="stable")
-        first = len(codes) - sum(times)  # behind those that are missing
+        first = len(codes) - sum(times)  # after the missing values
         for label, n in zip(labels, times, strict=True):
             rows = order[first : first + min(n, EXAMPLE_ROWS - len(label.rows))]
             label.rows += (rows + start).tolist()
@@ -265,7 +266,7 @@ class ColumnSeen:
 
     @property
     def varies(self) -> bool:
-        """Whether it holds two different values or more."""
+        """Return whether it holds at least two different values."""
         return self.labels is None or len(self.labels) > 1
 
 
@@ -280,7 +281,7 @@ def _note(seen: LabelSeen, found: NDArray[np.bool_], start: int) -> None:
 
 
 def _mixed(words: Words) -> Words:
-    """Mix words to the last bit, different ones to different ones (SplitMix64's last step)."""
+    """Mix the bits of words without collisions (the last step of SplitMix64)."""
     words = words ^ (words >> np.uint64(30))
     words *= _FIRST
     words ^= words >> np.uint64(27)
@@ -297,7 +298,7 @@ def _as_floats(values: Any, name: str, start: int) -> Floats:
 
 
 def _number_words(values: Any, found: Floats) -> Words:
-    """Return the bits of numbers; zero has one sign, and no two whole numbers are one."""
+    """Return the bits of numbers; zero has one sign, and different whole numbers stay different."""
     kind = values.type
     if pa.types.is_decimal(kind):
         return _text_words(pc.cast(values, pa.string()))[0]

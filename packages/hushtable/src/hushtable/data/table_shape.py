@@ -14,9 +14,9 @@ from hushtable.data.readers import Reader
 from hushtable.data.table_seen import ColumnSeen, RowsSeen
 from hushtable.data.texts.reading import ColumnUnderstanding
 
-#: Rows below which nothing is usual.
+#: Number of rows below which nothing counts as usual.
 _FEW_ROWS = 20
-#: Names of columns that say what the number beside them is.
+#: Names of columns that state the meaning of the number next to them.
 _WHAT = re.compile(
     r"(^|[^a-z])(tests?|analytes?|parameters?|params?|variables?|measures?|measurements?|items?|"
     r"observations?|attributes?|metrics?|indicators?|quantit(y|ies)|sensors?|channels?|loinc|codes?|"
@@ -24,30 +24,30 @@ _WHAT = re.compile(
     r"($|[^a-z])",
     re.IGNORECASE,
 )
-#: Kinds of values in a column of one row for each: from, to; and the rows of each at least.
+#: In a table with one row per value: fewest and most kinds of values, and fewest rows of each.
 _KINDS, _EACH = (2, 200), 5
-#: Rows for one of those that the rows are about: from so many on average.
+#: Mean number of rows per entity from which a column identifies entities.
 _PER_ENTITY = 2.0
 
 
 def shape_words(n_rows: int, columns: Sequence[ColumnUnderstanding]) -> list[str]:
-    """Return sentences on a table that says too little of what is usual."""
+    """Return sentences on a table that shows too little of what is usual."""
     words = []
     if n_rows < _FEW_ROWS:
         are = "row is" if n_rows == 1 else "rows are"
-        words.append(f"{n_rows:,} {are} too few to say what is unusual")
+        words.append(f"{n_rows:,} {are} too few to determine what is unusual")
     elif n_rows < len(columns):
         words.append(
             f"{n_rows:,} rows are few for {len(columns):,} columns: what is unusual in so many may "
             "be chance"
         )
     if columns and n_rows > 1 and all(one.kind in ("constant", "empty") for one in columns):
-        words.append("no column varies: no row can be unusual")
+        words.append("no column varies, so no row can be unusual")
     return words
 
 
 def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, str]]:
-    """Yield columns of which one says what the other holds, with a sentence; the rows are read."""
+    """Yield pairs of columns in which one states the meaning of the other, with a sentence."""
     if not any(_is_entity(column, rows.n) for column in rows.columns):
         return
     named = [
@@ -65,16 +65,16 @@ def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, 
             if (apart := _far_apart(groups)) is not None:
                 (low, of_low), (high, of_high) = apart
                 words = (
-                    f"{value.name}: {of_low:.4g} is in the middle where {what.name} is {low!r}, "
-                    f"{of_high:.4g} where it is {high!r}: one row holds one value. Compare them "
-                    f"within {what.name} (hushtable fit --context)"
+                    f"{value.name}: the median is {of_low:.4g} where {what.name} is {low!r}, but "
+                    f"{of_high:.4g} where it is {high!r}, so each row seems to hold one of several "
+                    f"measurements. Compare values within {what.name} (hushtable fit --context)"
                 )
                 yield what.name, value.name, words
                 return
 
 
 def _is_entity(column: ColumnSeen, n_rows: int) -> bool:
-    """Whether a column names whose value a row is, several rows each."""
+    """Return whether a column identifies entities with several rows each."""
     different = len(column.labels) if column.labels is not None else len(np.unique(_ids(column)))
     labelled = column.is_text or column.is_id
     return labelled and different > _EACH and n_rows >= _PER_ENTITY * different
@@ -103,7 +103,7 @@ def _groups(labels: Sequence[str | None], values: np.ndarray) -> dict[str, np.nd
 def _far_apart(
     groups: dict[str, np.ndarray],
 ) -> tuple[tuple[str, float], tuple[str, float]] | None:
-    """Return the lowest and highest group with their medians, if most of both is far apart."""
+    """Return the groups with the lowest and highest median, if most of their values differ."""
     if len(groups) < _KINDS[0]:
         return None
     medians = sorted((float(np.median(some)), name) for name, some in groups.items())

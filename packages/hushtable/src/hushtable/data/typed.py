@@ -1,4 +1,4 @@
-"""Rows under a schema: columns matched by name, texts read as the values that they say."""
+"""Rows under a schema: columns matched by name, and texts read as values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -68,27 +68,27 @@ def open_rows(
     X : array, data frame, Arrow object, path or Reader
         Rows, as `hushtable.data.readers.as_reader` takes them.
     schema : Schema
-        Features that the rows must have as columns: by name, in any order, or by place where one
+        Features that the rows must have as columns: by name, in any order, or by position if either
         of the two has no names. Further columns are left out.
     reading : Reading, optional
-        How texts become values, unless the rows come with another.
+        How texts become values, unless the rows have their own reading.
     keep : sequence of str
-        Further columns to be kept as they are, behind the features.
+        Further columns to be kept as they are, after the features.
     attended : bool
-        Whether a person is asked about a value that cannot be read, by an error. If not, it is
-        missing, whatever the other rows are, and `Reader.unasked` takes note of it.
+        Whether to ask a person about a value that cannot be read, by raising an error. Otherwise,
+        it is missing, whatever the other rows are, and `Reader.unasked` notes it.
     history : History, optional
-        Of readings before these rows, where the reading names an entity: see `with_history`.
+        Readings before these rows, if the reading names an entity: see `with_history`.
 
     Returns
     -------
     Reader
-        Its columns are the features, in order, and those kept.
+        Its columns are the features, in order, and the kept columns.
 
     Raises
     ------
     DataError
-        If a column is missing, by name.
+        If a column is missing; the message names it.
     """
     if isinstance(X, Reader) and history is None and X.is_open(schema, keep, attended):
         return X
@@ -134,8 +134,8 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
         n_features = reader.n_columns if names is None else len(features)
         if n_features != len(wanted):
             raise DataError(
-                f"{reader.source} has {n_features} columns, the plan has {len(wanted)} features: "
-                "give the plan's columns in the plan's order"
+                f"{reader.source} has {n_features} columns, but the plan has {len(wanted)} "
+                "features: give the plan's columns in the plan's order"
             )
         needed = (*features, *keep)
     there = {*(names or needed[: len(wanted)])}
@@ -151,15 +151,15 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
 
 
 def left_out(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> list[str]:
-    """Return the columns of a reader that a schema has no use for."""
+    """Return the columns of a reader that a schema does not use."""
     known = {*schema.names, *keep}
     return [] if not schema.named else [n for n in reader.names or () if n not in known]
 
 
 def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
-    """Return a reader whose texts are values, as ``reading`` says; those of numeric features are.
+    """Return a reader whose texts become values by ``reading``, as for numeric features.
 
-    Without a schema, all columns are read as they were understood.
+    Without a schema, all columns are read as they were recognised.
     """
     if reader.files:
         keep, unasked = reader.keep, reader.unasked
@@ -167,7 +167,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         files = [typed(part, schema, reading) for part in parts]
         return replace(reader.with_parts(files), reading=None)
     names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
-    # By place: a matrix has no names of its own.
+    # By position, because a matrix has no names.
     n_features, folds = len(names) - len(reader.keep), schema is None or schema.labels > 0
     readings = [reading.columns.get(name) for name in names[:n_features]]
     categories: list[Sequence[str]] = [()] * n_features
@@ -201,10 +201,10 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
 def _of_categories(
     reading: Reading, feature: Feature, reader: Reader, *, folds: bool
 ) -> ColumnReading | None:
-    """Return how texts of a column of categories are read; None if they are taken as they are.
+    """Return how texts of a column of categories are read; None if they stay as they are.
 
-    That is so of plans that do not fold texts: for texts in memory, and where blanks belong to
-    categories.
+    They stay as they are under plans that do not fold texts: for texts in memory, and if blanks
+    belong to categories.
     """
     if folds:
         return reading.category(feature.name)
@@ -214,7 +214,7 @@ def _of_categories(
 
 
 def _trimmed(column: Any) -> Any:
-    """Return texts without blanks around them, null where nothing else is, and not folded."""
+    """Return texts without surrounding blanks, null if there is nothing else, and not folded."""
     if not is_text(column.type):
         return column
     texts = pc.utf8_trim_whitespace(plain_texts(column))
@@ -222,7 +222,7 @@ def _trimmed(column: Any) -> Any:
 
 
 def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
-    """Whether nobody has said that the texts of a column are numbers: they may be dates."""
+    """Return whether it is open if the texts of a column are numbers: they may be dates."""
     return one.kind == "number" and not (one.lenient or name in reading.columns)
 
 
@@ -242,7 +242,7 @@ def _values(
 ) -> Batch:
     """Return a batch in which texts of columns with a reading are numbers, or categories.
 
-    The first texts of an ``unsettled`` column settle how it is read: in ``readings``.
+    The first texts of an ``unsettled`` column determine how it is read: in ``readings``.
     """
     if isinstance(batch, np.ndarray):
         return reading.without_numbers(batch)
@@ -279,17 +279,17 @@ def with_calendar(
     keep: Sequence[str] = (),
     wanted: Sequence[str] = tuple(PARTS),
 ) -> Reader:
-    """Return rows with the parts of the column ``reading.time`` in its place, behind the others.
+    """Return rows with the parts of the column ``reading.time`` instead of it, after the others.
 
-    Of the parts, those that are ``wanted``. The column itself stays if it is one to keep. Rows that
-    have the parts already stay as they are. Where nobody is here to be asked, a time that is in
-    doubt is missing, whatever the other rows are.
+    Only the ``wanted`` parts are added. The column itself stays if it is one to keep. Rows that
+    have the parts already stay as they are. If no person can be asked, a doubtful time is missing,
+    whatever the other rows are.
 
     Raises
     ------
     DataError
-        If the column is not there, or one has the name of a part; while rows are read, if a value
-        is no point in time, or its zone is in doubt.
+        If the column does not exist, or another has the name of a part; while rows are read, if a
+        value is not a point in time, or its zone is in doubt.
     """
     names, parts = reader.names or (), [one for one in PARTS if reading.time and one in wanted]
     if not reading.time or (set(parts) <= set(names) and (parts or reading.time not in names)):
@@ -297,13 +297,13 @@ def with_calendar(
     check_named(reader, {"time": reading.time})
     if clash := [name for name in names if name in parts]:
         raise DataError(
-            f"{reader.source} has a column {clash[0]!r} already, which time={reading.time!r} would "
+            f"{reader.source} already has a column {clash[0]!r}, which time={reading.time!r} would "
             "add: rename it, or leave it out"
         )
     if reader.files:
         files = [replace(f, keep=reader.keep, unasked=reader.unasked) for f in reader.files]
         return reader.with_parts([with_calendar(one, reading, keep, wanted) for one in files])
-    # What is kept beside the features stays at the end; a feature that is kept, in its place.
+    # Columns kept next to the features stay at the end; a kept feature stays in its place.
     kept = list(reader.keep) or [reading.time] * (reading.time in keep)
     others = [name for name in names if name not in {*kept, reading.time}]
 
@@ -329,7 +329,7 @@ def with_calendar(
 def _times(
     column: Any, reading: Reading, unasked: Unasked | None, place: Callable[[int], str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points in time (n,) as seconds since 1970, and by the clock of the place; else NaN."""
+    """Return points in time (n,) as seconds since 1970, in UTC and in local time; or NaN."""
     name, zone = reading.time, reading.zone
     column = reading.without_missing(column)
     missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
@@ -346,7 +346,9 @@ def _times(
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             zoned, zone = ~missing, zone or kind.tz
     else:
-        doubt = f"time={name!r}: the column holds {kind}, needs points in time: dates with hours"
+        doubt = (
+            f"time={name!r}: the column holds {kind}, but needs points in time: dates with hours"
+        )
     there = np.isfinite(values)
     in_doubt = there & (~zoned if zone else zoned)
     if in_doubt.any():
@@ -354,7 +356,7 @@ def _times(
     if unasked is not None:
         odd = np.flatnonzero(in_doubt | (~there & ~missing))
         if len(odd):
-            what = f"values of column {name!r} that are no clear points in time, taken as missing"
+            what = f"values of column {name!r} that are not clear points in time, read as missing"
             unasked.note(what, len(odd), partial(place, int(odd[0])))
         values = np.where(in_doubt, np.nan, values)
     elif doubt and not missing.all():
@@ -364,7 +366,7 @@ def _times(
 
 # --- readings of entities ---------------------------------------------------------------------
 
-#: Bytes of files whose readings may be in any order: they are looked at together.
+#: Bytes of files whose readings may be in any order, because they are processed together.
 _AT_ONCE = 1 << 26
 
 
@@ -378,14 +380,14 @@ def with_history(
     """Return rows with the columns of `history_columns` in place of the values and the entity.
 
     The values and the entity stay if they are to be kept. Rows that have the columns already stay
-    as they are. Each pass over the rows begins with ``history``, and leaves what follows, with
-    these rows, as its ``after``.
+    as they are. Each pass over the rows begins with ``history``, and leaves the history that
+    includes these rows as its ``after``.
 
     Raises
     ------
     DataError
-        If a column is not there, or one has the name of one to be added; while rows are read, if a
-        value is no number, or a reading is older than one before it.
+        If a column does not exist, or has the name of one to be added; while rows are read, if a
+        value is not a number, or a reading is older than an earlier one.
     """
     names, derived = reader.names or (), history_names(values)
     if not reading.entity or not values or set(derived) <= set(names):
@@ -418,7 +420,7 @@ def with_history(
 
 
 def _is_small(reader: Reader) -> bool:
-    """Whether all rows are looked at together, once: those of small files, and in memory."""
+    """Return whether all rows are processed together, once: rows of small files, and in memory."""
     return in_memory(reader) or (reader.n_bytes is not None and reader.n_bytes <= _AT_ONCE)
 
 
@@ -441,7 +443,7 @@ def _history(
     values: Sequence[str],
     place: Callable[[int], str],
 ) -> dict[str, pa.Array]:
-    """Return the columns of a history for some rows, which are then part of it."""
+    """Return the columns of a history for some rows, which then become part of it."""
     seconds, clock = _times(there[reading.time], reading, None, place)
     numbers = [finite(there[value], value, place) for value in values]
     found = own.advance(there[reading.entity], seconds, hours_of(clock), numbers, place)
@@ -450,22 +452,23 @@ def _history(
 
 
 def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> None:
-    """Raise `DataError` or `UsageError` unless rows have what a history needs."""
+    """Raise `DataError` or `UsageError` unless rows have the columns that a history needs."""
     names = reader.names or ()
     if reader.unasked is not None:
         raise UsageError(
-            f"entity={reading.entity!r}: a value that cannot be read changes what later readings "
-            "are compared with, so somebody has to be asked: it does not go with attended=False"
+            f"entity={reading.entity!r}: a value that cannot be read changes the basis of "
+            "comparison for later readings, so a person has to be asked: it cannot be combined "
+            "with attended=False"
         )
     check_named(reader, {"entity": reading.entity, "time": reading.time})
     if lacking := [name for name in values if name not in names]:
         raise DataError(
-            f"{reader.source} has no column {lacking[0]!r}, whose history is a feature: its "
+            f"{reader.source} has no column {lacking[0]!r}, whose history is a feature; its "
             f"columns are {list(names)}"
         )
     if clash := [name for name in names if name in history_names(values)]:
         raise DataError(
-            f"{reader.source} has a column {clash[0]!r} already, which entity={reading.entity!r} "
+            f"{reader.source} already has a column {clash[0]!r}, which entity={reading.entity!r} "
             "would add: rename it, or leave it out"
         )
 
@@ -486,11 +489,11 @@ def _columns(batch: Batch) -> list[Any]:
     return list(batch.columns)
 
 
-# --- where nobody is here to be asked -------------------------------------------------------------
+# --- where no one is here to be asked -------------------------------------------------------------
 
 
 def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
-    """Yield batches whose every value is read by itself; what cannot be is missing, and noted."""
+    """Yield batches with each value read on its own; unreadable ones are missing, and noted."""
     assert reader.unasked is not None
     names, start = schema.names, 0
     numeric = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
@@ -512,7 +515,7 @@ def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
                 values, odd = _alone(found, names[j], schema.features[j].unit, reading)
                 columns[j] = values if isinstance(batch, np.ndarray) else nan_as_null(values)
                 if len(odd):
-                    what = f"values of column {names[j]!r} that are no numbers, taken as missing"
+                    what = f"values of column {names[j]!r} that are not numbers, read as missing"
                     first = _place(reader, start)
                     reader.unasked.note(what, len(odd), partial(first, int(odd[0])))
         start += len(batch)
@@ -525,7 +528,7 @@ def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
 def _alone(
     column: Any, name: str, unit: str, reading: Reading
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the values (n,) of a column, NaN where there is none, and the rows with an odd one."""
+    """Return the values (n,) of a column, NaN where there is none, and rows it cannot read."""
     if isinstance(column, np.ndarray):
         values = column
     elif is_text(column.type):
@@ -539,7 +542,7 @@ def _alone(
         rows = [] if one.lenient else list(_without_value(texts, values))
         return values, np.array(rows, np.int64)
     else:
-        # Whole numbers beyond 2^53 are rounded: whether they are told apart matters to no range.
+        # Whole numbers beyond 2^53 are rounded, because no range depends on distinguishing them.
         whole = pa.types.is_integer(column.type)
         values = as_numbers(column.cast(pa.float64(), safe=False) if whole else column, name)
     odd = np.flatnonzero(np.isinf(values))
@@ -547,8 +550,8 @@ def _alone(
 
 
 def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
-    """Yield the rows of texts that have no value, and say none either."""
-    if int(np.isnan(values).sum()) == texts.null_count:  # a null gives NaN, and so does the word
+    """Yield the rows of texts that have no value, and do not mean a missing one."""
+    if int(np.isnan(values).sum()) == texts.null_count:  # null is NaN, and so is "nan"
         return
     for row in np.flatnonzero(np.isnan(values)).tolist():
         text = texts[row].as_py()
@@ -556,12 +559,12 @@ def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
             yield row
 
 
-#: Texts that mean one thing only, where no number is among them.
+#: Readings of texts with only one meaning, if there are no numbers among them.
 _CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnReading("time"))
 
 
 def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
-    """Return how texts are read that nobody has seen: as what all of them say, if not numbers."""
+    """Return how unseen texts are read: as the kind that fits all of them, if not numbers."""
     for kind in _CLEAR:
         if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
             return kind
@@ -574,24 +577,29 @@ def _check(
     """Raise `DataError` for the first text that has no value."""
     for row in _without_value(texts, values):
         text = texts[row].as_py()
-        where = f"column {name!r}: {text[:80]!r} in {place(row)} is no {_NOUNS[one.kind]}"
+        where = f"column {name!r}: {text[:80]!r} in {place(row)} is not {_NOUNS[one.kind]}"
         raise DataError(
-            f"{where}: correct the value, or say how to read it: {_way(name, text, one)}"
+            f"{where}: correct the value, or specify how to read it: {_way(name, text, one)}"
         )
 
 
 def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
-    """Raise `DataError` for the first whole number that cannot be told from its neighbours."""
+    """Raise `DataError` for the first whole number that float64 cannot represent exactly."""
     for row in np.flatnonzero(np.abs(values) >= 2**53).tolist():
         if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
             raise integer_too_large(f"column {name!r}", text)
 
 
-_NOUNS = {"number": "number", "date": "date", "time": "time of day", "boolean": "true or false"}
+_NOUNS = {
+    "number": "a number",
+    "date": "a date",
+    "time": "a time of day",
+    "boolean": "true or false",
+}
 
 
 def _way(name: str, text: str, one: ColumnReading) -> str:
-    """Return the option by which a text would have a value, or be missing."""
+    """Return the option with which a text would have a value, or be missing."""
     single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
     options: list[tuple[str, str]] = [("--missing", text.strip())]
     if one.kind == "number":

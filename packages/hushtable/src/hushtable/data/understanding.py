@@ -1,4 +1,4 @@
-"""Reading tables as their owners mean them: what each column is, and how its texts are read."""
+"""Reading tables as their owners mean them: the kind of each column, and how its texts are read."""
 
 import warnings
 from collections import Counter
@@ -46,10 +46,10 @@ from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import FEW_ROWS, FEW_TO_COUNT, for_each, n_threads
 
-#: Rows from which on a text in one of them is out of the ordinary.
+#: Number of rows from which a text in only one of them is unusual.
 _FEW_ROWS = 5
-#: Bytes a value up to which rows in memory are kept as they were understood: what repeats does not
-#: have to be looked up again.
+#: Largest number of bytes per value for which rows in memory are kept after reading, so that
+#: repeated texts are not looked up again.
 _SMALL = 4
 
 
@@ -62,24 +62,24 @@ class _Found:
         self.n_rows = 0
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
-        #: By number of the column, its texts.
+        #: Texts, by number of the column.
         self.texts: dict[int, TextsSeen] = {}
-        #: Columns of which `add` returned numbers in the place of texts.
+        #: Columns for which `add` returned numbers in place of texts.
         self.parsed: set[int] = set()
-        #: By number of the column, what others hold besides plain numbers.
+        #: Contents other than plain numbers, by number of the column.
         self.forms: dict[int, Form] = {}
-        #: By number of the column, how many of its first numbers are whole and all different.
+        #: How many of the first numbers are whole and all different, by number of the column.
         self.different: dict[int, int] = {}
-        #: By number of the column, the range of its first numbers without such as -9999.
+        #: Range of the first numbers without codes such as -9999, by number of the column.
         self.inner: dict[int, tuple[float, float]] = {}
-        #: By number of the column, rows of the first values that may stand for a missing one.
+        #: Rows of the first values that may be codes for missing ones, by number of the column.
         self.codes: dict[int, dict[str, int]] = {}
 
     def add(self, batch: Batch, start: int) -> Batch:
-        """Look at a batch; return it with numbers in the place of texts that can be nothing else.
+        """Process a batch; return it with numbers in place of texts that can mean nothing else.
 
-        Texts that come again and again are those of a dictionary, then. Where some texts stand for
-        a missing value, texts stay: how they are read may depend on the column's decimal sign.
+        Texts that repeat are then dictionary-encoded. If some texts are codes for missing values,
+        texts stay, because their reading may depend on the column's decimal separator.
         """
         self.n_rows += len(batch)
         if isinstance(batch, StoredRows):
@@ -115,7 +115,7 @@ class _Found:
         return pa.RecordBatch.from_arrays(made, batch.schema.names)
 
     def _seen(self, j: int) -> TextsSeen:
-        """Return what was seen in the texts of a column."""
+        """Return the findings in the texts of a column."""
         if j not in self.texts:
             as_number = self.reading.kinds.get(self.names[j]) == "number"
             self.texts[j] = TextsSeen(self.absent, as_number)
@@ -139,28 +139,28 @@ class _Found:
             self._seen(j).merge(texts)
 
     def mixed(self, j: int) -> bool:
-        """Whether a column holds text in some files and numbers in others."""
+        """Return whether a column holds text in some files and numbers in others."""
         return j in self.texts and bool(self.texts[j].n and self.low[j] <= self.high[j])
 
 
 def _code_text(code: float, form: Form) -> str:
-    """Return a value as the option names it: a number with all digits, a day as in ISO 8601."""
+    """Return a value as the option names it: a number with all digits, a day in ISO 8601."""
     return f"{code:.10g}" if form == "number" else str(np.datetime64(int(code), "s"))[:10]
 
 
 def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
-    """Return a column with the question whether some values stand for a missing one."""
+    """Return a column with the question whether some values are codes for missing ones."""
     listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
-    lie, do = ("lies", "does it") if len(codes) == 1 else ("lie", "do they")
+    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
     kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all others: {do} stand for a missing value?"
+    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
     doubt += f" If not, add --as {kept}"
     options = tuple(("--missing", text) for text in codes)
     return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
 
 def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
-    """Raise `DataError` for words in one file beside numbers in another."""
+    """Raise `DataError` for words in one file and numbers in another."""
     if found.mixed(j) and (one.reading is None or one.reading.is_category):
         raise DataError(
             f"column {one.name!r} holds numbers in some rows and text in others: make it one or "
@@ -171,15 +171,15 @@ def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
 def _noting_total(
     one: ColumnUnderstanding, seen: TextsSeen, decider: Decider
 ) -> ColumnUnderstanding:
-    """Return a column that says if one row holds a word for a total, where nobody looked before."""
+    """Return a column that notes a row with a word for a total, if that was not checked before."""
     others = seen.exceptions.get("other")
-    # Of text files, the last lines were looked at.
+    # For text files, the last lines were checked.
     if one.doubt or decider.delimiter or others is None or seen.n < _FEW_ROWS:
         return one
     for text, rows in others.rows.items():
         if rows == 1 and text.casefold().strip(" :*") in TOTAL_WORDS:
             where = decider.place(others.first[text])
-            return replace(one, doubt=f"{text!r} in {where}: does this row add up others?")
+            return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
     return one
 
 
@@ -187,7 +187,7 @@ _FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "tru
 
 
 def _form(kind: pa.DataType) -> Form:
-    """Return what a column of an Arrow type holds that is no text."""
+    """Return the contents of a column whose Arrow type is not text."""
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return "date"
     if pa.types.is_time(kind) or pa.types.is_duration(kind):
@@ -197,27 +197,27 @@ def _form(kind: pa.DataType) -> Form:
 
 @dataclass(frozen=True)
 class Inferred:
-    """A schema read off rows, and how they were understood."""
+    """A schema derived from rows, and how the rows were read."""
 
     schema: Schema
     n_rows: int
-    #: How texts became values: for later files.
+    #: How texts became values, for later files.
     reading: Reading
     columns: tuple[ColumnUnderstanding, ...]
-    #: The rows, to be read from memory if all of them are kept.
+    #: The rows, which are read from memory if all of them are kept.
     rows: Reader
 
 
 def understood(
     reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
 ) -> tuple[tuple[ColumnUnderstanding, ...], Reading, "_Found"]:
-    """Look at all rows once, and decide what each column is.
+    """Read all rows once, and decide on the kind of each column.
 
-    Where they are kept in memory, by `cached_rows`, numbers are parsed for the passes that follow.
-    Raises `DataError` on an infinity, a mixture of types, or no row at all; not for a doubt.
+    If `cached_rows` keeps them in memory, numbers are parsed for the following passes. Raises
+    `DataError` on an infinity, a mixture of types, or if there are no rows, but not for a doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
-    if len(names) > MAX_FEATURES:  # before each is looked at
+    if len(names) > MAX_FEATURES:  # before each is processed
         raise PlanError(f"{len(names):,} features: a schema takes at most {MAX_FEATURES:,}")
     reading = reader.reading or Reading()
     _check_names(reading, names, reader)
@@ -245,7 +245,7 @@ def understood(
     if total.n_rows == 0:
         raise no_rows(reader)
     decide = _decider(reader, reading, total)
-    whose = ColumnUnderstanding(reading.entity, "id", 1.0, "says whose reading a row is")
+    whose = ColumnUnderstanding(reading.entity, "id", 1.0, "identifies the entity of a reading")
     plain = _of_matrix(total) if reader.numeric and reader.names is None else {}
     found = [whose if n == whose.name else plain.get(j) or decide(j) for j, n in enumerate(names)]
     columns = tuple(found)
@@ -256,7 +256,7 @@ def understood(
 def _of_matrix(found: _Found) -> dict[int, ColumnUnderstanding]:
     """Return the columns of a matrix that have values, by their numbers.
 
-    As `_decider` does, in less time: there are no names or texts to judge.
+    Like `_decider`, but faster, because there are no names or texts to judge.
     """
     holds, ends = f"holds {_FORMS['number']}", np.stack([found.low, found.high], axis=1)
     return {
@@ -276,8 +276,8 @@ def _check_names(reading: Reading, names: Sequence[str], reader: Reader) -> None
 def _decider(
     reader: Reader, reading: Reading, found: _Found
 ) -> Callable[[int], ColumnUnderstanding]:
-    """Return what decides on a column, by its number."""
-    # In several files, a place names its own.
+    """Return a function that decides on a column, by its number."""
+    # With several files, a place names its own file.
     named = reader.source != "the data" and len(reader.files) < 2
     said = f" of {reader.source}" if named else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
@@ -303,7 +303,7 @@ def _decider(
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
             if lows[j] > highs[j]:
-                doubt = "it is missing in every row"
+                doubt = "all its values are missing"
                 drop = (("--drop", name),)
                 return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
             codes = found.codes.get(j, {})
@@ -322,14 +322,14 @@ def schema_from_data(
     n_jobs: int | None = None,
     memory: MemoryBudget | None = None,
 ) -> Inferred:
-    """Read a schema off the data, without the rows of weight 0.
+    """Derive a schema from the data, without the rows of weight 0.
 
-    With ``memory``, rows are kept there for the passes that follow: those of files as numbers and
-    texts, those in memory where the same takes a fraction of it.
+    With ``memory``, rows are kept there for the following passes: rows of files as numbers and
+    texts, and rows in memory if this takes only a fraction of it.
 
-    It is not public: every range is the data's own minimum and maximum. Raises `DataError` on an
-    infinity, a column without any value, texts whose meaning is in doubt, too many categories, or
-    no row at all.
+    The schema is not public: every range is the minimum and maximum of the data. Raises `DataError`
+    on an infinity, a column without any value, ambiguous texts, too many categories, or if there
+    are no rows.
     """
     small = in_memory(reader)
     keeps = not small or ((reader.n_rows or 0) > FEW_ROWS and not reader.numeric)
@@ -356,10 +356,10 @@ def schema_from_data(
 
 
 def _cached(rows: Reader, reader: Reader, reading: Reading, found: _Found) -> Reader:
-    """Return the rows that were kept if all were, and as they are read; else those to read again.
+    """Return the kept rows, as they are read, if all were kept; otherwise the rows to read again.
 
-    Numbers of a column whose texts are no plain numbers after all, but a date such as 20260515,
-    are its texts no more.
+    Kept numbers are discarded for a column whose texts turn out to be other than plain numbers,
+    such as the date 20260515.
     """
     there = all(
         isinstance(one.read, RowCache) and one.read.n_rows is not None for one in rows.parts
@@ -377,14 +377,14 @@ def _inferred_of_history(
     weights: Weights | None,
     n_jobs: int | None,
 ) -> Inferred:
-    """Read a schema off the rows with the history of all numbers in place of these."""
+    """Derive a schema from the rows, with the history of all numbers in place of the numbers."""
     check_named(reader, {"entity": reading.entity, "time": reading.time})
     names = {one.name: one.kind for one in columns}
     values = [name for name, kind in names.items() if kind == "number" and name != reading.time]
     if not values:
         raise DataError(
-            f"{reader.source} has no column of different numbers beside the entity and the time: "
-            f"history needs one or more; its columns are {names}"
+            f"{reader.source} has no column of varying numbers besides the entity and the time: "
+            f"history needs at least one; its columns are {names}"
         )
     rows = with_history(reader, reading, values)
     kinds = {name: kind for name, kind in reading.kinds.items() if name in (rows.names or ())}
@@ -401,9 +401,9 @@ def _inferred_of_history(
 def _calendar(
     reader: Reader, reading: Reading, columns: Sequence[ColumnUnderstanding]
 ) -> tuple[list[Feature], tuple[ColumnUnderstanding, ...]]:
-    """Return the features of the time column's parts, without the hour if no row says one.
+    """Return the features of the time column's parts, without the hour if no row states one.
 
-    The column's doubt then says so.
+    The column's doubt then reports this.
     """
     rows = with_calendar(reader, reading)
     if not reading.time:
@@ -411,19 +411,19 @@ def _calendar(
     [one] = (one for one in columns if one.name == reading.time)
     if one.kind != "date":
         raise DataError(
-            f"time={one.name!r}: {one.evidence}, needs points in time, such as 2026-02-28 14:30"
+            f"time={one.name!r}: {one.evidence}, but needs points in time, such as 2026-02-28 14:30"
         )
     seen = (set(pc.unique(pa.table(batch)["hour"]).to_pylist()) for batch in rows.read())
     if any(hours - {"0", None} for hours in seen):
         return calendar_features(), tuple(columns)
-    doubt = "it has no hours, only days: the hour is no feature"
+    doubt = "it has no hours, only days: the hour is not a feature"
     warnings.warn(f"{one.name}: {doubt}", UserWarning, stacklevel=7)
     noted = tuple(replace(c, doubt=doubt) if c is one else c for c in columns)
     return [feature for feature in calendar_features() if feature.name != "hour"], noted
 
 
 def _feature(one: ColumnUnderstanding, j: int, found: _Found) -> Feature | None:
-    """Return the feature that a column is; None if it takes another look at its texts."""
+    """Return the feature of a column; None if its texts have to be read again."""
     texts = found.texts.get(j)
     if texts is None or not texts.n:
         unit = DATE if found.forms.get(j) == "date" else ""
@@ -451,7 +451,7 @@ def _second_look(
     weights: Weights | None,
     columns: Sequence[ColumnUnderstanding],
 ) -> Iterator[Feature]:
-    """Yield the features of columns whose texts had to be understood before they were values."""
+    """Yield the features of columns whose texts had to be analysed before they became values."""
     if reader.names is not None:
         reader = reader.select([reader.names[j] for j in places])
         places = range(len(places))
@@ -482,7 +482,7 @@ def refuse(
 ) -> None:
     """Raise `DataError` for the columns in doubt, with the options that resolve it.
 
-    With ``personal``, those that are ``asked`` about are in doubt by themselves.
+    With ``personal``, columns that are ``asked`` about are enough to raise.
     """
     doubtful = [one for one in columns if one.refused or (one.asked and one.doubt)]
     if not any(one.refused or personal for one in doubtful):
@@ -491,12 +491,12 @@ def refuse(
     options = joined_options((o for one in doubtful for o in one.options), reading)
     what = "a column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
     raise DataError(
-        f"{source}: {what} in doubt; correct the values, or say how to read them (in Python, to "
-        "hushtable.data.read).\n" + "\n".join(lines) + f"\nAdd: {options}"
+        f"{source}: {what} in doubt; correct the values, or specify how to read them (in Python, "
+        "with hushtable.data.read).\n" + "\n".join(lines) + f"\nAdd: {options}"
     )
 
 
-HEADERS = ("column", "what it is", "sure", "seen", "doubt")
+HEADERS = ("column", "kind", "confidence", "evidence", "doubt")
 
 
 def row(one: ColumnUnderstanding) -> tuple[str, ...]:
@@ -507,14 +507,14 @@ def row(one: ColumnUnderstanding) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Understanding:
-    """Columns of a table as they were understood: iterable, and a table when printed.
+    """Columns of a table as they were read: iterable, and a table when printed.
 
     Attributes
     ----------
     columns : tuple of ColumnUnderstanding
         One for each column, in order.
     found : tuple of str
-        What was found out about the file, such as its encoding, where it is out of the ordinary.
+        Facts detected about the file, such as its encoding, if they are unusual.
     reading : Reading
         How the texts of the columns become values.
 
@@ -539,7 +539,7 @@ class Understanding:
 
     @property
     def doubts(self) -> tuple[ColumnUnderstanding, ...]:
-        """Columns that a person should look at."""
+        """Columns that a person should check."""
         return tuple(one for one in self.columns if one.doubt)
 
     @property
@@ -549,7 +549,7 @@ class Understanding:
 
     @property
     def options(self) -> str:
-        """The options that resolve what is refused, as they are typed in a shell."""
+        """The options that resolve the refused columns, as they are typed in a shell."""
         return joined_options((o for one in self.refused for o in one.options), self.reading)
 
     @property

@@ -23,8 +23,8 @@ def numbered(
 ) -> list[Iterator[Numbered]]:
     """Return sources of numbered batches, without rows of weight zero.
 
-    A source for each part of the reader that can be read by itself, if it is known how many
-    rows come before it. With ``stored``, rows of a sparse matrix may come as they are stored.
+    There is one source for each part of the reader that can be read separately, if the number of
+    rows before it is known. With ``stored``, rows of a sparse matrix may come as they are stored.
     """
     if stored and isinstance(reader.read, OfSparse):
         reader = replace(reader, read=reader.read.stored)
@@ -62,7 +62,7 @@ def whole_weights(
 ) -> Weights | None:
     """Return weights as int64 of shape (n,), or None; raises `DataError` on anything else.
 
-    That no row has a weight is one of those, unless ``allow_empty``.
+    Weights that are all zero also raise, unless ``allow_empty``.
     """
     if sample_weight is None:
         return None
@@ -73,7 +73,7 @@ def whole_weights(
         raise DataError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array")
     if reader.n_rows is not None and len(weights) != reader.n_rows:
         raise DataError(
-            f"sample_weight.shape == {weights.shape}, expected {(reader.n_rows,)}: one a row"
+            f"sample_weight.shape == {weights.shape}, expected {(reader.n_rows,)}: one per row"
         )
     try:
         with np.errstate(invalid="ignore"):  # NaN: refused below
@@ -85,9 +85,9 @@ def whole_weights(
             "sample_weight must hold whole numbers, 0 or more: a row of weight w counts as w rows"
         )
     if not allow_empty and not whole.any():
-        raise DataError("every sample_weight is zero: there is no row to count")
+        raise DataError("every sample_weight is zero: there are no rows to count")
     if whole.sum(dtype=np.float64) > MOST:
-        raise DataError("the sample_weight of all rows come to more than 2^40: give smaller ones")
+        raise DataError("the sample_weight of all rows add up to more than 2^40: give smaller ones")
     return whole
 
 

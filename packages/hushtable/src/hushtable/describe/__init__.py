@@ -1,7 +1,7 @@
 """Sentences for people: ledgers, plans, counts, registry drafts, and views in a notebook.
 
-What a command prints, a report shows and a notebook displays is worded here once; what is usual
-of a value is worded in `hushtable.scores.typical`. May import `streams` and what lies below;
+Text that a command prints, a report shows or a notebook displays is worded here once; usual values
+are described in `hushtable.scores.typical`. May import `streams` and the packages below it;
 tested in ``tests/test_notebook.py``, ``tests/privacy/`` and ``tests/report/``.
 """
 

@@ -1,4 +1,4 @@
-"""Contents of .hush files in labelled lines, which a command prints and a page shows."""
+"""Contents of .hush files in labelled lines, for commands and pages."""
 
 import math
 from typing import Any
@@ -12,9 +12,9 @@ from hushtable.plans.plan import Plan
 
 
 def plan_lines(content: Content, plan: Plan) -> dict[str, str]:
-    """Return lines on a file's kind, and on the plan in it."""
+    """Return lines about a file's kind, and the plan in it."""
     writer = content.manifest.get("writer")
-    # Not covered by the digest, so it may be anything.
+    # The digest does not cover this, so it may be anything.
     version = str(writer.get("hushtable", "unknown")) if isinstance(writer, dict) else "unknown"
     lines = {
         "Kind": f"{content.kind}, protocol {content.manifest['protocol']}, written by hushtable "
@@ -38,7 +38,7 @@ def plan_lines(content: Content, plan: Plan) -> dict[str, str]:
 
 
 def counts_lines(content: Content, counts: Counts) -> dict[str, str]:
-    """Return lines on the counts in a file: rows, verdicts, threshold, whether it may leave."""
+    """Return lines about the counts in a file: rows, verdicts, threshold, and use."""
     plan, lines = counts.plan, {}
     if found := words.verdicts(counts):
         lines["Verdicts"] = found
@@ -54,7 +54,7 @@ def counts_lines(content: Content, counts: Counts) -> dict[str, str]:
             first = f"{about}{plan.first_rows:,} in the first"
             lines["Rows counted"] += f" in the second pass, {first}"
         if (most := getattr(counts, "rows_per_person", None)) is not None:
-            lines["Rows a person"] = f"{most:,} at most, by a column that tells persons"
+            lines["Rows a person"] = f"{most:,} at most, by a column that identifies persons"
     if content.kind == "detector":
         lines["Threshold"] = _threshold(content.manifest.get("offset"), plan)
     if not counts.may_leave:
@@ -62,18 +62,18 @@ def counts_lines(content: Content, counts: Counts) -> dict[str, str]:
     elif content.kind == "detector":
         lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
     else:
-        lines |= {"May leave": "yes, as the ledger below says"} | signed_lines(counts)
+        lines |= {"May leave": "yes, as the ledger below states"} | signed_lines(counts)
     return lines
 
 
 def _threshold(offset: Any, plan: Plan) -> str:
     if isinstance(offset, int | float) and math.isfinite(offset):
-        return f"{offset:.4f} {plan.score.unit}: rows below are outliers"
+        return f"{offset:.4f} {plan.score.unit}: rows with a lower score are outliers"
     return "none: the counts are too noisy to derive one"
 
 
 def signed_by(counts: Any) -> dict[str, str] | None:
-    """Return name and fingerprint of who signed counts; None if nobody did."""
+    """Return name and fingerprint of the signer of counts; None if they are not signed."""
     if counts.seal is None:
         return None
     card = counts.seal.coordinator
@@ -82,10 +82,10 @@ def signed_by(counts: Any) -> dict[str, str] | None:
 
 
 def signed_lines(counts: Any) -> dict[str, str]:
-    """Return lines on who signed counts, which round they are of, and whose submissions."""
+    """Return lines about the signer of counts, their round, and the submissions in them."""
     who = signed_by(counts)
     if who is None:
-        return {"Signed by": "nobody: anybody may have made or changed it"}
+        return {"Signed by": "no one: anyone may have made or changed it"}
     names = ", ".join(sorted(counts.seal.submissions))
     return {
         "Signed by": f"{who['name']} ({who['fingerprint']})",

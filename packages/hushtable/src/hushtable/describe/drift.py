@@ -1,4 +1,4 @@
-"""Drift between two sets of rows: whether it can be measured, and what chance makes of it."""
+"""Drift between two sets of rows: whether it can be measured, and what chance explains."""
 
 import math
 from typing import Any
@@ -11,22 +11,22 @@ from hushtable.streams import Drift, drift
 
 
 def why_no_drift(counted: Counts) -> str:
-    """Return why rows cannot be compared with these counts; empty if they can."""
+    """Return why rows cannot be compared with these counts; empty if they can be."""
     if not counted.adds:
-        return N_("a local model mixes exact counts with noised ones: compare with the result")
+        return N_("a local model mixes exact counts with noisy ones: compare with the result")
     if counted.plan.first_noise_sd is not None:
         return N_("the model's second pass counts dense rows only, and the first has noise")
     return ""
 
 
 def of_all_rows(counted: Counts) -> Counts:
-    """Return the counts to compare rows with: of two passes, the first."""
+    """Return the counts with which to compare rows: with two passes, those of the first."""
     counted = counted.unlearned
     return counted.first_pass() if isinstance(counted, Sketch) else counted
 
 
 def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
-    """Return the drift, or None if it cannot be told from what noise and too few rows do."""
+    """Return the drift, or None if noise and too few rows make it undetectable."""
     if min(before.n_rows, after.n_rows) < 2:
         return None
     found = drift(before, after, rows=rows)
@@ -34,7 +34,7 @@ def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
 
 
 def drift_words(found: Drift) -> str:
-    """Say how far rows drifted, and what chance explains of it."""
+    """Describe how far rows drifted, and how much of it chance explains."""
     beyond = "beyond" if found.overall > found.level else "within"
     within = f" within {', '.join(found.context)}" if found.context else ""
     words = (

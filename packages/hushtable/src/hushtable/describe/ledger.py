@@ -1,4 +1,4 @@
-"""A ledger in words: sentences that a privacy officer can sign, and tables of what adds up."""
+"""A ledger in words: sentences that a privacy officer can sign, and tables of its parts."""
 
 import math
 
@@ -12,7 +12,7 @@ LEDGER_HEADERS = [N_("release"), N_("what"), N_("noise scale"), "rho"]
 
 
 def describe_ledger(ledger: Ledger) -> list[str]:
-    """Return what a release costs a person, in sentences that a privacy officer can sign.
+    """Return the cost of a release to a person, in sentences that a privacy officer can sign.
 
     Examples
     --------
@@ -23,14 +23,14 @@ def describe_ledger(ledger: Ledger) -> list[str]:
     >>> print(describe_ledger(release.ledger)[1])
     That is the total over all 100 tables.
     """
-    # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for all that may be shown.
+    # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for every set A of possible outputs.
     horizon, tables = ledger.sensitivity.horizon, ledger.sensitivity.tables
     lines = [_bound(ledger)]
     what = ngettext("its one table", "all %(n)s tables", tables)
     counted = _("That is the total over %(what)s", what=what)
     if horizon is not None and horizon.periods > 1:
         counted += _(" of all %(periods)s periods", periods=horizon.periods)
-    # A round whose noise was shared is one release, whichever site names it.
+    # A round whose noise was shared is a single release, whichever site names it.
     earlier = {s.pool or s.release: s for share in ledger.shares for s in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
     if before:
@@ -40,8 +40,8 @@ def describe_ledger(ledger: Ledger) -> list[str]:
     if earlier:
         lines.append(
             _(
-                "If its size was chosen in the light of earlier results, it is a running total: "
-                "what is guaranteed is the cap that was fixed before."
+                "If its size was chosen with knowledge of earlier results, this is a running "
+                "total: the guarantee is the cap that was fixed in advance."
             )
         )
     if horizon is not None and horizon.periods > 1:
@@ -82,7 +82,7 @@ def _bound(ledger: Ledger) -> str:
 
 
 def _several_sites(ledger: Ledger) -> str:
-    """Say what it costs a person whose rows are at several of the sites."""
+    """Describe the cost to a person whose rows are at several of the sites."""
     k = len(ledger.shares)
     merged = _merged(ledger)
     where, several, all_ = _("at one site"), _("at 2 sites"), _("at all %(k)s", k=k)
@@ -108,7 +108,7 @@ def _several_sites(ledger: Ledger) -> str:
 
 
 def _records(unit: Sensitivity) -> str:
-    """Say whose rows may come or go: those of one person, in all their periods."""
+    """Describe whose rows may be added or removed: those of one person, in all periods."""
     rows, horizon = unit.rows_per_person, unit.horizon
     if horizon is None or horizon.participations == 1:
         if rows == 1:
@@ -131,7 +131,7 @@ def _apart(horizon: Horizon) -> str:
 
 
 def in_file(ledger: Ledger) -> str:
-    """Say which periods are in a file, of how many; empty if it is of none."""
+    """Describe which periods are in a file, and of how many; empty if there are none."""
     last, window, horizon = ledger.period, ledger.window, ledger.sensitivity.horizon
     if last is None or horizon is None:
         return ""
@@ -148,7 +148,7 @@ def in_file(ledger: Ledger) -> str:
 
 
 def _merged(ledger: Ledger) -> int:
-    """Return of how many releases it is the sum; a round whose sites share the noise is one."""
+    """Describe how many releases are in the sum; a round whose sites share the noise is one."""
     own = sum(ledger.pool_of(share) is None for share in ledger.shares)
     return own + len(ledger.pools)
 
@@ -157,7 +157,7 @@ def _pooled(ledger: Ledger, merged: int) -> str:
     colluders = min(pool.colluders for pool in ledger.pools)
     if merged == 1:
         words = _(
-            "%(k)s sites share the noise, and only their sum was to be seen.",
+            "%(k)s sites share the noise, and only their sum was visible.",
             k=len(ledger.shares),
         )
     else:
@@ -167,22 +167,22 @@ def _pooled(ledger: Ledger, merged: int) -> str:
             what.append(ngettext("%(n)s release", "%(n)s releases", own))
         words = _(
             "%(what)s about different people are merged. The sites of a round share its noise, and "
-            "only their sum was to be seen.",
+            "only their sum was visible.",
             what=_(" and ").join(what),
         )
     if colluders:
         return f"{words} " + ngettext(
-            "The bound holds against everybody, each of these sites included, also one that learns "
+            "The bound holds against everyone, each of these sites included, even if it learns "
             "the noise of another.",
-            "The bound holds against everybody, each of these sites included, also one that learns "
+            "The bound holds against everyone, each of these sites included, even if it learns "
             "the noise of %(n)s others.",
             colluders,
         )
-    return words + " " + _("The bound holds against everybody, each of these sites included.")
+    return words + " " + _("The bound holds against everyone, each of these sites included.")
 
 
 def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
-    """Return what a ledger adds up to."""
+    """Return the totals of a ledger."""
     sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
     in_a_period = "" if horizon is None else horizon_words(horizon)
     periods = {} if horizon is None else {_("Holds"): in_file(ledger)}
@@ -221,7 +221,7 @@ def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
 
 
 def horizon_words(horizon: Horizon) -> str:
-    """Say in how many periods a person may have rows, if there are several."""
+    """Describe in how many periods a person may have rows, if there are several periods."""
     if horizon.participations == 1:
         if horizon.periods == 1:
             return ""
@@ -235,7 +235,7 @@ def horizon_words(horizon: Horizon) -> str:
 
 
 def ledger_rows(ledger: Ledger) -> list[list[str]]:
-    """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
+    """Return the releases that a ledger counts, one row each, under `LEDGER_HEADERS`."""
     rows = [
         [
             spent.release[:12],

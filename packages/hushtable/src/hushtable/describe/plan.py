@@ -14,9 +14,9 @@ from hushtable.privacy.accounting import Horizon
 
 
 def values(feature: Feature, shown: bool = True, most: int = 3) -> str:
-    """Return a feature's range, or the first few of its categories.
+    """Return a feature's range, or its first few categories.
 
-    Those of a schema that is not public are rows' values: ``shown`` is whether to show them.
+    In a schema that is not public, these are rows' values: ``shown`` is whether to display them.
     """
     if not shown:
         if feature.kind == "numeric":
@@ -27,7 +27,7 @@ def values(feature: Feature, shown: bool = True, most: int = 3) -> str:
 
 
 def texts_of_rows(schema: Schema) -> dict[str, int]:
-    """Return how many texts of rows a schema holds, by column; none if it is public."""
+    """Return how many texts from rows a schema contains, by column; none if it is public."""
     if schema.public:
         return {}
     return {f.name: len(f.categories) for f in schema.features if f.kind == "categorical"}
@@ -38,7 +38,7 @@ def _columns(n: int) -> str:
 
 
 def values_of_rows(schema: Schema, most: int = 20) -> str:
-    """Return which values of rows a schema holds, in words; empty if it is public."""
+    """Return which values of rows a schema contains, in words; empty if it is public."""
     if schema.public:
         return ""
     texts = texts_of_rows(schema)
@@ -56,13 +56,13 @@ def values_of_rows(schema: Schema, most: int = 20) -> str:
     if schema.differences is not None:
         predicted = _columns(len(schema.differences.columns))
         parts.append(
-            _("quantiles of the context, and what it predicts of %(columns)s", columns=predicted)
+            _("quantiles of the context, and its predictions of %(columns)s", columns=predicted)
         )
     return _(", and ").join(parts)
 
 
 def kind_of_plan(plan: Plan) -> str:
-    """Return what to say of a plan after its detector's name: of which pass, or for what."""
+    """Return words to add to the name of a plan's detector: its pass, or its use."""
     if plan.first_counts is not None:
         return ", second pass" + ("" if plan.gate_cell is None else " behind a gate")
     if plan.score == NOVELTY:
@@ -73,7 +73,7 @@ def kind_of_plan(plan: Plan) -> str:
 
 
 def dependence(plan: Plan) -> str:
-    """Return whether the plan depends on rows, and through what."""
+    """Return whether the plan depends on rows, and through which data."""
     if not plan.data_dependent and plan.behind:
         return _("through private releases only: their cost counts in every release under it")
     if not plan.data_dependent:
@@ -84,7 +84,7 @@ def dependence(plan: Plan) -> str:
 
 
 def learned(counts: Counts) -> dict[str, int]:
-    """Return how many verdicts a file of counts holds, for machines; nothing if it holds none."""
+    """Return how many verdicts a file of counts holds, for machines; empty if it holds none."""
     given = counts.verdicts if isinstance(counts, LearnedModel) else counts
     if isinstance(given, Verdicts):
         found = {"outliers": given.n_outliers, "fine": given.n_fine}
@@ -108,15 +108,15 @@ def verdicts(counts: Counts) -> str:
         words = _("about %(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
     if twice := found.get("contradictory", 0):
         words += ngettext(
-            "; %(n)s pair of rows that lie in the same cells have both: see which is right",
-            "; %(n)s pairs of rows that lie in the same cells have both: see which is right",
+            "; %(n)s pair of rows in the same cells have both verdicts: check which is right",
+            "; %(n)s pairs of rows in the same cells have both verdicts: check which is right",
             twice,
         )
     return words
 
 
 def listed(things: Sequence[str]) -> str:
-    """Return things in a row, with ``and`` before the last."""
+    """Return a list in words, with ``and`` before the last item."""
     *first, last = things
     return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
@@ -127,7 +127,7 @@ def n_periods(horizon: Horizon) -> str:
     if horizon.participations == 1:
         return f"{many} at one total"
     apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
-    return f"{many} at one total, a person in {horizon.participations} of them at most{apart}"
+    return f"{many} at one total, each person in at most {horizon.participations} of them{apart}"
 
 
 def n_tables(n: int) -> str:
@@ -136,7 +136,7 @@ def n_tables(n: int) -> str:
 
 
 def periods_lines(periods: Periods) -> dict[str, str]:
-    """Return how far a site's periods are, with their exact rows."""
+    """Return the state of a site's periods, with their exact numbers of rows."""
     last, of, start = len(periods), periods.horizon.periods, periods.start
     if last < start:
         return {"Periods": f"none of {of} released yet"}
@@ -148,7 +148,7 @@ def periods_lines(periods: Periods) -> dict[str, str]:
 
 
 def rows_of_periods(periods: Periods) -> list[int]:
-    """Return how many rows each released period has, from the site's first on."""
+    """Return the number of rows of each released period, from the site's first period on."""
     counted = periods.counts[periods.start - 1 :].sum(axis=1)
     return [int(n) for n in counted // periods.plan.family.n_histograms]
 

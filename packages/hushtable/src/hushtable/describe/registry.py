@@ -1,8 +1,8 @@
 """A release's ledger as a draft for the Differential Privacy Deployments Registry.
 
 The registry and its schema: Nanayakkara, Ghazi and Vadhan, arXiv 2509.13509, and
-registry.opendp.org. An entry holds nothing of rows, and no name of a column: only the ledger, the
-size of the plan and ids. What a file cannot know is left for a person, marked by `TO_FILL_IN`.
+registry.opendp.org. An entry contains nothing about rows, and no name of a column: only the ledger,
+the size of the plan and ids. What a file cannot know is left to a person, marked by `TO_FILL_IN`.
 """
 
 import math
@@ -16,13 +16,13 @@ from hushtable.describe.ledger import describe_ledger, in_file
 from hushtable.privacy.accounting import ZCDP, rounded_up
 from hushtable.privacy.ledger import Ledger
 
-#: How everything begins, or ends, that a person has to fill in. Where the registry takes one of a
-#: few words or a date, its check refuses the draft until that is done.
+#: Prefix or suffix of everything that a person has to fill in. If the registry accepts only one of
+#: a few words or a date, its check refuses the draft until that is done.
 TO_FILL_IN = "TO FILL IN: "
 
 
 def entry(release: Release) -> dict[str, Any]:
-    """Return the draft of a release's entry, as JSON carries it.
+    """Return the draft of a release's entry, in the form stored in JSON.
 
     The registry's fields of all three tiers, in its order. Epsilon, delta and rho are the
     ledger's, over everything that it covers.
@@ -44,7 +44,7 @@ def entry(release: Release) -> dict[str, Any]:
             "accounting": _accounting(ledger),
             "implementation": _implementation(release),
             "administrative": {
-                "sources": f"{TO_FILL_IN}links to what describes the release.",
+                "sources": f"{TO_FILL_IN}links to descriptions of the release.",
                 "notes": f"Release {release.release_id}, under plan {release.plan_id}.",
                 "registry_authors": [f"{TO_FILL_IN}who filled this in"],
             },
@@ -53,7 +53,7 @@ def entry(release: Release) -> dict[str, Any]:
 
 
 def left_open(draft: Any, place: str = "") -> Iterator[str]:
-    """Yield the places that a person has to fill in, such as ``deployment.basic.name``."""
+    """Yield the fields that a person has to fill in, such as ``deployment.basic.name``."""
     if isinstance(draft, dict):
         for key, value in draft.items():
             yield from left_open(value, f"{place}.{key}" if place else key)
@@ -123,7 +123,7 @@ def _privacy_loss(ledger: Ledger) -> dict[str, Any]:
     differ = (
         f"one has the {records} of one person more than the other"
         if unit.adjacency == "add-remove"
-        else f"they have as many rows, and differ in the {records} of one person"
+        else f"they have equally many rows, and differ in the {records} of one person"
     )
     in_periods = ""
     if horizon is not None:
@@ -136,7 +136,7 @@ def _privacy_loss(ledger: Ledger) -> dict[str, Any]:
         "privacy_unit": "One record" if unit_is_record else f"One person, with at most {records}",
         "privacy_unit_details": (
             f"Two data sets are adjacent if {differ} ({unit.adjacency}). {TO_FILL_IN}whether "
-            f"nobody has more than {rows:,} of the rows{in_periods}, and how that is known."
+            f"no one has more than {rows:,} of the rows{in_periods}, and how that is known."
         ),
         "privacy_parameters": parameters,
         "privacy_parameters_details": " ".join(describe_ledger(ledger)),
@@ -148,16 +148,16 @@ def _model(ledger: Ledger) -> dict[str, Any]:
     if len(ledger.pools) > 1 or (ledger.pools and ledger.pool is None):
         model = (
             "Releases about different people are summed. The sites of a masked round share its "
-            "noise: each adds a part, and a secure sum shows the total alone. Other sites add the "
+            "noise: each adds a part, and a secure sum reveals only the total. Other sites add the "
             "whole noise. No central party sees rows or exact counts."
         )
     elif ledger.pools:
         model = (
-            f"{sites} sites share the noise: each adds a part, and a secure sum shows the total "
-            "alone. No central party sees rows or exact counts."
+            f"{sites} sites share the noise: each adds a part, and a secure sum reveals "
+            "only the total. No central party sees rows or exact counts."
         )
     elif sites > 1:
-        model = f"Each of {sites} sites adds the whole noise to its counts; then they are summed."
+        model = f"Each of {sites} sites adds the full noise to its counts; then they are summed."
     else:
         model = "One site counts its own rows, adds the noise, and sends the result."
     many = bool(ledger.period or ledger.behind_plan or any(s.earlier for s in ledger.shares))
@@ -166,7 +166,7 @@ def _model(ledger: Ledger) -> dict[str, Any]:
         "model_name": "Central" if sites == 1 else "Federated",
         "model_name_details": model,
         "actors": (
-            "Each site is trusted with its own rows, and nobody else is trusted with them. "
+            "Each site is trusted with its own rows, and no one else is trusted with them. "
             "Recipients may know anything else, and compute without limit. "
             f"{TO_FILL_IN}who they are."
         ),
@@ -176,13 +176,13 @@ def _model(ledger: Ledger) -> dict[str, Any]:
         "access_type": "Non-interactive",
         "access_type_details": (
             f"The counts are sent once{' in each period' if ledger.period else ''}, as a file. "
-            "Nobody can ask the rows more."
+            "No further queries of the rows are possible."
         ),
     }
 
 
 def _periods(ledger: Ledger) -> str:
-    """Return what is released in which periods; empty for a single release."""
+    """Describe what is released in which periods; empty for a single release."""
     horizon = ledger.sensitivity.horizon
     if horizon is None:
         return ""
@@ -197,7 +197,7 @@ def _periods(ledger: Ledger) -> str:
 
 
 def _before(ledger: Ledger) -> str:
-    """Return which releases on the same rows the totals count, besides this one."""
+    """Describe which other releases on the same rows the totals count."""
     earlier = {spent.release: spent for share in ledger.shares for spent in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
     if not before:
@@ -209,8 +209,8 @@ def _before(ledger: Ledger) -> str:
 def _accounting(ledger: Ledger) -> dict[str, str]:
     unit = ledger.sensitivity
     added = (
-        "Releases on the same rows add up in zCDP (rho), which is turned into epsilon at delta once"
-        + ("" if ledger.accounting == ZCDP else ", nearly exactly where all noise is Gaussian")
+        "Releases on the same rows add up in zCDP (rho), converted to epsilon at delta once"
+        + ("" if ledger.accounting == ZCDP else ", almost exactly if all noise is Gaussian")
         if ledger.delta
         else "Releases on the same rows add up in pure epsilon"
     )
@@ -220,20 +220,18 @@ def _accounting(ledger: Ledger) -> dict[str, str]:
         if len(ledger.shares) > 1
         else ""
     )
-    vector = "All cells of all tables are one vector, noised once"
+    vector = "All cells of all tables are one vector, to which noise is added once"
     decoding = "None in the file: counts may be negative."
     if ledger.period is not None:
         vector = (
             "All cells of all tables in all periods are one vector. A matrix of whole numbers "
-            "mixes the periods (the matrix mechanism), and the product is noised once"
+            "mixes the periods (the matrix mechanism), and noise is added once to the product"
         )
-        decoding = (
-            "The counts are a weighted sum of what the periods released, and may be negative."
-        )
+        decoding = "The counts are a weighted sum of the periods' releases, and may be negative."
     return {
         "post_processing": (
             f"{decoding} Recipients estimate numbers of rows and "
-            "scores from them, which costs nothing more."
+            "scores from them, at no further cost."
         ),
         "composition": (
             f"{vector} (L1 sensitivity {unit.l1:,}, "
@@ -249,7 +247,7 @@ def _implementation(release: Release) -> dict[str, str]:
     return {
         "preprocessing_and_hyperparameter_tuning": (
             f"Whether the plan depends on rows: {words.dependence(release.plan)}. {TO_FILL_IN}"
-            "whether anybody looked at the rows to choose the columns, the plan or the budget."
+            "whether anyone looked at the rows to choose the columns, the plan or the budget."
         ),
         "mechanisms": (
             f"{ledger.mechanism} of scale {scales} on each count, drawn exactly, as whole numbers "

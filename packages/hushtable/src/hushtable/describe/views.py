@@ -1,7 +1,7 @@
-"""Views of the package's things in a notebook: the officer's sentence first, then what it is.
+"""Views of the package's objects in a notebook: first the officer's sentence, then the object.
 
-They show what ``hushtable inspect`` shows without being asked for more: no range and no category
-that was read off rows. Imported when the first thing is shown.
+They display what ``hushtable inspect`` displays by default: no range and no category that was read
+off rows. Imported when the first object is displayed.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _FEATURES = ("column", "kind", "range or categories")
 
 
 def view(thing: object) -> View:
-    """Return the view of a thing of a class in `VIEWS`, or that a plug-in shows, or below one."""
+    """Return the view of an object of a class in `VIEWS`, of a plug-in, or of a subclass."""
     names = [one.__name__ for one in type(thing).__mro__]
     if not any(name in VIEWS for name in names):
         others = plugins.points(plugins.VIEWS)
@@ -40,16 +40,16 @@ def view(thing: object) -> View:
 
 def _schema(schema: Schema) -> View:
     if schema.public:
-        says = ["This schema holds nothing of a row: its ranges and categories are public."]
+        says = ["This schema holds no data of rows: its ranges and categories are public."]
         if schema.paid:
             says = [
-                "This schema holds no row's value as it is: its ranges or relations come from "
+                "This schema holds no exact value of any row: its ranges or relations come from "
                 "private releases, whose cost counts in every release under it."
             ]
     else:
         says = [
             f"This schema holds values of rows: {words.values_of_rows(schema)}.",
-            "Keep it as you keep the rows; nothing can be released under it.",
+            "Keep it like the rows; nothing can be released under it.",
         ]
     return View("Schema", says, {}, _FEATURES, _features(schema))
 
@@ -61,13 +61,13 @@ def _features(schema: Schema) -> list[list[str]]:
 def _plan(plan: Plan) -> View:
     if plan.data_dependent:
         says = [
-            "This plan shows something of rows, and nothing can be released under it: keep it as "
-            "you keep the rows."
+            "This plan discloses something about rows, and nothing can be released under it: "
+            "keep it like the rows."
         ]
     else:
-        says = ["This plan shows nothing of a row that was not released before."]
+        says = ["This plan discloses nothing about a row that was not released before."]
         if not plan.behind:
-            says = ["This plan shows nothing of any row."]
+            says = ["This plan discloses nothing about any row."]
     if plan.hidden:
         says.append("Only the sites may know it: its hash functions are hidden.")
     figures = {
@@ -87,9 +87,9 @@ def _exact(what: str, counts: Counts, last: str) -> View:
 
 
 def _sketch(sketch: Sketch) -> View:
-    last = "What may leave is its release, sketch.release(epsilon=...)."
+    last = "Only its release may leave: sketch.release(epsilon=...)."
     if sketch.plan.data_dependent or sketch.seeded:
-        last = "Nor can it be released: what it was counted by depends on rows, or on a seed."
+        last = "It cannot be released either: its plan or its samples depend on rows, or on a seed."
     made = _exact("exact counts of rows", sketch, last)
     tallies = sketch.tally.tolist()
     features = zip(_features(sketch.plan.schema), tallies, strict=True)
@@ -131,7 +131,7 @@ def _ledger(ledger: Ledger) -> View:
 
 
 def _review_row(row: ReviewRow) -> View:
-    says = [f"{row.words}.", "It shows values of a row: clear it before you pass the page on."]
+    says = [f"{row.words}.", "It shows values of a row: clear it before you share the notebook."]
     figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
     figures |= {name: text for name, text in row.kept.items() if name not in row.values}
     rows = [[name, one.text, one.usual, one.direction] for name, one in row.values.items()]
@@ -140,7 +140,7 @@ def _review_row(row: ReviewRow) -> View:
 
 
 def _pictures(row: ReviewRow) -> list[str]:
-    """Draw the reasons of a row, where the library for markup is installed."""
+    """Draw the reasons of a row, if the library for markup is installed."""
     try:
         from hushtable.charts.reasons import Pictures
     except ImportError:
@@ -151,8 +151,8 @@ def _pictures(row: ReviewRow) -> list[str]:
 
 
 def _verdicts(verdicts: Verdicts) -> View:
-    says = "They are kept like the rows; what may leave is a release under Plan.verdicts."
-    made = _exact("exact counts of few rows, from which these can be read", verdicts, says)
+    says = "Keep them like the rows; only a release under Plan.verdicts may leave."
+    made = _exact("exact counts of few rows, from which the rows can be read", verdicts, says)
     figures = {"Outliers": f"{verdicts.n_outliers:,}", "Fine": f"{verdicts.n_fine:,}"}
     return made._replace(figures=figures | dict(made.figures))
 
@@ -163,7 +163,7 @@ def _learned(model: LearnedModel) -> View:
     return of_model._replace(kind=f"{of_model.kind} with verdicts", sentences=says)
 
 
-#: By name of the class, so that no room is imported, with its extra, before it is needed.
+#: By name of the class, so that no package, with its extra, is imported before it is needed.
 def _home(home: "HomeModel") -> View:
     figures = {
         "Rows here": f"{home.n_rows:,}",

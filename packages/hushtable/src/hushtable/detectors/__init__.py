@@ -1,7 +1,7 @@
-"""Detectors as scikit-learn estimators: each names the draw of its tables; the rest is shared.
+"""Detectors as scikit-learn estimators: each names the draw of its tables and shares the rest.
 
-Names load on first use: to `load` a sketch takes no scikit-learn. May import `scores` and what lies
-below; tested in ``tests/test_detectors.py``.
+Names load on first use, so loading a sketch does not import scikit-learn. May import `scores` and
+the packages below it; tested in ``tests/test_detectors.py``.
 """
 
 from typing import TYPE_CHECKING

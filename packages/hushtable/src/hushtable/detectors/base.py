@@ -36,7 +36,7 @@ from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
-#: Values of numbers that are encoded once, instead of in each pass: so few take no memory.
+#: Up to this many numeric values are encoded once, not in each pass: they take little memory.
 _FEW_VALUES = 1 << 17
 
 
@@ -46,7 +46,7 @@ class DetectorReview:
     Attributes
     ----------
     row : Shown or None
-        The row to look at: ``row.row`` is its number, ``row.words`` why it is here, and
+        The row to judge: ``row.row`` is its number, ``row.words`` says why it is listed, and
         ``row.to_dict()`` has its values. None if no row is left.
     """
 
@@ -56,51 +56,51 @@ class DetectorReview:
         self.row: ReviewRow | None = review.next()
 
     def __iter__(self) -> Iterator[ReviewRow]:
-        """Yield the rows to look at; one that the loop does not answer is skipped."""
+        """Yield the rows to judge; the review skips a row that the loop does not answer."""
         while (row := self.row) is not None:
             yield row
             if self.row is row:
                 self.skip()
 
     def outlier(self, note: str = "") -> ReviewRow | None:
-        """Say that the row is an outlier; return the next."""
+        """Mark the row as an outlier; return the next row."""
         return self._answer(OUTLIER, note)
 
     def fine(self, note: str = "") -> ReviewRow | None:
-        """Say that the row is fine; return the next."""
+        """Mark the row as fine; return the next row."""
         return self._answer(FINE, note)
 
     def skip(self) -> ReviewRow | None:
-        """Give no verdict on the row; return the next."""
+        """Give no verdict on the row; return the next row."""
         return self._answer(SKIP)
 
     def undo(self) -> ReviewRow | None:
-        """Take the last answer back; return the row to look at."""
+        """Take back the last answer; return the row to judge."""
         self._check()
         if self._review.undo() is None:
             raise UsageError("there is no answer to take back")
         return self._go_on()
 
     def rescan(self) -> ReviewRow | None:
-        """Score all rows again, by all verdicts so far; return the row to look at."""
+        """Score all rows again with all verdicts so far; return the row to judge."""
         self._review.rescan()
         self.row = self._review.next()
         return self.row
 
     def list_of(self, n: int = 10) -> list[ReviewRow]:
-        """Return the lowest rows without an answer that are unlike each other, for a team."""
+        """Return the lowest unanswered rows that differ from each other, for a team to share."""
         return self._review.list_of(n)
 
     def choose(self, row: ReviewRow) -> Self:
-        """Take a row, such as one of a list, as the one to answer."""
+        """Choose a row, for example one from a list, as the one to answer next."""
         self.row = self._review.of_row(row.row)
         return self
 
     def found(self) -> dict[str, int]:
-        """Return what was looked at: verdicts, outliers, rows that are fine, skipped.
+        """Return the counts of this review: rows judged, outliers, fine rows, skipped rows.
 
-        ``by_score_alone`` are the confirmed outliers among as many rows of the lowest scores
-        without verdicts.
+        ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
+        scores without verdicts.
         """
         return self._review.found()
 
@@ -116,7 +116,7 @@ class DetectorReview:
     def _answer(self, verdict: str, note: str = "") -> ReviewRow | None:
         self._check()
         if self.row is None:
-            raise UsageError("no row is left to look at: rescan(), or review other rows")
+            raise UsageError("no row is left to judge: call rescan(), or review other rows")
         self._review.answer(self.row, verdict, note)
         return self._go_on()
 
@@ -131,29 +131,29 @@ class DetectorReview:
         return getattr(self._detector, "verdicts_", None)
 
     def _check(self) -> None:
-        """Refuse to overwrite what the detector learned from somebody else meanwhile."""
+        """Refuse to overwrite verdicts that the detector learned elsewhere in the meantime."""
         if self._learned() is not self._known:
             raise UsageError(
                 "the detector has learned or forgotten other verdicts since this review began: "
-                "begin another, detector.review(X)"
+                "start a new one with detector.review(X)"
             )
 
     def _repr_html_(self) -> str:
         if self.row is None:
-            return "<p>No row is left to look at.</p>"
+            return "<p>No row is left to judge.</p>"
         return html(self.row._view())
 
 
 class TableDetector(FittedTables, ABC):
     """A detector that counts rows into tables.
 
-    A subclass names the draw of its tables, and says what else the draw and the counting take.
+    A subclass names the draw of its tables and the further arguments of the draw and the count.
     """
 
     _detector: ClassVar[str]
-    #: Whether rows are encoded in several passes of `fit`.
+    #: Whether `fit` encodes the rows in several passes.
     _reads_again: ClassVar[bool] = False
-    #: Those learned so far; there are none without it.
+    #: The verdicts learned so far; the attribute is missing if there are none.
     verdicts_: Counts
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -172,20 +172,20 @@ class TableDetector(FittedTables, ABC):
     def _drawn_by(
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int
     ) -> dict[str, Any]:
-        """Return what `Plan.draw` takes for these rows, besides what every draw does."""
+        """Return the arguments of `Plan.draw` for these rows, besides those of every draw."""
 
     def _to_fit(self, reader: Reader) -> Reader:
-        """Return the rows to fit, with what this detector says of how they are read."""
+        """Return the rows to fit, read as this detector's parameters require."""
         return reader
 
     def _schema(self, inferred: Inferred) -> Schema:
         """Return the schema to draw a plan for, given that of the rows."""
-        # A history compares hours already.
+        # With a history, the features compare hours already.
         plain = not inferred.reading.entity
         return inferred.schema if plain else without_parts(inferred.schema, ())
 
     def _related(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Schema:
-        """Return the schema with what binds its columns, where this detector looks at that."""
+        """Return the schema with the relations between its columns, if this detector uses them."""
         return schema
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
@@ -193,11 +193,11 @@ class TableDetector(FittedTables, ABC):
         return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
 
     def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        """Return the counts of all rows, to which none are added later."""
+        """Return the counts of all rows; no rows can be added to them later."""
         return self._sketch(plan, reader, weights)
 
     def _so_far(self) -> Counts:
-        """Return the counts of the rows so far, to which others can be added."""
+        """Return the counts of the rows so far; other rows can be added to them."""
         return self.sketch_
 
     @progress.shown("Fitting")
@@ -236,19 +236,19 @@ class TableDetector(FittedTables, ABC):
             sketch = replace(sketch, sampled=True, fresh_samples=self.random_state is None)
         self._set_columns(schema)
         if hasattr(self, "verdicts_"):
-            del self.verdicts_  # of the plan before
+            del self.verdicts_  # they belong to the previous plan
         self._finish(sketch, reader, weights)
         self._usual = sample
         return self
 
     def _chosen_rows(self, n_rows: int, weights: Any) -> NDArray[np.int64] | None:
-        """Return the numbers of the rows that are counted, rising; None for all."""
+        """Return the numbers of the rows to count, in rising order; None for all rows."""
         return None
 
     def _inferred(
         self, reader: Reader, weights: Any, schema: Schema | None, memory: MemoryBudget
     ) -> Inferred:
-        """Return a schema read off the rows; or the given one, with the number of rows."""
+        """Return the schema read off the rows, or the given schema, with the number of rows."""
         if schema is None:
             inferred = schema_from_data(reader, weights, self.n_jobs, memory)
             return replace(inferred, schema=self._schema(inferred))
@@ -265,7 +265,7 @@ class TableDetector(FittedTables, ABC):
         return Inferred(schema, n_rows, reader.reading or Reading(), (), reader)
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
-        """Warn of doubts: first of columns that may identify single rows, whose values it holds."""
+        """Warn of doubtful columns, first of those whose values may identify single rows."""
         doubts = [one for one in columns if one.options]
         for one in columns:
             if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
@@ -290,21 +290,23 @@ class TableDetector(FittedTables, ABC):
         rows_per_person: int = 1,
         schema: Schema | None = None,
     ) -> Self:
-        """Read ranges off the rows, draw the plan, count all rows in every table.
+        """Read ranges off the rows, draw the plan, and count all rows in every table.
 
         Parameters
         ----------
         [rows to fit]
         sample_weight : array-like of shape (n,), optional
-            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+            Whole numbers, 0 or more: a row of weight w counts exactly like w equal rows.
         person : str, optional
-            A column that tells persons, and is no feature: texts or whole numbers, none missing.
+            A column that identifies persons and is not a feature: text or whole numbers, none
+            missing.
         rows_per_person : int, default=1
-            With ``person``: rows of each that are used at most, so that who comes often does not
-            become usual by that alone. ``persons_`` says how many are left out.
+            With ``person``: the largest number of rows to use of each person, so that a person
+            with many rows does not become usual for that reason alone. ``persons_`` holds the
+            number of rows left out.
         schema : Schema, optional
-            Features with their ranges and categories, in place of those read off the rows; other
-            columns are left out.
+            Features with their ranges and categories, used instead of those read off the rows;
+            other columns are left out.
 
         Raises
         ------
@@ -315,14 +317,18 @@ class TableDetector(FittedTables, ABC):
         return self._fit(rows, sample_weight, schema=schema)
 
     def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
-        """Return the rows to fit: all, or some of each person."""
+        """Return the rows to fit: all rows, or some rows of each person."""
         self.persons_: PersonsCounted | None = None
         if person is None:
             if most != 1:
-                raise UsageError("rows_per_person= goes with person=: name the column")
+                raise UsageError(
+                    "rows_per_person= is given without person=: name the column of persons"
+                )
             return X
         if sample_weight is not None:
-            raise UsageError("person= counts whole rows: drop sample_weight")
+            raise UsageError(
+                "person= counts whole rows, so it takes no sample_weight: leave sample_weight out"
+            )
         person = fold(person)
         rows = as_reader(X, text_columns=frozenset([person])).repeatable()
         some, self.persons_ = some_of_each(rows, person, most)
@@ -332,8 +338,8 @@ class TableDetector(FittedTables, ABC):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to the counts; the first call draws the plan.
 
-        Ranges, cuts and categories are those of the first rows seen; later values outside are
-        clipped or count as unseen (``sketch_.outside()`` says how many).
+        Ranges, cuts and categories come from the first rows; later values outside them are
+        clipped, or count as unseen categories (``sketch_.outside()`` returns their numbers).
 
         Parameters
         ----------
@@ -345,20 +351,21 @@ class TableDetector(FittedTables, ABC):
         reader = self._open(X).repeatable()
         if self.sketch_.ledger is not None:
             raise PrivacyError(
-                f"this detector was made from {self.sketch_.noun}, to which no exact counts can be "
-                "added: release the new rows' sketch, and make a detector of the merged releases"
+                f"this detector was made from {self.sketch_.noun}, to which exact counts cannot "
+                "be added: release a sketch of the new rows, and make a detector from the merged "
+                "releases"
             )
         if not hasattr(self, "_rng"):
             self._rng = generator(self.random_state)
         before = self._so_far()
         after = before + self._sketch(before.plan, reader, None)
-        if before is not self.sketch_:  # else the scale of scores stays
+        if before is not self.sketch_:  # otherwise the scale of scores stays the same
             warnings.warn(
                 "partial_fit continues with the first of the two passes of fit, because the second "
                 "pass needs all rows at once. From now on, scores and offset_ (until now "
-                f"{self.offset_:.2f}) are on another, lower scale: thresholds that were set before "
-                "do not hold. To keep both passes, fit again on all rows; to add rows without a "
-                "change of scale, fit with passes=1",
+                f"{self.offset_:.2f}) are on another, lower scale: thresholds that you set before "
+                "no longer apply. To keep both passes, fit again on all rows; to add rows without "
+                "a change of scale, fit with passes=1",
                 UserWarning,
                 stacklevel=3,
             )
@@ -366,18 +373,18 @@ class TableDetector(FittedTables, ABC):
 
     @classmethod
     def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:
-        """Make a fitted detector of merged counts.
+        """Make a fitted detector from merged counts.
 
-        Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` moves
-        it to a share of given rows. Where a release is too noisy to derive a threshold from its
-        counts, `offset_` is NaN, and `set_threshold` is needed before `predict`.
+        Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` sets it
+        so that it flags a share of given rows. If a release is too noisy to derive a threshold
+        from its counts, `offset_` is NaN; call `set_threshold` before `predict`.
 
         Parameters
         ----------
         sketch : Sketch, Release or LocalModel
             The sum of the sites' sketches or releases, under a plan of this detector.
         n_jobs : int, optional
-            Threads for scoring; None is one, -1 every core.
+            Threads for scoring: None means one, -1 every core.
 
         Returns
         -------
@@ -386,7 +393,7 @@ class TableDetector(FittedTables, ABC):
         Raises
         ------
         PlanError
-            If the plan is another detector's.
+            If the plan belongs to another detector.
         UsageError
             If no row was counted.
         """
@@ -404,7 +411,7 @@ class TableDetector(FittedTables, ABC):
 
     @classmethod
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
-        """Return the constructor parameters that a plan shows."""
+        """Return the constructor parameters that follow from a plan."""
         return {"n_tables": plan.family.n_tables}
 
     def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
@@ -412,7 +419,7 @@ class TableDetector(FittedTables, ABC):
         learned = hasattr(self, "verdicts_")
         self._scorer = Scorer(LearnedModel(sketch, self.verdicts_) if learned else sketch)
         if hasattr(self, "_ranks"):
-            del self._ranks  # of the counts before
+            del self._ranks  # they belong to the previous counts
         self._usual = None
         if isinstance(self.contamination, str) or reader is None:
             self.offset_ = self._scorer.auto_offset()
@@ -427,32 +434,32 @@ class TableDetector(FittedTables, ABC):
     # --- verdicts --------------------------------------------------------------------------------
 
     def learn(self, X: Any, y: ArrayLike) -> Self:
-        """Learn from verdicts on rows: what is like confirmed outliers scores lower.
+        """Learn from verdicts on rows: rows similar to confirmed outliers score lower afterwards.
 
-        Rows are counted under the model's hash functions, by verdict. A cell that holds more
-        confirmed outliers than its share of all rows would bring scores lower, and one that holds
-        more rows that are fine, higher: see `hushtable.plans.verdicts`. Verdicts add up: in
-        several calls, they give the same scores as in one. They are saved with the detector,
-        whose file is then as confidential as the rows are.
+        Rows are counted with the model's hash functions, separately by verdict. A cell with more
+        confirmed outliers than its share of all rows predicts scores lower, and a cell with more
+        fine rows scores higher: see `hushtable.plans.verdicts`. Verdicts add up: several calls
+        give the same scores as one. The detector saves its verdicts, so its file is then as
+        confidential as the rows are.
 
-        `offset_` follows where it came from the counts (``contamination="auto"``); one that was
-        set on rows is kept. Ranks are forgotten: call `set_ranks` again.
+        `offset_` follows if it came from the counts (``contamination="auto"``); a threshold that
+        was set on rows is kept. Ranks are discarded: call `set_ranks` again.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows that somebody has looked at, with the columns seen in `fit`; the model may have
-            counted them, or not.
+            Rows that someone has judged, with the columns seen in `fit`. The model may have
+            counted them or not.
         y : array-like of shape (n,)
             The verdicts: 1 for an outlier, 0 for a row that is fine.
 
         Raises
         ------
         DataError
-            If a verdict is neither, or there is not one for each row.
+            If a verdict is not 0 or 1, or there is not one verdict for each row.
         UsageError
-            If the detector learned from a release, in which these verdicts may be already; or of
-            detectors whose scores do not take verdicts (`HushTable`'s and `LSHiTables`' do).
+            If the detector learned from a release, which may already include these verdicts, or
+            if its scores do not take verdicts (those of `HushTable` and `LSHiTables` do).
 
         Examples
         --------
@@ -472,18 +479,18 @@ class TableDetector(FittedTables, ABC):
         return self._learned(more if own is None else own + more)
 
     def learn_from(self, verdicts: Counts) -> Self:
-        """Learn from counts of verdicts: from another's, exactly, or from those of all sites.
+        """Learn from counts of verdicts: exact ones of another detector, or those of all sites.
 
         Parameters
         ----------
         verdicts : Verdicts, Release or LocalModel
-            Exact verdicts under the plan of this model, which are added; or a merged release, or
-            local model, under ``Plan.verdicts`` of it, which takes the place of all others.
+            Exact verdicts under the plan of this model, which are added; or a merged release or
+            local model under its ``Plan.verdicts``, which replaces all other verdicts.
 
         Raises
         ------
         PlanError
-            If they are of another model.
+            If they belong to another model.
         """
         check_fitted(self)
         if not isinstance(verdicts, Verdicts):
@@ -492,14 +499,14 @@ class TableDetector(FittedTables, ABC):
         return self._learned(verdicts if own is None else own + verdicts)
 
     def forget(self, X: Any = None, y: ArrayLike | None = None) -> Self:
-        """Forget verdicts: those given, or all. Scores are then as if they had not been learned.
+        """Forget given verdicts, or all. Scores are then as if they had never been learned.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path, optional
             Rows whose verdicts were learned. None forgets all.
         y : array-like of shape (n,), optional
-            Their verdicts, as they were learned.
+            The verdicts on them, as they were learned.
 
         Raises
         ------
@@ -508,7 +515,9 @@ class TableDetector(FittedTables, ABC):
         """
         check_fitted(self)
         if (X is None) != (y is None):
-            raise UsageError("forget needs both rows and their verdicts, or neither (for all)")
+            raise UsageError(
+                "forget was given one of X and y: it needs both, or neither to forget all verdicts"
+            )
         if X is None:
             return self._learned(None)
         gone, own = self._judged(X, y), self._own_verdicts()
@@ -522,17 +531,17 @@ class TableDetector(FittedTables, ABC):
         return Verdicts.of_rows(self.plan_, self._open(X), y)
 
     def _own_verdicts(self) -> Verdicts | None:
-        """Return the exact verdicts so far; raises `UsageError` if there are noised ones."""
+        """Return the exact verdicts so far; raise `UsageError` if there are noisy ones."""
         found = getattr(self, "verdicts_", None)
         if found is None or isinstance(found, Verdicts):
             return found
         raise UsageError(
-            "this detector learned from a release of all sites' verdicts, in which own ones would "
-            "count twice: forget() it first, or learn from the local model of the round"
+            "this detector learned from a release of all sites' verdicts, so your own would "
+            "count twice: call forget() first, or learn from the local model of the round"
         )
 
     def _learned(self, verdicts: Counts | None) -> Self:
-        """Score by other verdicts from now on."""
+        """Use other verdicts for scoring from now on."""
         model = self.sketch_ if verdicts is None else LearnedModel(self.sketch_, verdicts)
         scorer = Scorer(model)
         follows = self.offset_ == self._scorer.auto_offset()
@@ -544,31 +553,31 @@ class TableDetector(FittedTables, ABC):
         elif hasattr(self, "verdicts_"):
             del self.verdicts_
         if hasattr(self, "_ranks"):
-            del self._ranks  # of other scores
+            del self._ranks  # they belong to the previous scores
         if isinstance(self._usual, Usual):
             self._usual = self._usual.without_scores()
         return self
 
     def review(self, X: Any, keep: Sequence[str] = ()) -> "DetectorReview":
-        """Show rows, the lowest score first, and learn from each answer at once.
+        """Show rows one by one, the lowest score first, and learn from each answer immediately.
 
-        All rows are scored once. After each answer, the 20,000 lowest are scored again, in a few
-        milliseconds; the others when the review's ``rescan()`` is called.
+        All rows are scored once. After each answer, the 20,000 lowest rows are scored again, which
+        takes a few milliseconds; the others are scored again when you call ``rescan()``.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`, and those to ``keep``.
+            Rows, with the columns seen in `fit` and those named by ``keep``.
         keep : sequence of str, optional
-            Columns that are shown beside: features, or others such as an identifier.
+            Columns to show with each row: features, or others such as an identifier.
 
         Returns
         -------
         DetectorReview
-            Iterate over it, or call its methods: ``row`` is the row to look at; ``outlier()``,
-            ``fine()`` and ``skip()`` answer, and return the next row; ``undo()`` takes the last
-            answer back; ``list_of(10)`` are low rows that are unlike each other; ``found()``
-            says how many were looked at, and what they were.
+            Iterate over it, or call its methods: ``row`` is the row to judge; ``outlier()``,
+            ``fine()`` and ``skip()`` answer, and return the next row; ``undo()`` takes back the
+            last answer; ``list_of(10)`` returns low rows that differ from each other; ``found()``
+            returns how many rows were judged, and with which answers.
 
         Raises
         ------
@@ -605,24 +614,24 @@ class TableDetector(FittedTables, ABC):
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted detector to a .hush file, atomically: a complete one, or none."""
+        """Write the fitted detector to a .hush file, atomically: the whole file or nothing."""
         files.write(path, "detector", *self._entries())
 
     def _entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of the detector: manifest entries and arrays."""
+        """Return the detector's part of a file: manifest entries and arrays."""
         check_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()
         }
-        # A generator's state is not part of the model, nor a seed that JSON has no number for.
+        # The state of a generator is not part of the model; JSON cannot hold every seed.
         seed = parameters["random_state"]
         parameters["random_state"] = seed if isinstance(seed, int) and seed < 2**53 else None
         entries, arrays = self._scorer.sketch.entries()
         entries |= {
             "detector": type(self).__name__,
             "parameters": parameters,
-            "offset": None if np.isnan(self.offset_) else self.offset_,  # JSON knows no NaN
+            "offset": None if np.isnan(self.offset_) else self.offset_,  # JSON has no NaN
         }
         if reading := self.reading_.to_dict():
             entries["reading"] = reading
@@ -633,11 +642,11 @@ class TableDetector(FittedTables, ABC):
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
-        """Build the detector that a file carries; raises `PlanError` if it does not fit."""
+        """Build the detector of a file; raise `PlanError` if the parts do not fit."""
         optional = {"offset": float | None, "reading": dict}
         said = content.said(cls.__name__, {"parameters": dict}, optional)
         parameters, offset = said["parameters"], said.get("offset")
-        # A later version may have more.
+        # A later version may have more parameters.
         if not set(parameters) <= set(cls._get_param_names()):
             raise PlanError(f"not the parameters of a {cls.__name__}")
         self = cls.from_counts(counts_from_file(content))
@@ -650,12 +659,12 @@ class TableDetector(FittedTables, ABC):
     # --- other runtimes -----------------------------------------------------------------------
 
     def onnx_shape_calculator(self) -> Callable[[Any], None]:
-        """Return what tells skl2onnx the types of this detector's outputs."""
+        """Return the function by which skl2onnx finds the types of this detector's outputs."""
         shape: Callable[[Any], None] = _skl2onnx("shape")
         return shape
 
     def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
-        """Return what converts this detector for ``skl2onnx.to_onnx``, in a pipeline or alone."""
+        """Return the converter of this detector for ``skl2onnx.to_onnx``, also in a pipeline."""
         convert: Callable[[Any, Any, Any], None] = _skl2onnx("convert")
         return convert
 

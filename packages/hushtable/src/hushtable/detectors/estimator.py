@@ -1,10 +1,10 @@
-"""How detectors are scikit-learn's estimators without importing it before it is needed.
+"""How detectors become scikit-learn estimators without importing scikit-learn early.
 
-To import ``sklearn.base`` takes more than a second, for it imports scipy.stats, pandas and joblib;
-to fit and to score rows takes none of that. So the class of all detectors begins with `LightBase`,
-and takes on scikit-learn's own base in its place as soon as ``sklearn.base`` is imported: by the
-user, by another library, or by a detector of which something is asked that only that base has.
-What asks whether a detector is an estimator can only come later.
+Importing ``sklearn.base`` takes more than a second, because it imports scipy.stats, pandas and
+joblib; fitting and scoring rows needs none of them. The class of all detectors therefore starts
+with `LightBase`, and replaces it with scikit-learn's own base as soon as ``sklearn.base`` is
+imported: by the user, by another library, or by a detector when someone uses an attribute that only
+that base has. Code that checks whether a detector is an estimator can only run later than that.
 """
 
 import functools
@@ -21,23 +21,23 @@ _SKLEARN = "sklearn.base"
 
 
 def import_sklearn() -> ModuleType:
-    """Import scikit-learn's base, which the detectors then have; return it."""
+    """Import scikit-learn's base, which the detectors have from then on; return it."""
     return importlib.import_module(_SKLEARN)
 
 
 class _OfSklearn:
-    """An attribute that scikit-learn's base has: it is imported, and gives it."""
+    """An attribute of scikit-learn's base: reading it imports that base."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, detector: Any, owner: type) -> Any:
-        import_sklearn()  # from now on, this descriptor is no longer found
+        import_sklearn()  # from now on, lookups no longer find this descriptor
         return getattr(owner if detector is None else detector, self._name)
 
 
 class LightBase:
-    """Stands for ``BaseEstimator`` and ``OutlierMixin`` until they are imported."""
+    """Placeholder for ``BaseEstimator`` and ``OutlierMixin`` until they are imported."""
 
     __dir__: Any = _OfSklearn()
     __repr__: Any = _OfSklearn()
@@ -52,25 +52,25 @@ class LightBase:
         return sorted(parameters.keys() - {"self"})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by their names; ``deep`` says nothing, as none is an estimator."""
+        """Return the parameters by name; ``deep`` has no effect, as none is an estimator."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by their names."""
+        """Set parameters by name."""
         if not params.keys() <= {*self._get_param_names()}:
-            import_sklearn()  # which says what is wrong
+            import_sklearn()  # whose error message says what is wrong
             return self.set_params(**params)
         for name, value in params.items():
             setattr(self, name, value)
         return self
 
     def fit_predict(self: Any, X: Any, y: Any = None, **kwargs: Any) -> Any:
-        """Fit the detector to rows; return -1 for outliers among them, and 1 for inliers."""
+        """Fit the detector to rows; return -1 for outliers among them and 1 for inliers."""
         return self.fit(X, **kwargs).predict(X)
 
 
 def join_sklearn(cls: Any) -> None:
-    """Have a class take on scikit-learn's base in place of `LightBase`, once that is imported."""
+    """Replace `LightBase` by scikit-learn's base in a class, once that base is imported."""
     after = _AfterImport(_SKLEARN, functools.partial(_join, cls))
     sys.meta_path.insert(0, after)
     if "sklearn" in sys.modules:  # or another thread is importing it, and may be past our finder
@@ -88,7 +88,7 @@ def _and_subclasses(cls: Any) -> list[Any]:
 
 
 class _AfterImport(MetaPathFinder, Loader):
-    """Calls ``then`` with a module once it is imported; meanwhile it stands before its loader."""
+    """Calls ``then`` with a module once it is imported; until then it wraps the loader."""
 
     def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
         self._name, self._then = name, then
@@ -116,7 +116,7 @@ class _AfterImport(MetaPathFinder, Loader):
         self.finish(module)
 
     def finish(self, module: ModuleType) -> None:
-        """Call ``then``, unless that is done."""
+        """Call ``then``, unless it was called already."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
             self._then(module)
@@ -131,7 +131,7 @@ def check_fitted(detector: Any) -> None:
 
 
 class AvailableIf:
-    """A method that an object lacks where ``check`` of it raises `AttributeError`.
+    """A method that an object does not have if ``check`` raises `AttributeError` for it.
 
     Like scikit-learn's ``available_if``.
     """

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, OutlierMixin
 
     class _Base(OutlierMixin, BaseEstimator):
-        """Stands for what it takes on."""
+        """Placeholder: `LightBase` is replaced by scikit-learn's base."""
 else:
     from hushtable.detectors.estimator import LightBase as _Base
 
-#: What docstrings share, by the placeholder that stands where it belongs.
+#: Text that docstrings share, by the placeholder that it replaces.
 SHARED = {
     "[rows]": """
         X : array, data frame, Arrow object or path
@@ -44,23 +44,23 @@ SHARED = {
         """,
     "[rows to fit]": """
         X : array, data frame, Arrow object or path
-            Rows: NumPy, pandas, polars, pyarrow, what `hushtable.data.read` returns, or the path
-            of a file, folder or glob pattern. Missing values and text are welcome.
+            Rows: NumPy, pandas, polars or pyarrow, the result of `hushtable.data.read`, or the
+            path of a file, a folder or a glob pattern. Missing values and text are allowed.
         y : None
             Not used.
         """,
     "[shared parameters]": """
         contamination : "auto" or float in (0, 0.5], default="auto"
-            Where `offset_` lies. A share: that share of the rows of the last `fit` or
-            `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
-            of the counted rows in each; it needs counts only, so that it is the same for a merged
-            detector, and flags at most half of the counted rows.
+            Determines `offset_`. A number is the share of the rows of the last `fit` or
+            `partial_fit` to flag as outliers. "auto" takes the mean, over the tables, of the
+            score of the rarer half of the counted rows. It needs counts only, so a detector made
+            from merged counts has the same threshold; it flags at most half of the counted rows.
         n_jobs : int, optional
-            Threads; None is one, -1 every core. Counts and scores are the same for any number.
+            Threads: None means one, -1 every core. Counts and scores do not depend on it.
         """,
     "[sample]": """
         n_tables : int, default=100
-            Number of tables, the paper's m.
+            Number of tables (m in the paper).
         max_samples : int, default=1000
             Rows sampled for each table, without replacement: s = min(max_samples, n), at most
             65,536.
@@ -69,17 +69,17 @@ SHARED = {
         plan_ : Plan
             Schema, hash functions and score rule.
         sketch_ : Sketch, Release or LocalModel
-            The counts; a `Release` where the detector was made from one.
+            The counts; a `Release` if the detector was made from one.
         offset_ : float
             Score below which a row is an outlier, in the unit of the scores.
         n_features_in_ : int
             Number of features seen in `fit`.
         feature_names_in_ : ndarray of str
-            Names of the features, where the data had some.
+            Names of the features, if the data had names.
         reading_ : Reading
-            How the texts of the columns were read; it holds for later rows.
+            How the text of the columns was read; later rows are read in the same way.
         understanding_ : tuple of ColumnUnderstanding
-            Columns as `fit` understood them; only after `fit`, no file holds it.
+            Columns as `fit` understood them; only after `fit`, because files do not hold it.
         """,
 }
 
@@ -101,7 +101,7 @@ def _names_message(fitted: set[str], given: set[str]) -> str:
 
 
 def share_of_rows(contamination: Any) -> float:
-    """Return a share of rows to flag; raises `UsageError` if it is none."""
+    """Return a share of rows to flag; raise `UsageError` if it is not a valid share."""
     if (
         isinstance(contamination, bool)
         or not isinstance(contamination, int | float | np.number)
@@ -114,31 +114,31 @@ def share_of_rows(contamination: Any) -> float:
 
 
 def n_outliers(contamination: Any, n_rows: int) -> float:
-    """Return how many of the rows to flag; raises `UsageError` if they are none, or most."""
+    """Return how many of the rows to flag; raise `UsageError` if it is none or more than half."""
     if isinstance(contamination, bool) or not isinstance(contamination, int | np.integer):
         return share_of_rows(contamination) * n_rows
     if not 1 <= contamination <= n_rows / 2:
         raise UsageError(
-            f"contamination={contamination!r}: as a number of rows it needs 1 or more, and at "
+            f"contamination={contamination!r}: a number of rows needs to be 1 or more, and at "
             f"most half of the {n_rows:,} rows"
         )
     return float(contamination)
 
 
-#: As scikit-learn names them.
+#: Output formats, by scikit-learn's names.
 _OUTPUTS = ("default", "pandas", "polars")
 
 
 def index_of(X: Any) -> Any:
-    """Return the index of rows in a pandas object, else None."""
+    """Return the index of the rows of a pandas object; None for other objects."""
     return X.index if _library(X) == "pandas" and hasattr(X, "iloc") else None
 
 
 def frame_like(table: pa.Table, X: Any) -> Any:
-    """Return a table of some rows of X, whose numbers are in its column ``row``, as X's kind.
+    """Return a table of some rows of X, numbered by its column ``row``, in the same library as X.
 
-    A pandas frame gets the index of the rows; what is neither of pandas nor of polars stays a
-    pyarrow Table.
+    A pandas frame gets the index of the rows; rows from other libraries than pandas and polars
+    give a pyarrow Table.
     """
     library = _library(X)
     if library == "polars":
@@ -161,7 +161,7 @@ Floats = NDArray[np.float64]
 
 
 def accept_any_columns(tags: Any) -> Any:
-    """Return an estimator's tags with missing values, text, categories and sparse matrices."""
+    """Return an estimator's tags: it takes missing values, text, categories, sparse matrices."""
     tags.input_tags.allow_nan = True
     tags.input_tags.categorical = True
     tags.input_tags.sparse = True
@@ -170,9 +170,9 @@ def accept_any_columns(tags: Any) -> Any:
 
 
 class FittedTables(_Base):
-    """Scores rows by merged tables of counts.
+    """A detector with counts, which scores rows by its merged tables.
 
-    A subclass fits: it sets what is declared here.
+    A subclass fits: it sets the attributes declared here.
     """
 
     n_jobs: int | None
@@ -182,7 +182,7 @@ class FittedTables(_Base):
     reading_: Reading
     _scorer: Scorer
     _ranks: Ranks
-    #: What the fit knows of the rows that it counted; a sample is scored on first use.
+    #: The counted rows, known after `fit`; a sample of them is scored on first use.
     _usual: Usual | Sample | None = None
 
     # --- scoring ------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class FittedTables(_Base):
         return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return `score_samples` minus `offset_`: negative is an outlier.
+        """Return `score_samples` minus `offset_`: negative values are outliers.
 
         Parameters
         ----------
@@ -224,8 +224,8 @@ class FittedTables(_Base):
         check_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
-                "the released counts are too noisy to derive a threshold: set one on your own "
-                "rows, set_threshold(X, 0.05), or use score_samples"
+                "the released counts are too noisy to derive a threshold from them: set one on "
+                "your own rows with set_threshold(X, 0.05), or use score_samples"
             )
         return self._scores(X) - self.offset_
 
@@ -249,18 +249,18 @@ class FittedTables(_Base):
     def set_threshold(
         self, X: Any, contamination: float | int, *, sample_weight: Any = None
     ) -> Self:
-        """Set `offset_` such that the given share of these rows, or number of them, are outliers.
+        """Set `offset_` so that the given share or number of these rows are outliers.
 
-        A score can be set as it is: ``detector.offset_ = 7.5``.
+        You can also set a score directly: ``detector.offset_ = 7.5``.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path; or Sketch or Release
-            Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites:
+            Rows; or merged counts under ``Plan.ranks``, which represent the rows of all sites:
             the threshold is then the same at every site.
         contamination : float in (0, 0.5], or int
-            Share of the rows; or how many rows, at most (rows of equal scores are flagged
-            together, or not at all).
+            Share of the rows, or the largest number of rows (rows of equal scores are flagged
+            together or not at all).
         sample_weight : array-like of shape (n,), optional
             Whole numbers; a row of weight w counts as w rows.
         """
@@ -279,7 +279,7 @@ class FittedTables(_Base):
             self.offset_ = float(_in_order(scores, weights, [most])[0])
         else:
             share = share_of_rows(contamination)
-            if weights is not None:  # between the two rows around the place
+            if weights is not None:  # halfway between the two rows around the position
                 place = share * (n_rows - 1)
                 share = place - math.floor(place)
                 scores = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
@@ -287,13 +287,13 @@ class FittedTables(_Base):
         return self
 
     def set_ranks(self, X: Any) -> Self:
-        """Set the rows that `rank_samples` ranks others among.
+        """Set the rows among which `rank_samples` ranks others.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path; or Sketch or Release
-            Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites.
-            `save` leaves them out: counts are saved by themselves.
+            Rows; or merged counts under ``Plan.ranks``, which represent the rows of all sites.
+            `save` does not include them: save such counts separately.
         """
         check_fitted(self)
         counts = mergeable(X)
@@ -305,11 +305,11 @@ class FittedTables(_Base):
         return self
 
     def standard_errors(self, X: Any) -> Floats:
-        """Return how far each row's score may be from what more tables would give.
+        """Return how far each row's score may be from its value with many more tables.
 
-        One standard error, over the draw of the hash functions and of the noise in released
-        counts. Two rows whose scores differ by less may well change places under another
-        ``random_state``. See `docs/explanation/score.md` for how it is worked out, and how well it holds.
+        This is one standard error, over the draw of the hash functions and of the noise in
+        released counts. Two rows whose scores differ by less may well swap places under another
+        ``random_state``. `docs/explanation/score.md` defines it.
 
         Parameters
         ----------
@@ -331,13 +331,13 @@ class FittedTables(_Base):
         ----------
         [rows]
         return_interval : bool, default=False
-            Whether to return, too, between which ranks the row's lies, 19 times of 20, under
-            other draws of the hash functions and of the noise.
+            Whether to return also the interval of ranks that contains the row's rank 19 times out
+            of 20, under other draws of the hash functions and of the noise.
 
         Returns
         -------
         ranks : ndarray of shape (n,), float64
-            From 0 to 1; low is abnormal. 0.001: one row of a thousand is as rare, or rarer.
+            From 0 to 1; low is abnormal. 0.001: one row in a thousand is as rare or rarer.
         interval : ndarray of shape (n, 2), float64
             Only with ``return_interval``.
 
@@ -349,7 +349,7 @@ class FittedTables(_Base):
         check_fitted(self)
         if not hasattr(self, "_ranks"):
             raise UsageError(
-                "nothing is known of the rows to rank among: call set_ranks first, with rows or "
+                "there are no rows to rank among yet: call set_ranks first, with rows or "
                 "with merged counts under Plan.ranks"
             )
         if not return_interval:
@@ -365,11 +365,11 @@ class FittedTables(_Base):
     # --- reasons ------------------------------------------------------------------------------
 
     def explain(self, X: Any) -> Floats:
-        """Return how much each feature contributes to the gap between a typical score and a row's.
+        """Return how much each feature contributes to the gap between a typical and a row's score.
 
         A row's contributions add up to the mean score of the counted rows minus the row's own.
-        They follow from the counts alone, so that they work on merged and on released counts.
-        `HushTable` and `LSHiTables` only.
+        They follow from the counts alone, so they also work on merged and on released counts.
+        Only `HushTable` and `LSHiTables` support this.
 
         Parameters
         ----------
@@ -378,12 +378,12 @@ class FittedTables(_Base):
         Returns
         -------
         ndarray of shape (n, n_features), float64
-            In bits; the highest are the reasons why a row is an outlier.
+            In bits; the highest contributions are the reasons why a row is an outlier.
 
         Raises
         ------
         UsageError
-            If the tables of the detector do not separate the features.
+            If the detector's tables do not separate the features.
         """
         reader = self._open(X)
         shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
@@ -391,23 +391,23 @@ class FittedTables(_Base):
         return found
 
     def importances(self, X: Any) -> Floats:
-        """Return the mean size of each feature's contribution, abs(`explain`), over these rows.
+        """Return each feature's mean contribution size, the mean of abs(`explain`), over rows.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`. Of all rows: which features move the scores.
-            Of outliers only: which features make them outliers.
+            Rows, with the columns seen in `fit`. With all rows, the result shows which features
+            move the scores; with outliers only, which features make them outliers.
 
         Returns
         -------
         ndarray of shape (n_features,), float64
-            In bits. `HushTable` and `LSHiTables` only.
+            In bits. Only `HushTable` and `LSHiTables` support this.
 
         Raises
         ------
         UsageError
-            If the tables of the detector do not separate the features.
+            If the detector's tables do not separate the features.
         """
         reader = self._open(X)
         sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
@@ -420,44 +420,44 @@ class FittedTables(_Base):
     def outliers(
         self, X: Any, n: int = 20, keep: Sequence[str] = (), *, only_counted: bool = False
     ) -> Any:
-        """Return the n rows with the lowest scores: how rare, how sure, and why.
+        """Return the n rows with the lowest scores: how rare, how certain, and why.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`, and those to ``keep``.
+            Rows, with the columns seen in `fit` and those named by ``keep``.
         n : int, default=20
-            How many.
+            Number of rows to return.
         keep : sequence of str, optional
-            Columns whose values stand beside: features, or others such as an identifier.
+            Columns whose values to include: features, or others such as an identifier.
         only_counted : bool, default=False
-            With a context: whether to leave rows out of whose context fewer than eight rows were
-            counted, which are else compared with all rows.
+            With a context: whether to leave out rows whose context has fewer than eight counted
+            rows. By default such rows are compared with all rows.
 
         Returns
         -------
         DataFrame or pyarrow.Table
-            Of pandas (with the rows' index) or polars if the rows are, else a Table. A line for
-            each row, the lowest score first, with the columns
+            A pandas frame (with the rows' index) or a polars frame if the rows are one, otherwise
+            a Table. It has a line for each row, the lowest score first, with the columns
 
-            - ``rank``, from 1; ``file``, if there are several; ``row``, from 0;
-            - those to ``keep``;
-            - ``severity``, from 0 to 100: 100 times one minus the share of the rows that were
-              counted that are as rare, or rarer. Where the model does not know those (merged
-              counts, releases, older files, after `partial_fit`), and wherever `set_ranks` was
-              called, among other rows: the table's metadata says which
+            - ``rank``, from 1; ``file``, if there are several files; ``row``, from 0;
+            - those named by ``keep``;
+            - ``severity``, from 0 to 100: 100 times one minus the share of the counted rows that
+              are as rare or rarer. If the model does not know the counted rows (merged counts,
+              releases, older files, after `partial_fit`), or if you called `set_ranks`, the share
+              is taken among other rows: the table's metadata names them
               (``hushtable.severity_among``; in pandas ``attrs["severity_among"]``);
-            - ``score`` and ``error``, its standard error, as `standard_errors` has it;
-            - ``outside``, the columns beyond the plan's range or categories;
-            - of `HushTable` and `LSHiTables`, for each of three reasons ``reason_1``, the
-              column, ``value_1``, ``usual_1`` (the middle 90% of the counted rows, or their most
-              frequent values), ``direction_1`` (high, low, rare, missing, beyond the plan, with
-              the value that it is rare with, or none of these), and ``words``, all in words. A
-              reason not worth a word is null. ``repair`` has in words which columns' usual values
-              would take the row off the list, and ``incident`` a number for rows with the same
-              strongest reason.
+            - ``score`` and ``error``, its standard error as returned by `standard_errors`;
+            - ``outside``, the columns with values outside the plan's range or categories;
+            - for `HushTable` and `LSHiTables`, three reasons: ``reason_1`` is the column,
+              ``value_1`` its value, ``usual_1`` what is usual (the middle 90% of the counted rows,
+              or their most frequent values), ``direction_1`` is high, low, rare, missing, beyond
+              the plan, or the value that it is rare with, or empty; ``words`` has all reasons in
+              words. A reason too weak to mention is null. ``repair`` names the columns whose usual
+              values would take the row off the list, and ``incident`` numbers the groups of rows
+              with the same strongest reason.
 
-            A row with a value far outside everything comes first, if it is among the rarest 1%.
+            A row with a value far outside all others comes first, if it is among the rarest 1%.
 
         Raises
         ------
@@ -505,23 +505,24 @@ class FittedTables(_Base):
         )
 
     def _usual_values(self) -> Usual | None:
-        """Return what is known of the counted rows; the first call scores a sample of them."""
+        """Return what the model knows of the counted rows; the first call scores a sample."""
         usual = self._usual
         return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
 
     def __getstate__(self) -> Any:
-        """Return what is pickled: no rows."""
+        """Return the state to pickle, which contains no rows."""
         state: Any = super().__getstate__()
         return {**state, "_usual": self._usual_values()}
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Set what scores, predictions and explanations come as.
+        """Set the output format of scores, predictions and explanations.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            Arrays; pandas objects, with the index of the rows if they are in a pandas object; or
-            polars objects, which have none. None leaves it as it is.
+            The default returns arrays; "pandas" returns pandas objects, with the index of the rows
+            if these are in a pandas object; "polars" returns polars objects, which have no index.
+            None leaves the setting unchanged.
 
         Examples
         --------
@@ -535,12 +536,12 @@ class FittedTables(_Base):
         if transform is not None:
             if transform not in _OUTPUTS:
                 raise UsageError(f"transform={transform!r}: needs one of {list(_OUTPUTS)}")
-            # The name by which scikit-learn's clone copies it.
+            # scikit-learn's clone copies it by this name.
             self._sklearn_output_config = {"transform": transform}
         return self
 
     def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
-        """Return values (n,) or (n, d) of rows as `set_output` says."""
+        """Return values (n,) or (n, d) of rows in the format that `set_output` chose."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
         if kind == "default":
             return values
@@ -559,19 +560,21 @@ class FittedTables(_Base):
 
     def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
         """Open rows with the columns seen in `fit`, and others that are kept as they are."""
-        if not hasattr(self, "plan_"):  # a look at every attribute takes as long as to encode a row
+        if not hasattr(self, "plan_"):  # checking every attribute takes as long as encoding a row
             check_fitted(self)
         texts = self.plan_.schema.categorical_names
         reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
         reading = self.reading_.updated(reader.reading)
         features = self.plan_.schema.names
-        kept = [*map(fold, keep)]  # as the reader's names are
+        kept = [*map(fold, keep)]  # like the reader's names
         values = values_behind(features) if reading.entity else ()
         reader = with_history(reader, reading, values, kept)
         reader = with_calendar(reader, reading, kept, features)
         names = reader.names or ()
         if lacking := [name for name in keep if fold(name) not in names]:
-            raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")
+            raise DataError(
+                f"keep={lacking}: {reader.source} has no such column: name some of {list(names)}"
+            )
         self._check_columns(reader, X, kept)
         return open_rows(reader, self.plan_.schema, self.reading_, keep)
 
@@ -583,7 +586,7 @@ class FittedTables(_Base):
             del self.feature_names_in_
 
     def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
-        """Compare columns with those of fit, in scikit-learn's words; pandas' in order too."""
+        """Compare columns with those of fit, with scikit-learn's messages; for pandas, in order."""
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
         if (fitted is None) != (reader.names is None):
@@ -593,7 +596,7 @@ class FittedTables(_Base):
             words = f"X {have} feature names, but {mine} was fitted {had} feature names"
             warnings.warn(words, stacklevel=4)
         elif fitted is not None:
-            fitted = [*map(fold, fitted)]  # those of an older model may not be
+            fitted = [*map(fold, fitted)]  # names of an older model may not be folded
             seen, kept = {*fitted}, {*map(fold, (*reader.keep, *keep))}
             names = [n for n in reader.names or () if n in seen or n not in kept]
             used = [name for name in names if name in seen]
@@ -601,7 +604,8 @@ class FittedTables(_Base):
                 raise DataError(_names_message(seen, set(names)))
             known = seen | self.reading_.dropped
             if further := [name for name in names if name not in known]:
-                warnings.warn(f"columns {further} were not seen in fit: left out", stacklevel=4)
+                words = f"columns {further} were not seen in fit and are ignored"
+                warnings.warn(words, stacklevel=4)
             return
         if reader.n_columns != self.n_features_in_:
             raise DataError(
@@ -620,14 +624,14 @@ fill_docs(FittedTables, SHARED)
 
 
 def _some(found: Floats, reader: Reader) -> Floats:
-    """Return what was found of rows; raises `DataError` if there were none."""
+    """Return the results found for rows; raise `DataError` if there were no rows."""
     if len(found) == 0:
         raise no_rows(reader)
     return found
 
 
 def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:
-    """Return the scores at some places, from 0, if all rows stood in order of their scores."""
+    """Return the scores at some positions, from 0, of all rows in the order of their scores."""
     if weights is None:
         return np.asarray(np.partition(scores, places)[places], np.float64)
     order = np.argsort(scores)

@@ -1,9 +1,9 @@
-"""A site's own rows beside the counts of all others: unusual here, and unusual elsewhere.
+"""A site's own rows next to the counts of all others: unusual here, and unusual elsewhere.
 
-A result that all sites share answers whether a row is unusual among all rows. A site can ask two
-questions at home, at no cost in epsilon: whether it is unusual among the site's own rows, which are
-there as they are; and whether it is among those of all others, whose counts are the result without
-the site's own part. The answers differ, and each pair of answers means something else.
+A result that all sites share answers whether a row is unusual among all rows. A site can answer two
+further questions locally, at no cost in epsilon: whether a row is unusual among the site's own
+rows, which are available without noise; and whether it is unusual among the rows of all others,
+whose counts are the result without the site's own part. Each pair of answers has its own meaning.
 """
 
 import math
@@ -40,7 +40,7 @@ from hushtable.scores.usual import ELSEWHERE, Usual
 
 Floats = NDArray[np.float64]
 
-#: What a row is, by both answers, and what to say of it.
+#: The kinds of rows, by both answers, and the words for each.
 ORDINARY, VISITOR, SYSTEMATIC, OUTLIER = (
     N_("ordinary"), N_("visitor"), N_("systematic"), N_("outlier"),
 )  # fmt: skip
@@ -50,49 +50,49 @@ WORDS = {
     SYSTEMATIC: N_("common here, rare elsewhere"),
     OUTLIER: N_("rare here and elsewhere"),
 }
-#: Arrays that are kept of the own rows.
+#: Arrays kept about the own rows.
 _KEPT = ("scales", "means", "beyond")
-#: Standard deviations of a normal distribution in a median of absolute deviations.
+#: Standard deviations of a normal distribution in its median absolute deviation.
 _NORMAL = 1.4826
 _KINDS = (ORDINARY, VISITOR, SYSTEMATIC, OUTLIER)
-#: Own rows without which the site's own model says nothing; verdicts of a kind that choose.
+#: Own rows that the site's own model needs at least; verdicts of each kind needed to choose.
 LEAST_ROWS, _FEW_VERDICTS = 10, 3
 #: How rare a row is elsewhere: from a typical score (0) to the threshold (1). About exp(-2.75b)
-#: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. Measured: see
-#: docs/benchmarks/all.md, as are all numbers here.
+#: of the others' rows are at b or beyond: a seventh at .7, a fifteenth at 1. All numbers here
+#: were measured: see docs/benchmarks/index.md.
 _SLOPE, _PLACE = 2.75, 0.7
-#: Of rows at that place that are not among the rarest three tenths here: the share up to which the
-#: others have no weight of their own, and that from which on they have all of it.
+#: Among rows at that place that are not among the rarest three tenths here: the share up to which
+#: the others get no weight of their own, and the share from which on they get full weight.
 _RAREST, _FEWEST, _MANY = 0.3, 0.03, 0.08
-#: How many times as many own rows as others' rows are about as rare elsewhere, and how many at
-#: least, for these to be systematic; and how near the others of these are.
+#: The factor by which own rows must outnumber others' rows that are about as rare elsewhere for
+#: these to be systematic, how many there must be at least, and how near the others have to be.
 _EXCESS, _FEW, _NEAR = 3.0, 5, 0.25
-#: Where noise leaves no threshold: its distance from a typical score, in robust standard deviations
+#: If noise leaves no threshold: its distance from a typical score, in robust standard deviations
 #: of the own rows' scores elsewhere, and how precise these must be (see `_precision`).
 _WIDTH, _PRECISE = 2.0, 0.3
-#: Quantiles that are kept of what is measured of the own rows.
+#: Number of quantiles kept of each measure of the own rows.
 _QUANTILES = 2_001
 
 
 @dataclass(frozen=True)
 class HomeScores:
-    """Rows by a site's own model, and by the counts of all others.
+    """Scores of rows by a site's own model, and by the counts of all others.
 
     Attributes
     ----------
     here, elsewhere : ndarray of shape (n,), float64
-        Scores in bits, each of its own scale; low is abnormal.
+        Scores in bits, each on its own scale; low is abnormal.
     beyond : ndarray of shape (n,), float64
         How rare a row is elsewhere, on the way from a typical score (0) to the threshold (1), or
-        to what stands for it: see `OwnRows`. With noise, one standard error less; 0 where noise
-        drowns the scores.
+        to its substitute: see `OwnRows`. Under noise, one standard error is subtracted; 0 if the
+        noise drowns the scores.
     score : ndarray of shape (n,), float64
-        One ranking of both; low is abnormal.
+        A single ranking by both; low is abnormal.
     rare_here : ndarray of shape (n,), bool
         Whether a row is below the threshold of the site's own model.
     systematic : ndarray of shape (n,), bool
-        Whether a row is rare elsewhere, and many more of the own rows are as rare elsewhere than of
-        the others'.
+        Whether a row is rare elsewhere while many more of the own rows than of the others' rows
+        are equally rare elsewhere.
     """
 
     here: Floats
@@ -122,7 +122,7 @@ class HomeScores:
 
 
 class OthersScale(NamedTuple):
-    """A typical score among the others' rows, and their threshold; NaN if noise leaves none."""
+    """A typical score among the others' rows, and their threshold; NaN if noise hides it."""
 
     typical: float
     threshold: float
@@ -136,20 +136,20 @@ class OthersScale(NamedTuple):
 
 @dataclass(frozen=True)
 class OwnRows:
-    """A site's own rows, as far as rows are ranked by both scores: scales, weights and quantiles.
+    """Scales, weights and quantiles of a site's own rows, for ranking by both scores.
 
     Attributes
     ----------
     scales : ndarray of shape (2, 2), float64
-        Median and robust standard deviation of the scores here, and elsewhere.
+        Median and robust standard deviation of the scores here and of those elsewhere.
     part : float
-        Part of the others' scores, from 0 to 1, in the mean of both: where there are few own
-        rows, and as far as noise leaves these precise.
+        Share of the others' scores, from 0 to 1, in the mean of both: above 0 if there are few
+        own rows, and limited by how precise the noise leaves the others' scores.
     weight : float
-        Weight, from 0 to 1, of what is rare elsewhere alone: whether more of the own rows are, but
-        not here, than chance would have it.
+        Weight, from 0 to 1, of rows that are rare only elsewhere: above 0 if more of the own rows
+        are rare elsewhere, but not here, than expected by chance.
     width : float
-        Bits from a typical score elsewhere to the threshold; where noise leaves no threshold, two
+        Bits from a typical score elsewhere to the threshold. If noise leaves no threshold, two
         robust standard deviations of the own rows' scores, or 0 if noise drowns these.
     means : ndarray of shape (k,), float64
         Quantiles of the mean of both scores, rising from usual to rare.
@@ -174,7 +174,7 @@ class OwnRows:
         fading = (FADING[1] - n) / (FADING[1] - FADING[0])
         part = precise * min(max(fading, 0.0), 1.0) * HALF_ROWS / (HALF_ROWS + n)
         width = known.typical - known.threshold
-        if not width > 0.0:  # or unknown, under noise
+        if not width > 0.0:  # or NaN, under noise
             width = _WIDTH * float(scales[1, 1]) if precise >= _PRECISE else 0.0
         beyond = known.beyond(elsewhere, errors, width)
         found = float(np.mean((beyond >= _PLACE) & (share > _RAREST)))
@@ -192,31 +192,32 @@ class OwnRows:
         return np.asarray(rare, np.float64)
 
     def score(self, here: Floats, elsewhere: Floats, beyond: Floats) -> Floats:
-        """Return the one ranking of both; low is abnormal."""
+        """Return the single ranking by both scores; low is abnormal."""
         mean = self.mean(here, elsewhere)
-        if self.part == 1.0:  # by the others alone, whose quantiles are not kept
+        if self.part == 1.0:  # ranked by the others alone, whose quantiles are not kept
             return -mean
         rare = _rarity(self.means, mean)
         return -(np.maximum(rare, _SLOPE * self.weight * beyond) if self.weight > 0.0 else rare)
 
     @property
     def words(self) -> str:
-        """Weights of the ranking in words."""
+        """The weights of the ranking, in words."""
         if self.part == 1.0:
             return "by the others' counts alone"
         if self.weight == 0.0:
-            return "by the own rows" + (", and a part of the others' scores" * (self.part > 0.0))
-        return f"by the own rows, and what is rare elsewhere with weight {self.weight:.2f}"
+            part = ", and in part by the others' scores" * (self.part > 0.0)
+            return f"by the site's own rows{part}"
+        return f"by the site's own rows; rows rare only elsewhere have weight {self.weight:.2f}"
 
     @property
     def alternatives(self) -> list["OwnRows"]:
-        """Rankings that verdicts choose among: this one first."""
+        """The rankings among which verdicts choose; this one is first."""
         by_others = replace(self, part=1.0, weight=0.0)
         return [self, replace(self, weight=0.0), replace(self, weight=1.0), by_others]
 
 
 class HomeModel(Displayed):
-    """A site's own model beside the counts of all other sites; it never leaves the site.
+    """A site's own model together with the counts of all other sites; it never leaves the site.
 
     Make one with `HomeModel.fit`.
 
@@ -227,9 +228,9 @@ class HomeModel(Displayed):
     elsewhere : Counts
         The others' counts, under the plan of the round.
     marginals : Counts or None
-        Histograms of the others' columns, which tell what is systematic about the site's.
+        Histograms of the others' columns, which show how the site's columns differ.
     own : OwnRows
-        The site's own rows, as far as they are kept.
+        What is kept of the site's own rows.
 
     Examples
     --------
@@ -263,17 +264,17 @@ class HomeModel(Displayed):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Self:
-        """Fit the site's own model to its rows, and weigh the others' counts.
+        """Fit the site's own model to its rows, and choose the weight of the others' counts.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
             The site's own rows, with the columns of the plan.
         elsewhere : Sketch, LocalModel or Release
-            Counts of all others under the plan of the round: of exact counts, ``result - own``; of
-            a release, `LocalModel.of` with zeros in place of the site's exact counts.
+            Counts of all others under the plan of the round. For exact counts, this is
+            ``result - own``; for a release, `LocalModel.of` with zeros for the site's own counts.
         marginals : Sketch, LocalModel or Release, optional
-            In the same way, counts of all others under a plan of `Plan.marginals`: see
+            Counts of all others under a plan of `Plan.marginals`, made in the same way: see
             `column_differences`.
         random_state, n_jobs
             As in `HushTable`.
@@ -283,9 +284,9 @@ class HomeModel(Displayed):
         DataError
             If there are fewer than 10 rows, or a column is missing.
         PlanError
-            If the marginals are of other columns, or the plan counts a second pass.
+            If the marginals belong to other columns, or the plan counts a second pass.
         UsageError
-            If the counts are of no rows, or hidden.
+            If the counts contain no rows, or their hash functions are hidden.
         """
         if elsewhere.hidden:
             raise UsageError(
@@ -301,8 +302,8 @@ class HomeModel(Displayed):
         model = cls(here, elsewhere, marginals, None)
         if model.n_rows < LEAST_ROWS:
             raise DataError(
-                f"{reader.source} has {model.n_rows} rows: a model of its own needs "
-                f"{LEAST_ROWS} at least; score with the result alone"
+                f"{reader.source} has {model.n_rows} rows; the site's own model needs at "
+                f"least {LEAST_ROWS}: score with the result alone"
             )
         scores = here._scores(reader)
         share = model._share_here(scores)
@@ -317,23 +318,23 @@ class HomeModel(Displayed):
 
     @property
     def own(self) -> OwnRows:
-        """The site's own rows, as far as they are kept."""
+        """The data kept about the site's own rows."""
         assert self._own is not None
         return self._own
 
     @property
     def one_other(self) -> bool:
-        """Whether the others are known to be one other site."""
+        """Whether all others are in fact one other site."""
         ledger, own = self.elsewhere.ledger, isinstance(self.elsewhere, LocalModel)
         return ledger is not None and len(ledger.shares) - own == 1
 
     @property
     def weight(self) -> float:
-        """Weight, from 0 to 1, of what is rare elsewhere alone, in the one ranking."""
+        """Weight, from 0 to 1, in the single ranking, of rows that are rare only elsewhere."""
         return self.own.weight
 
     def _rows(self, X: Any) -> Reader:
-        """Open rows as the model's were read."""
+        """Open rows with the reading of the model's rows."""
         return open_rows(X, self.elsewhere.plan.schema, self.here.reading_).repeatable()
 
     def _share_here(self, scores: Floats) -> Floats:
@@ -350,7 +351,7 @@ class HomeModel(Displayed):
         return scorer.score(reader, n_jobs=n_jobs), np.zeros(())
 
     def scores(self, X: Any) -> HomeScores:
-        """Score rows by both: see `HomeScores`.
+        """Score rows by both models: see `HomeScores`.
 
         Parameters
         ----------
@@ -379,10 +380,11 @@ class HomeModel(Displayed):
         )
 
     def learn(self, X: Any, y: Any) -> Self:
-        """Return the model with the ranking that finds judged rows best.
+        """Return the model with the ranking that finds the judged outliers best.
 
-        It chooses among four: as it is; with no weight, or all, of what is rare elsewhere alone;
-        and by the others' counts alone. Verdicts do not add up: give all of them.
+        It chooses among four rankings: the present one; with no weight or full weight for rows that
+        are rare only elsewhere; and by the others' counts alone. Verdicts do not add up over
+        several calls: give all of them.
 
         Parameters
         ----------
@@ -394,42 +396,44 @@ class HomeModel(Displayed):
         Raises
         ------
         DataError
-            If there are other verdicts, or not one for each row.
+            If there are verdicts other than 0 and 1, or not one for each row.
         UsageError
-            If there are fewer than three of either.
+            If there are fewer than three of either kind.
         """
         verdicts = checked(y)
         outliers, fine = int(verdicts.sum()), int((verdicts == 0).sum())
         if min(outliers, fine) < _FEW_VERDICTS:
             raise UsageError(
-                f"{outliers} outliers and {fine} fine: a home model chooses its ranking by "
-                f"{_FEW_VERDICTS} of each at least"
+                f"{outliers} outliers and {fine} fine rows: a home model needs at "
+                f"least {_FEW_VERDICTS} of each to choose its ranking: judge more rows"
             )
-        from sklearn.metrics import roc_auc_score  # takes a second to import
+        from sklearn.metrics import roc_auc_score  # importing it takes a second
 
         found = self.scores(X)
         if len(found.score) != len(verdicts):
             n_rows = len(found.score)
-            raise DataError(f"{n_rows:,} rows and {len(verdicts):,} verdicts: needs one each")
+            raise DataError(
+                f"{n_rows:,} rows and {len(verdicts):,} verdicts: needs one verdict for each row"
+            )
         ways = self.own.alternatives
         ranked = (way.score(found.here, found.elsewhere, found.beyond) for way in ways)
-        # As it is, unless another finds them better by a hundredth.
+        # Keep the present ranking, unless another is better by at least a hundredth.
         aucs = [round(float(roc_auc_score(verdicts, -scores)), 2) for scores in ranked]
         best = int(np.argmax(aucs))
         return type(self)(self.here, self.elsewhere, self.marginals, ways[best])
 
     def column_differences(self, X: Any) -> ColumnDifferences:
-        """Compare the columns of rows with those of all others: what is systematic about them.
+        """Compare the columns of rows with those of all others, to find systematic differences.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, with the columns of the plan; a thousand, better more.
+            Rows, with the columns of the plan: a thousand or more.
 
         Raises
         ------
         UsageError
-            If the model has no marginals, or the tables of its plan do not tell columns apart.
+            If the model has no marginals, or the tables of its plan do not separate the columns.
         """
         if self.marginals is None:
             raise UsageError(
@@ -441,27 +445,27 @@ class HomeModel(Displayed):
         return column_differences(reader, here.n_rows, self.elsewhere, here, self.marginals)
 
     def outliers(self, X: Any, n: int = 10, scores: HomeScores | None = None) -> pa.Table:
-        """List the rows with the lowest scores, with their kind and the reasons.
+        """List the rows with the lowest scores, with their kinds and reasons.
 
-        Reasons are those of the question that makes the row unusual: of the site's own model, or,
-        for what is systematic here, of the others' counts.
+        The reasons come from the model that makes the row unusual: the site's own model or, for
+        systematic rows, the others' counts.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
             Rows, with the columns of the plan.
         n : int, default=10
-            Rows to list at most.
+            The largest number of rows to list.
         scores : HomeScores, optional
-            Of these rows, if they are known already.
+            Scores of these rows, if you have them already.
 
         Returns
         -------
         pyarrow.Table
             ``row`` (from 0), ``score``, ``here``, ``elsewhere``, ``kind``, the standard errors
-            ``here_error`` and ``elsewhere_error``, and ``words``; ``severity_here`` and
-            ``severity_elsewhere`` are 100 times one minus the share of rows that are as rare: of
-            the rows that the site's model sampled, and, roughly, of the others'.
+            ``here_error`` and ``elsewhere_error``, and ``words``. ``severity_here`` and
+            ``severity_elsewhere`` are 100 times one minus the share of rows that are as rare: among
+            the rows that the site's model sampled, and approximately among the others' rows.
         """
         whole("n", n, 1)
         reader = self._rows(X)
@@ -488,7 +492,7 @@ class HomeModel(Displayed):
         return table.append_column("words", texts_column(lines))
 
     def _usual_elsewhere(self) -> Usual | None:
-        """Return what is usual by the others' histograms, or else among the own rows."""
+        """Return what is usual by the others' histograms, or otherwise among the own rows."""
         own = self.here._usual_values()
         own = None if own is None else own.without_scores()
         if self.marginals is None:
@@ -510,7 +514,7 @@ class HomeModel(Displayed):
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a .hush file, atomically: for this site alone, like its rows."""
+        """Write the model to a .hush file, atomically; like the rows, it is for this site only."""
         here, arrays = self.here._entries()
         entries: dict[str, Any] = {"here": here}
         found = {f"here.{name}": array for name, array in arrays.items()}
@@ -527,7 +531,7 @@ class HomeModel(Displayed):
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
-        """Build the model that a file carries; raises `PlanError` if it does not fit."""
+        """Build the model of a file; raise `PlanError` if the parts do not fit."""
         needed = {"here": dict, "elsewhere": dict, "own_rows": dict}
         said = content.said("home model", needed, {"marginals": dict})
         own = _own_rows(content)
@@ -539,7 +543,7 @@ class HomeModel(Displayed):
 
 
 def _own_rows(content: files.Content) -> OwnRows:
-    """Return what a file keeps of the own rows; raises `PlanError` if that cannot be."""
+    """Return what a file keeps of the own rows; raise `PlanError` if it is not valid."""
     part = content.part("own_rows", "own rows")
     numbers = part.said("own rows", {"part": float, "weight": float, "width": float})
     arrays = {name: part.array(name) for name in _KEPT}
@@ -548,7 +552,7 @@ def _own_rows(content: files.Content) -> OwnRows:
         if not right or (name == "scales") != (array.shape == (2, 2)):
             raise PlanError(f"home model: {name} of the own rows needs finite float64 numbers")
         if name != "scales" and (array.ndim != 1 or (np.diff(array) < 0.0).any()):
-            raise PlanError(f"home model: {name} of the own rows needs numbers that rise")
+            raise PlanError(f"home model: {name} of the own rows needs rising numbers")
     if not (arrays["scales"][:, 1] > 0.0).all():
         raise PlanError("home model: scales of the own rows need to be above 0")
     for name, most in (("part", 1.0), ("weight", 1.0), ("width", math.inf)):
@@ -559,7 +563,7 @@ def _own_rows(content: files.Content) -> OwnRows:
 
 
 def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts | None:
-    """Return a part of a file that is counts of others, if it has it."""
+    """Return the part of a file that has counts of others; None if it has none."""
     if name not in said:
         return None
     kind = said[name].get("kind")
@@ -569,23 +573,23 @@ def _counts(content: files.Content, said: dict[str, Any], name: str) -> Counts |
 
 
 def _check_marginals(plan: Plan, marginals: Counts | None) -> None:
-    """Refuse histograms that are not of the columns of the plan."""
+    """Refuse histograms that do not belong to the columns of the plan."""
     if marginals is None:
         return
     if marginals.plan.purpose is not Purpose.MARGINALS:
         raise PlanError(
             f"these are counts of {marginals.plan.detector}, not histograms: needs the others' "
-            "counts under Plan.marginals, of the round before the plan was drawn"
+            "counts under Plan.marginals from the round before the plan was drawn"
         )
     if plan.first_counts is not None:
         raise PlanError(
-            "a second pass counts dense rows only, by which columns cannot be compared: leave the "
-            "histograms (--marginals) out"
+            "a second pass counts only dense rows, which cannot be used to compare columns: leave "
+            "the histograms (--marginals) out"
         )
     names, columns = marginals.plan.schema.names, plan.schema.names
     if names != columns:
         raise PlanError(
-            f"the histograms are of the columns {', '.join(names)}; the plan has "
+            f"the histograms belong to the columns {', '.join(names)}; the plan has "
             f"{', '.join(columns)}: needs those of the round before this plan was drawn"
         )
 
@@ -604,19 +608,19 @@ def _scale(scores: Floats) -> tuple[float, float]:
 
 
 def _share_from(quantiles: Floats, values: Floats) -> Floats:
-    """Return the share of rows, whose quantiles are known, that have such a value or a higher."""
+    """Return the share of rows, given by their quantiles, that have this value or a higher one."""
     below = np.searchsorted(quantiles, values, side="left")
     return np.asarray(1.0 - below / len(quantiles), np.float64)
 
 
 def _rarity(quantiles: Floats, values: Floats) -> Floats:
-    """Return -ln of the share of rows, whose quantiles are known, that have such a value or more.
+    """Return -ln of the share of rows, given by their quantiles, with at least this value.
 
-    Between quantiles it is interpolated, and beyond the last it goes on rising: no ties are made.
+    It is interpolated between quantiles and keeps rising beyond the last, so it creates no ties.
     """
     k = len(quantiles)
     distinct, first, times = np.unique(quantiles, return_index=True, return_counts=True)
-    # A value that many rows have is as rare as the first of them; what is just above, as the last.
+    # A value that many rows have is as rare as the first of them; one just above it, as the last.
     knots = np.stack([distinct, np.nextafter(distinct, np.inf)], axis=1).ravel()
     places = np.stack([first, first + times - 1], axis=1).ravel()
     rare = -np.log1p(-np.interp(values, knots, places) / k)
@@ -624,5 +628,5 @@ def _rarity(quantiles: Floats, values: Floats) -> Floats:
 
 
 def _share_of_others(beyond: Floats) -> Floats:
-    """Return about what share of the others' rows is as rare, or rarer."""
+    """Return the approximate share of the others' rows that are as rare or rarer."""
     return np.asarray(np.exp(-_SLOPE * np.maximum(beyond, 0.0)), np.float64)

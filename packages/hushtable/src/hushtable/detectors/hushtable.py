@@ -26,10 +26,10 @@ from hushtable.plans.draws import NOVELTY
 from hushtable.plans.families import context_columns
 from hushtable.plans.plan import Plan
 
-#: Share of the width of a range by which it is widened on both sides, for novelty.
+#: Share of the width of a range by which both of its ends are moved outwards, for novelty.
 WIDER = 0.25
-#: Share of outliers that rows may be said to have at most, and still be called clean. From about 3%
-#: on, the default detects better: see the docs.
+#: Largest share of outliers that rows may have and still count as clean. From about 3% on, the
+#: default detects better: see the docs.
 _CLEAN = 0.1
 
 
@@ -46,56 +46,58 @@ class HushTable(TableDetector):
 
     LSH iTables (Li and Pham) with all rows in every table, deep codes (8 to 24 hash functions)
     folded into 256 cells, features weighted by their kurtosis, cuts at quantiles and in tails,
-    stratified draws, and two passes, of which the second counts only the rows that lie dense.
-    With ``contamination="auto"`` it flags a few percent of the rows as a rule.
+    stratified draws, and two passes. The second pass counts only the rows in dense regions.
+    With ``contamination="auto"`` it usually flags a few percent of the rows.
 
     Parameters
     ----------
     n_tables : int, default=100
-        Number of tables, the paper's m. 400 is a little more accurate and four times the work.
+        Number of tables (m in the paper). 400 is a little more accurate and four times the work.
     passes : {"auto", 1, 2}, default="auto"
-        How often rows are counted. 2: after all rows, those that lie denser than a gate, which
-        Otsu's method finds; more accurate as a rule. 1: all rows only; `partial_fit` can add
-        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection. After a `fit`
-        with two passes, `partial_fit` continues with the counts of the first pass alone, which
-        changes the scale of scores and `offset_`, and warns of it.
+        How often rows are counted. 2: first all rows, then those that are denser than a gate found
+        by Otsu's method; usually more accurate. 1: all rows once; `partial_fit` can add more.
+        "auto": 2 in `fit`, and 1 in `partial_fit` and for novelty detection. After a `fit` with two
+        passes, `partial_fit` continues with the counts of the first pass only. This changes the
+        scale of scores and `offset_`, and a warning reports it.
     novelty : bool, default=False
-        Whether the rows of `fit` are known to be clean, so that whatever is unlike them is
-        abnormal: ranges are widened by a quarter on both sides, tables are deeper (24 to 32 hash
-        functions, 1,024 cells), features weigh alike, and an empty cell is far below a row. Where
-        3% of the rows or more are outliers, the default detects better; a `contamination` above
-        0.1 is refused.
+        Whether the rows of `fit` are known to be clean, so that any row unlike them is abnormal:
+        ranges are widened by a quarter at both ends, tables are deeper (24 to 32 hash functions,
+        1,024 cells), features have equal weights, and an empty cell scores far below a cell with
+        one row. If 3% of the rows or more are outliers, the default detects better; a
+        `contamination` above 0.1 is refused.
     context : str or sequence of str, optional
-        Columns that say what a row is compared with, such as a ward or a month; the other columns
-        are its behaviour. A row then scores low if its behaviour is unusual for its context, and
-        half as low if it is unusual everywhere. Each table counts pairs of both (see
-        `hushtable.plans.families.Contextual`), in one pass. A context of which few rows were
-        counted is compared with all rows. With several columns, or numbers, each number of the
-        behaviour is also compared with what a regression on the context predicts. Of arrays,
-        columns are named by their numbers, as in ``plan_.schema.names``.
+        Columns that define what a row is compared with, such as a ward or a month; the other
+        columns are its behaviour. A row then scores low if its behaviour is unusual for its
+        context, and half as low if it is unusual everywhere. Each table counts pairs of both (see
+        `hushtable.plans.families.Contextual`), in one pass. Rows whose context has few counted
+        rows are compared with all rows. With several columns, or numeric ones, each number of the
+        behaviour is also compared with the prediction of a regression on the context. Columns of
+        arrays are named by their numbers, as in ``plan_.schema.names``.
     time : str, optional
-        Column of points in time, in whose place its hour, weekday, day of the month and month are
-        features: see `hushtable.data.read`, which takes its zone, too. They can be a ``context``.
+        Column of points in time. It is replaced by the features hour, weekday, day of the month
+        and month: see `hushtable.data.read`, which also takes its time zone. They can be a
+        ``context``.
     entity : str, optional
-        With ``time``: column that says whose reading a row is, such as a patient or a machine. In
-        place of each column of numbers, its features compare a reading with the earlier ones of
-        its entity among the rows of one call: see `hushtable.history`. Parts of the time are
-        features only where they are the ``context``.
+        With ``time``: the column that identifies whose reading a row is, such as a patient or a
+        machine. Each column of numbers is then replaced by features that compare a reading with
+        the earlier ones of its entity among the rows of one call: see `hushtable.history`. Parts
+        of the time are features only if they are the ``context``.
     relations : bool, default=False
-        Whether each column of numbers is judged by what the other columns leave of it: the error of
-        a ridge regression on them, without the rows that do not fit. It finds rows that break what
-        binds columns, and explains them: "x 31.8, where by y and z it would be 3.2". Linear
-        relations only; columns without any are judged as they are. Not for releases, as what binds
-        the columns is read off the rows: see `Plan.relations`.
+        Whether each column of numbers is replaced by what the other columns do not explain of it:
+        the error of a ridge regression on them, fitted without the rows that do not fit. This
+        finds rows that break the relations between columns, and explains them: "x 31.8, where by
+        y and z it would be 3.2". Only linear relations are found; columns without any are used as
+        they are. Not for releases, because the relations are read off the rows: see
+        `Plan.relations`.
     max_rows : int, optional
-        Rows that `fit` counts at most: of more, one at random of each of so many equal parts. With
-        131,072, ROC-AUC is within a point of that with all rows on the three largest sets of the
-        tests, and `fit` of 10^6 rows takes a quarter of the time. Ranges, and a threshold by
-        ``contamination``, are those of all rows. The counts are then those of a sample
-        (``sketch_.sampled``), to which no rows are added.
+        The largest number of rows that `fit` counts: if there are more, it divides them into that
+        many equal parts and counts a random row of each. With 131,072, ROC-AUC is within a point
+        of that with all rows on the three largest data sets of the tests, and `fit` of 10^6 rows
+        takes a quarter of the time. Ranges, and a threshold set by ``contamination``, use all
+        rows. The counts are then a sample (``sketch_.sampled``), and no rows can be added to them.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
-        Seed of the hash functions, and of the choice of rows.
+        Seed of the hash functions and of the choice of rows.
 
     Attributes
     ----------
@@ -171,29 +173,29 @@ class HushTable(TableDetector):
             return
         if self.passes == 2:
             raise UsageError(
-                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
+                "passes=2 with novelty=True: all clean rows should be counted, and a second pass "
                 'would leave some of them out, which loses accuracy: needs passes="auto" or 1'
             )
         if not isinstance(self.contamination, str) and self.contamination > _CLEAN:
             raise UsageError(
                 f"contamination={self.contamination:g} with novelty=True, which is for clean rows: "
                 "from 3% of outliers on, novelty=False detects better; to flag so many rows "
-                f"nonetheless, set_threshold(X, {self.contamination:g}) after fit"
+                f"anyway, call set_threshold(X, {self.contamination:g}) after fit"
             )
 
-    # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
+    # The method does not exist with two passes, so that scikit-learn's tools do not rely on it.
     partial_fit = AvailableIf(_adds_rows, TableDetector.partial_fit)
 
     def _so_far(self) -> Counts:
         if self.sketch_.sampled:
             raise UsageError(
-                "this detector counted a sample of its rows (max_rows=), to which no rows are "
+                "this detector counted a sample of its rows (max_rows=), to which no rows can be "
                 "added: fit all rows again"
             )
         if (self.plan_.score == NOVELTY) != self.novelty:
             raise UsageError(
-                f"this detector was fitted with novelty={not self.novelty}: rows are added to its "
-                "counts with the same setting, or fit draws a new plan"
+                f"this detector was fitted with novelty={not self.novelty}: add rows to its "
+                "counts with the same setting, or call fit to draw a new plan"
             )
         return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
 
@@ -202,7 +204,7 @@ class HushTable(TableDetector):
             return reader
         if reader.names is None:
             raise DataError(
-                f"time={self.time!r}: {reader.source} has no names of columns: needs a frame, a "
+                f"time={self.time!r}: {reader.source} has no column names: needs a frame, a "
                 "table or a file"
             )
         reading = reader.reading or Reading()
@@ -210,14 +212,14 @@ class HushTable(TableDetector):
             mine, said = getattr(self, name), getattr(reading, name)
             if mine is not None and said not in ("", mine):
                 raise UsageError(
-                    f"{name}={mine!r}, and the rows were read with {name}={said!r}: name one"
+                    f"{name}={mine!r}, but the rows were read with {name}={said!r}: use one"
                 )
         time, entity = self.time or reading.time, self.entity or reading.entity
         return replace(reader, reading=replace(reading, time=time, entity=entity))
 
     @property
     def _contexts(self) -> list[str]:
-        """Names of the columns that are the context."""
+        """Names of the columns of the context."""
         given = () if self.context is None else self.context
         return [given] if isinstance(given, str) else list(given)
 
@@ -240,7 +242,7 @@ class HushTable(TableDetector):
         if len(columns) < 2:
             raise DataError(
                 f"relations=True: {reader.source} has {len(columns)} columns of numbers that are "
-                "not constant; needs two at least: leave relations out"
+                "not constant; needs at least two: leave relations out"
             )
         ends = np.array([(features[j].low, features[j].high) for j in columns])
         scale = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2.0
@@ -263,7 +265,7 @@ class HushTable(TableDetector):
         if most is None or n_rows <= most:
             return None
         if weights is not None:
-            raise UsageError(f"max_rows={most} counts whole rows: drop sample_weight")
+            raise UsageError(f"max_rows={most} counts whole rows: leave sample_weight out")
         ends = np.arange(most + 1) * n_rows // most
         return self._rng.spawn(1)[0].integers(ends[:-1], ends[1:])
 
@@ -285,12 +287,12 @@ class HushTable(TableDetector):
         }
 
 
-#: Rows of a context that there have to be on average, for a comparison with it to say anything.
+#: Rows that each context needs on average for a comparison with it to be meaningful.
 _ROWS_OF_CONTEXT = 2
 
 
 def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: int) -> Schema:
-    """Return the schema with differences from what a context predicts that will be drawn."""
+    """Return the schema, with the differences from the context's predictions as features."""
     inside = context_columns(schema, names)
     context, others = np.flatnonzero(inside).tolist(), np.flatnonzero(~inside).tolist()
     categorical = [feature.kind != "numeric" for feature in schema.features]
@@ -302,7 +304,7 @@ def _with_differences(schema: Schema, names: Sequence[str], rows: Rows, n_rows: 
 
 
 def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int) -> None:
-    """Raise `UsageError` at a context that next to every row has for itself."""
+    """Raise `UsageError` for a context whose values almost every row has to itself."""
     for feature in schema.features:
         n = len(feature.categories) if feature.name in names else 0
         if n * _ROWS_OF_CONTEXT > n_rows:
@@ -314,7 +316,7 @@ def _check_contexts(schema: Schema, names: Sequence[str], n_rows: int) -> None:
 
 
 class SampledDetector(TableDetector):
-    """A detector of which each table counts a random sample of the rows (paper, Algorithm 1)."""
+    """A detector whose tables each count a random sample of the rows (paper, Algorithm 1)."""
 
     def __init__(
         self,
@@ -346,10 +348,10 @@ class SampledDetector(TableDetector):
         ----------
         [rows to fit]
         person, rows_per_person : str and int, optional
-            The column that tells persons, and rows of each that are used at most.
+            The column that identifies persons, and the largest number of rows to use of each.
         schema : Schema, optional
-            Features with their ranges and categories, in place of those read off the rows; other
-            columns are left out.
+            Features with their ranges and categories, used instead of those read off the rows;
+            other columns are left out.
 
         Raises
         ------
@@ -369,7 +371,7 @@ class SampledDetector(TableDetector):
             plan,
             reader,
             max_samples=self.max_samples,
-            # What drew the plan's functions, which others see, draws no sample without a seed.
+            # The seed of the plan's functions, which others see, must not draw the sample as well.
             random_state=None if self.random_state is None else self._rng,
             n_jobs=self.n_jobs,
         )
@@ -380,9 +382,9 @@ class LSHiTables(SampledDetector):
 
     Each of m tables concatenates l hash functions (Definition 3) and counts a random sample
     of s rows in 2**l cells (Algorithm 1); a row's score is the mean over the tables of
-    log2(max(count, 1)) (Algorithm 2). What the paper leaves open is read as what reproduces
-    its results: the range of a feature is its minimum and maximum over all rows, l is rounded
-    to nearest, features are drawn with replacement, and there is no normalisation.
+    log2(max(count, 1)) (Algorithm 2). Choices that the paper leaves open are made so that its
+    results are reproduced: the range of a feature is its minimum and maximum over all rows, l is
+    rounded to nearest, features are drawn with replacement, and there is no normalisation.
 
     Parameters
     ----------
@@ -417,8 +419,8 @@ class RSHash(SampledDetector):
     Each of m tables draws a grid of side f on l random features, each on its range from 0 to
     1, and counts a random sample of s rows in a CountMin sketch of 4 x 1000 cells (paper,
     sections 3.1 and 4). A row's score is the mean over the tables of log2(max(count, 1)),
-    count being the least of its four cells. The range of a feature is its minimum and maximum
-    over all rows, where the paper takes the sample's: the tables could not be shared else.
+    where count is the least of its four cells. The range of a feature is its minimum and maximum
+    over all rows; the paper takes the sample's range, with which tables could not be shared.
     Constant features are left out.
 
     Parameters
@@ -457,12 +459,12 @@ class RSHash(SampledDetector):
 class RotatedRSHash(SampledDetector):
     """RS-Hash over random rotations of the rows (paper, section 3.1): p-stable LSH for l2.
 
-    Each of m tables multiplies a row, each feature on its range from 0 to 1, with l normal
+    Each of m tables multiplies a row, each feature scaled to its range from 0 to 1, by l normal
     vectors a, and takes floor((a.x + b) / w) of each; the widths w = f R differ between the
-    tables, and b ~ U(0, w). Counting and scoring are `RSHash`'s. The paper takes the range of
-    the projected rows for R, which is not public, and rotates rows in their own units, in
-    which the widest feature decides alone; here R is the norm of a, the range itself for one
-    feature.
+    tables, and b ~ U(0, w). Rows are counted and scored as in `RSHash`. In the paper, R is the
+    range of the projected rows, which is not public, and rows are rotated in their own units, so
+    that the widest feature dominates. Here R is the norm of a, which for a single feature is the
+    range itself.
 
     Parameters
     ----------
@@ -501,15 +503,16 @@ class ACE(TableDetector):
 
     Each of m tables takes the signs of a row's products with l normal vectors, and counts all
     rows in 2**l cells; a row's score is the mean of its counts. The signs are those of the
-    rows as they are, seen from the origin: angles count, lengths do not, and features in large
+    unscaled rows, seen from the origin: angles matter, lengths do not, and features in large
+    units dominate. If you do not want this, centre and scale the rows first.
     units decide. Centre and scale the rows first where that is not meant.
 
     Parameters
     ----------
     n_tables : int, default=100
-        Number of tables, the paper's m.
+        Number of tables (m in the paper).
     n_bits : int, default=15
-        Signs of each table, the paper's l; at most 16.
+        Signs of each table (l in the paper); at most 16.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.

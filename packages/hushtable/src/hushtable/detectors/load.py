@@ -1,4 +1,4 @@
-"""`load`: any .hush file, as the object that it holds."""
+"""`load`: read any .hush file and return its object."""
 
 import os
 from typing import TYPE_CHECKING, Any, Union
@@ -29,7 +29,7 @@ def load(
     Returns
     -------
     Plan, Sketch, Release, LocalModel, fitted detector or HomeModel
-        Whichever the file holds.
+        The object that the file holds.
 
     Raises
     ------
@@ -50,15 +50,15 @@ def load(
     reader, known = reader_of(content.kind), files.kind_of(content.kind)
     if reader is None or known is None or known.inspect is not None:
         raise FileError(
-            f"{path} holds {content.held}, which is no plan, counts or model: hushtable inspect "
-            f"{path} shows it"
+            f"{path} holds {content.held}, which is not a plan, counts or a model: hushtable "
+            f"inspect {path} shows its contents"
         )
-    return content.build(reader)  # type: ignore[no-any-return] # by its kind
+    return content.build(reader)  # type: ignore[no-any-return] # the type depends on its kind
 
 
 def by_draw() -> dict[str, type["TableDetector"]]:
     """Return the estimators by the names of their draws in plans."""
-    from hushtable import detectors  # imported once it is needed
+    from hushtable import detectors  # imported only when needed
 
     return {
         name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator
@@ -66,14 +66,14 @@ def by_draw() -> dict[str, type["TableDetector"]]:
 
 
 def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
-    """Return the detector of a model's file, or of merged counts, with verdicts and no others.
+    """Return the detector of a model's file, or of merged counts, with only these verdicts.
 
     Parameters
     ----------
     model : path
         A .hush file of a detector, or of counts that score rows.
     verdicts : Verdicts or VerdictRelease
-        Under the model's plan. What the model learned before is forgotten.
+        Verdicts under the model's plan. Those that the model learned before are discarded.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def learned_detector(model: str | os.PathLike[str], verdicts: Counts) -> Any:
     Raises
     ------
     FileError
-        If it is no such file.
+        If it is not such a file.
     """
     content = files.read(model)
     if content.kind == "detector":

@@ -1,4 +1,4 @@
-"""PyOD's convention over any detector here."""
+"""An adapter that gives any of these detectors PyOD's convention."""
 
 import functools
 import warnings
@@ -23,10 +23,10 @@ Labels = NDArray[np.int64]
 
 @functools.cache
 def _base_detector() -> Any:
-    """Return PyOD's base class, which counts adapters as its own from now on; None without PyOD."""
+    """Return PyOD's base class, which from then on recognises adapters; None without PyOD."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # which are of PyOD's own doing
+            warnings.simplefilter("ignore")  # caused by PyOD itself
             from pyod.models.base import BaseDetector
     except ImportError:
         return None
@@ -37,9 +37,9 @@ def _base_detector() -> Any:
 class PyODAdapter(BaseEstimator):
     """A detector in PyOD's convention: high scores and label 1 are outliers.
 
-    Where PyOD is installed, an adapter is an instance of its ``BaseDetector``, and the methods
-    here return what that class makes of the same scores. All but the statistics of rejection
-    work without it.
+    If PyOD is installed, an adapter is an instance of its ``BaseDetector``, and the methods here
+    return the same results as that class computes from the same scores. All methods except the
+    statistics of rejection work without PyOD.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class PyODAdapter(BaseEstimator):
     (0, 50)
     """
 
-    # With the parameters of __init__: Python 3.11 reads a class's signature off this.
+    # It has the parameters of __init__ because Python 3.11 reads a class's signature from it.
     def __new__(cls, detector: Any = None, *, contamination: float = 0.1) -> Self:
-        """Make an adapter, and PyOD know it where it is installed."""
+        """Make an adapter, and register it with PyOD if that is installed."""
         _base_detector()
         made: Self = super().__new__(cls)
         return made
@@ -85,7 +85,7 @@ class PyODAdapter(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = accept_any_columns(super().__sklearn_tags__())
-        # scikit-learn asks whatever has predict_proba how many classes that is of.
+        # scikit-learn asks every estimator with predict_proba for its number of classes.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -95,7 +95,7 @@ class PyODAdapter(BaseEstimator):
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, as the detector takes them.
+            Rows, in any form that the detector takes.
         y : None
             Not used.
         """
@@ -116,7 +116,7 @@ class PyODAdapter(BaseEstimator):
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, as the detector takes them.
+            Rows, in any form that the detector takes.
         y : None
             Not used.
 
@@ -156,7 +156,7 @@ class PyODAdapter(BaseEstimator):
         -------
         labels : ndarray of shape (n,), int64
         confidence : ndarray of shape (n,), float64
-            Only if it is asked for.
+            Only with ``return_confidence``.
         """
         scores = self.decision_function(X)
         labels = self._labels(scores)
@@ -168,15 +168,15 @@ class PyODAdapter(BaseEstimator):
         method: Literal["linear", "unify"] = "linear",
         return_confidence: bool = False,
     ) -> Floats | tuple[Floats, Floats]:
-        """Return scores as probabilities; they order rows as the scores do, and are not calibrated.
+        """Return scores as probabilities; they rank rows as scores do, and are not calibrated.
 
         Parameters
         ----------
         [rows]
         method : {"linear", "unify"}
-            ``"linear"``: where the score lies between the lowest and the highest of the training
-            rows. ``"unify"``: by the error function, in standard deviations above their mean
-            (Kriegel et al., 2011).
+            ``"linear"``: the position of the score between the lowest and the highest of the
+            training rows. ``"unify"``: the error function of the score, in standard deviations
+            above their mean (Kriegel et al., 2011).
         return_confidence : bool, default=False
             Whether to return `predict_confidence` too.
 
@@ -185,12 +185,12 @@ class PyODAdapter(BaseEstimator):
         probabilities : ndarray of shape (n, 2), float64
             Of an inlier and of an outlier; each row adds up to 1.
         confidence : ndarray of shape (n,), float64
-            Only if it is asked for.
+            Only with ``return_confidence``.
 
         Raises
         ------
         UsageError
-            If the method is another.
+            If the method is unknown.
         """
         if method not in ("linear", "unify"):
             raise UsageError(f"method={method!r}: needs 'linear' or 'unify'")
@@ -205,7 +205,7 @@ class PyODAdapter(BaseEstimator):
         return (both, self._confidence(scores)) if return_confidence else both
 
     def predict_confidence(self, X: Any) -> Floats:
-        """Return how likely each label would be the same after training on other such rows.
+        """Return how likely each label would stay the same after training on other such rows.
 
         Parameters
         ----------
@@ -228,15 +228,15 @@ class PyODAdapter(BaseEstimator):
         c_fn: float = 1,
         c_r: float = -1,
     ) -> Labels | tuple[Labels, list[float]]:
-        """Return 1 for outliers, 0 for inliers and -2 where the label is not to be relied on.
+        """Return 1 for outliers, 0 for inliers and -2 for unreliable labels.
 
         Parameters
         ----------
         [rows]
         T : float, default=32
-            Rejects labels up to the confidence ``1 - 2 exp(-T)``; the higher, the more.
+            Rejects labels with a confidence up to ``1 - 2 exp(-T)``; a higher T rejects more.
         return_stats : bool, default=False
-            Whether to return what `compute_rejection_stats` does too.
+            Whether to return the result of `compute_rejection_stats` too.
         delta, c_fp, c_fn, c_r : float
             As in `compute_rejection_stats`.
 
@@ -244,7 +244,7 @@ class PyODAdapter(BaseEstimator):
         -------
         labels : ndarray of shape (n,), int64
         statistics : list of three floats
-            Only if they are asked for.
+            Only with ``return_stats``.
         """
         scores = self.decision_function(X)
         labels, sure = self._labels(scores), self._confidence(scores)
@@ -263,19 +263,19 @@ class PyODAdapter(BaseEstimator):
         c_r: float = -1,
         verbose: bool = False,
     ) -> tuple[float, float, float]:
-        """Return what PyOD says of rejection: expected rate, bound of the rate, bound of the cost.
+        """Return PyOD's rejection statistics: expected rate, bound of rate, and bound of cost.
 
         Parameters
         ----------
         T : float, default=32
             As in `predict_with_rejection`.
         delta : float, default=0.1
-            Probability with which the bound of the rate may fail.
+            Probability that the bound of the rate does not hold.
         c_fp, c_fn, c_r : float
             Costs of a false alarm, of a missed outlier, and of a rejection (negative:
             `contamination`).
         verbose : bool, default=False
-            Whether to print them, too.
+            Whether to print them too.
 
         Returns
         -------

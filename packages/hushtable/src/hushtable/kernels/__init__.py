@@ -1,7 +1,7 @@
 """The compiled loops: arrays in, arrays out, no objects.
 
 Values are encoded once into 16-bit codes; everything after that is integer arithmetic on
-the codes, so that cells and counts are the same bits on every platform.
+the codes, so that cells and counts are bit-identical on every platform.
 
 ==========  ====================================================================
 code        meaning
@@ -12,9 +12,9 @@ code        meaning
 65535       missing, on the high side of every cut
 ==========  ====================================================================
 
-``codes`` has one row a feature: the feature's codes with missing values low. Where a chunk
+``codes`` has one row for each feature: the feature's codes with missing values low. If a chunk
 has missing values, d further rows hold the same with missing values high, and a hash function
-reads the row that suits the side it drew for them.
+reads the row for the side that was drawn for it.
 
 Loops run over blocks of ``BLOCK`` rows that stay in the second-level cache, one feature at a
 time, so that LLVM compares 16 to 32 rows in one instruction.
@@ -37,7 +37,7 @@ CORNER_BITS = 16
 #: Half an edge of the cube whose corners stand for categories in `RandomProjection`: two random
 #: corners differ in half of 16 edges, and sqrt(8) (2 CORNER) is the range, 2 LEVELS.
 CORNER = 23_080
-#: A missing value among the words of a row, whatever bits it came with.
+#: A missing value among the words of a row, for every bit pattern of NaN.
 MISSING_WORD = 0x7FF8_0000_0000_0000
 
 # On first use: Numba takes a quarter of a second to import, and where the kernels are built it is
@@ -61,7 +61,7 @@ _BUILT = {
 _COMPILED = {
     "_cache": ["KEPT", "kernel"],
     "_common": ["BLOCK"],
-    "_projection": [  # which need BLAS
+    "_projection": [  # these need BLAS
         *("count_random_projection", "count_pairs_random_projection", "sum_random_projection"),
         *("count_sim_hash", "count_pairs_sim_hash", "sum_sim_hash"),
     ],
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{home}"), name)
 
     value = built(name, compiled) if home in _BUILT else compiled()
-    setattr(sys.modules[__name__], name, value)  # the next time, it is found without this
+    setattr(sys.modules[__name__], name, value)  # later look-ups do not call this function
     return value
 
 

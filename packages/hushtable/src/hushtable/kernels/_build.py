@@ -1,7 +1,7 @@
 """Compiles the kernels ahead of time: ``python -m hushtable.kernels._build [LEVEL ...]``.
 
-Numba is the compiler, and what comes out needs it no more. It runs once for each level of
-processor, as if on one; so what is built is what it would compile there, to the bit.
+Numba is the compiler, but the result does not need it. The build runs once for each level of
+processor, as if on such a processor, so the result is bit-identical to what it would compile there.
 """
 
 import os
@@ -31,13 +31,13 @@ _FUNCTIONS = tuple(
     for folded in _FOLDED
 )
 _RANKS = "int8[:, ::1]"
-#: Codes or their ranks, of all bits or of one of a category's, and functions of them.
+#: Codes or their ranks, with all bits or one bit of a category, and functions of them.
 _COMPARED = tuple(f"{_CODES}, {functions}" for functions in _FUNCTIONS) + tuple(
     f"{_RANKS}, Tuple(({_INTS}, {_INTS}, int8[::1], {masks}, none, {folded}, {_INTS}))"
     for masks in ("none", "int8[::1]")
     for folded in _FOLDED
 )
-#: Functions of a behaviour, which are folded as a rule, and of a context, or none.
+#: Functions of a behaviour, which are usually folded, and of a context, or none.
 _PAIRED = tuple(f"{_FUNCTIONS[1]}, {context}" for context in (_FUNCTIONS[1], "none"))
 _PLACE = "UniTuple(int64, 4)"
 _REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
@@ -81,8 +81,8 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "finish_hashes": ("uint64[::1]", ("",)),
 }
 
-#: What of Numba's own runtime the kernels need. Of memory that a kernel takes for itself, the
-#: fourth word says where the values are, 64 bytes aligned.
+#: The parts of Numba's own runtime that the kernels need. For memory that a kernel allocates, the
+#: fourth word is the address of the values, which are 64-byte aligned.
 _RUNTIME = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -118,20 +118,20 @@ define double @numba_nextafter(double %x, double %y) {
   ret double %next
 }
 """
-#: Exceptions as Numba keeps them: they hold paths of the machine that it runs on.
+#: Exceptions as Numba stores them: they contain paths of the machine on which it runs.
 _PICKLED = re.compile(r"(@\.const\.picklebuf\.\S+ = .*constant \{[^}]*\} )\{[^}]*\}")
-#: All that a built object may ask of the process that loads it.
+#: Everything that a built object may request from the process that loads it.
 _OF_LIBC = {"free", "malloc", "memcpy", "memmove", "memset", "nextafter", "nextafterf"}
 
 
 def signatures(name: str) -> Iterator[str]:
-    """Yield the arguments that a kernel is built for, in Numba's notation."""
+    """Yield the arguments for which a kernel is built, in Numba's notation."""
     arguments, kinds = SIGNATURES[name]
     return (f"({arguments.format(kind)},)" for kind in kinds)
 
 
 def kind_of(argument: Any) -> str:
-    """Return the kind of an argument's type, as `hushtable.kernels._built` writes it."""
+    """Return the kind of an argument's type, in the notation of `hushtable.kernels._built`."""
     from numba import types
 
     if isinstance(argument, types.Array):
@@ -143,25 +143,25 @@ def kind_of(argument: Any) -> str:
 
 
 def build(level: str) -> None:
-    """Compile for one level, in a process that Numba has not been imported in."""
-    # As LLVM's name of the level; none of what the processor here can do on top.
+    """Compile for one level, in a process that has not imported Numba."""
+    # LLVM's name of the level, without further features of the processor here.
     os.environ |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "HUSHTABLE_JIT": "1"}
-    with tempfile.TemporaryDirectory() as nothing:  # what Numba kept, it does not show
+    with tempfile.TemporaryDirectory() as nothing:  # it does not reveal what Numba cached
         os.environ["NUMBA_CACHE_DIR"] = nothing
         module = _linked()
-    # Large, as in Numba: where the parts are loaded, they may lie far from one another.
+    # Large, as in Numba: the parts may be far from each other where they are loaded.
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=level, opt=3, reloc="static", codemodel="large"
     )
     _drop_unused(module, target)
     asked = {f.name for f in module.functions if f.is_declaration and "llvm." not in f.name}
     if asked - _OF_LIBC:
-        raise RuntimeError(f"{level}: asks for {sorted(asked - _OF_LIBC)}, which is nowhere")
+        raise RuntimeError(f"{level}: requests {sorted(asked - _OF_LIBC)}, which nothing provides")
     write(level, target.emit_object(module))
 
 
 def _linked() -> Any:
-    """Return one LLVM module with all kernels, and the memory that they take."""
+    """Return one LLVM module with all kernels and the memory functions that they need."""
     module = llvm.parse_assembly(_RUNTIME)
     for name in SIGNATURES:
         for signature in signatures(name):
@@ -171,14 +171,14 @@ def _linked() -> Any:
 
 
 def _compiled(kernel: Any, name: str, signature: str) -> Any:
-    """Return the LLVM of a kernel for one signature, with nothing else to be seen from outside."""
+    """Return the LLVM of a kernel for one signature, with nothing else visible from outside."""
     from numba.core.sigutils import normalize_signature
 
     arguments, _ = normalize_signature(signature)  # type: ignore[no-untyped-call]
     kernel.compile(arguments)
     described = kernel.overloads[arguments].fndesc
     module = llvm.parse_assembly(_PICKLED.sub(r"\1zeroinitializer", kernel.inspect_llvm(arguments)))
-    inner = module.get_function(described.llvm_func_name)  # raises if it is not there
+    inner = module.get_function(described.llvm_func_name)  # raises if it is missing
     for held in (*module.functions, *module.global_variables):
         if not held.is_declaration and held.name != inner.name:
             held.linkage = "private"
@@ -223,7 +223,7 @@ def _drop_unused(module: Any, target: Any) -> None:
 
 
 def main(levels: list[str]) -> None:
-    """Compile for one level here, for more in a process each, side by side."""
+    """Compile for one level in this process; for several in a process each, side by side."""
     if len(levels) == 1:
         build(levels[0])
         return

@@ -1,8 +1,8 @@
-"""Kernels that were compiled when the wheel was built: to run them, nothing has to be compiled.
+"""Kernels that were compiled when the wheel was built, so that nothing has to be compiled to run.
 
-The folder ``built`` has an object for each level of processor that `_build` compiled for. Its
-name holds the digest of the kernels' sources: another version's is never loaded. llvmlite loads
-it, as Numba loads what it has compiled before, and ctypes calls it.
+The folder ``built`` has an object for each level of processor for which `_build` compiled. Its
+name contains the digest of the kernels' sources, so another version's object is never loaded.
+llvmlite loads it, like Numba loads its cached code, and ctypes calls it.
 """
 
 import ctypes
@@ -20,16 +20,16 @@ import numpy as np
 
 FOLDER = Path(__file__).parent / "built"
 
-#: What a processor of each level can do, the highest first (x86-64 psABI, Table 3.1).
+#: Features of processors of each level, the highest first (x86-64 psABI, Table 3.1).
 FEATURES = {
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
 }
 _MACHINES = {"x86_64": tuple(FEATURES), "amd64": tuple(FEATURES), "aarch64": ("generic",)}
 
-#: Kinds of arguments that are no arrays or tuples of them.
+#: Kinds of arguments that are not arrays or tuples of them.
 _KINDS: dict[type, str] = {int: "i", bool: "b", type(None): "n"}
-#: What kernels return; the others return nothing.
+#: Return types of kernels; the others return nothing.
 _RETURNS = {
     "column_ranges": ctypes.c_int64 * 2,
     "count_numbers_equi_width": ctypes.c_int64 * 2,
@@ -44,7 +44,7 @@ _FINE = (0, -2)
 
 @functools.cache
 def digest() -> str:
-    """Return the digest of the kernels' sources: Numba goes by the file of a kernel alone."""
+    """Return the digest of all kernels' sources; Numba checks only the file of each kernel."""
     sources = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         sources.update(path.read_bytes())
@@ -52,17 +52,17 @@ def digest() -> str:
 
 
 def levels_here() -> tuple[str, ...]:
-    """Return the levels that this machine is built for, the highest first."""
+    """Return the levels for which this machine builds, the highest first."""
     return _MACHINES.get(platform.machine().lower(), ())
 
 
 def path_of(level: str) -> Path:
-    """Return the file with the kernels of these sources for a level: its SHA-256, the object."""
+    """Return the path of the kernels of these sources for a level: its SHA-256, the object."""
     return FOLDER / f"{level}-{digest()}.o"
 
 
 def write(level: str, code: bytes) -> None:
-    """Write the kernels for a level, in place of those of other sources."""
+    """Write the kernels for a level, and remove those of other sources."""
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob(f"{level}-*.o"):
         old.unlink()
@@ -72,20 +72,20 @@ def write(level: str, code: bytes) -> None:
 def _read(level: str) -> bytes:
     kept = path_of(level).read_bytes()
     if hashlib.sha256(kept[32:]).digest() != kept[:32]:  # LLVM would end the process
-        raise OSError(f"{path_of(level)} is damaged; install hushtable again")
+        raise OSError(f"{path_of(level)} is damaged: install hushtable again")
     return kept[32:]
 
 
 def levels_at_hand() -> list[str]:
-    """Return those levels that the processor has, the highest first."""
-    import llvmlite.binding as llvm  # not for --help
+    """Return the levels that the processor has, the highest first."""
+    import llvmlite.binding as llvm  # not needed for --help
 
     try:
         able = llvm.get_host_cpu_features()
-    except RuntimeError:  # LLVM does not know the processor
+    except RuntimeError:  # LLVM does not recognise the processor
         able = {}
     found: list[str] = []
-    for level in reversed(levels_here()):  # each needs those below, too
+    for level in reversed(levels_here()):  # each level includes the lower ones
         if not all(able.get(feature) for feature in FEATURES.get(level, ())):
             break
         found.insert(0, level)
@@ -98,7 +98,7 @@ def library(level: str) -> Any:
     import llvmlite.binding as llvm
 
     try:
-        llvm.check_jit_execution()  # where memory must not become code, LLVM would end the process
+        llvm.check_jit_execution()  # if memory must not become code, LLVM would end the process
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple().create_target_machine()
@@ -107,7 +107,7 @@ def library(level: str) -> Any:
         loaded.finalize_object()
     except (OSError, RuntimeError) as error:
         warnings.warn(
-            "hushtable compiles its kernels, since those that it came with cannot be loaded: "
+            "hushtable compiles its kernels, because those installed with it cannot be loaded: "
             f"{error}",
             RuntimeWarning,
             stacklevel=2,
@@ -125,16 +125,16 @@ def _library_at_hand() -> Any:
 
 
 def built(name: str, compiled: Callable[[], Any]) -> Any:
-    """Return a kernel: the built one, or, where there is none, the one that is compiled."""
+    """Return a kernel: the built one or, if there is none, the compiled one."""
     found = _library_at_hand()
     return compiled() if found is None else Kernel(found, name, compiled)
 
 
 class Kernel:
-    """A built kernel, for any of the arguments that it was built for; else it is compiled.
+    """A built kernel, for all arguments for which it was built; for others it is compiled.
 
-    The built function takes the address of what it returns, and words: each argument as Numba
-    lays it out, an array as (0, 0, size, bytes a value, address, shape, strides).
+    The built function takes the address of its result, and words: each argument as Numba lays it
+    out, an array as (0, 0, size, bytes per value, address, shape, strides).
     """
 
     def __init__(self, loaded: Any, name: str, compiled: Callable[[], Any]) -> None:
@@ -142,7 +142,7 @@ class Kernel:
         self._compiled = functools.cache(compiled)
         self._returns: Any = _RETURNS.get(name, ctypes.c_int64)
         self._functions: dict[str, Any] = {}
-        # The functions of a plan come again with every batch.
+        # The functions of a plan are the same for every batch.
         self._last: tuple[Any, list[int], str] = (None, [], "")
 
     def __call__(self, *arguments: Any) -> Any:
@@ -156,8 +156,8 @@ class Kernel:
             return function(*arguments)
         returned = self._returns()
         if function(ctypes.byref(returned), struct.pack(f"{len(words)}q", *words)) not in _FINE:
-            # Kernels raise nothing else.
-            raise MemoryError(f"{self._name}: no memory for the rows at work")
+            # Kernels raise no other error.
+            raise MemoryError(f"{self._name}: not enough memory for the rows being processed")
         return tuple(returned) if isinstance(returned, ctypes.Array) else returned.value
 
     def _add(self, argument: Any, words: list[int]) -> str:
@@ -179,7 +179,7 @@ class Kernel:
 def _array(array: np.ndarray[Any, Any], words: list[int]) -> str:
     flags, dtype, shape = array.flags, array.dtype, array.shape
     usual = flags.carray and array.size  # in C order, aligned, and can be written to
-    if usual:  # a third of the time
+    if usual:  # this takes a third of the time
         address = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
         layout = "C"
     else:

@@ -1,4 +1,4 @@
-"""Compiled once: where kernels are kept on disk."""
+"""Compiled once: where kernels are cached on disk."""
 
 import tempfile
 from pathlib import Path
@@ -16,11 +16,11 @@ _config: Any = numba.config
 
 
 def _folder() -> Path | None:
-    """Return the folder for kernels of these very sources; None if it cannot be written to.
+    """Return the folder for kernels of exactly these sources; None if it is not writable.
 
-    Numba looks at the file of a kernel alone, and would take an old one for good after a change
-    in what it inlines from another file, as an upgrade may bring. So the folder goes by all.
-    The user's own cache: an install may be read-only.
+    Numba checks only the file of a kernel, and would use outdated code after a change in a file
+    from which it inlines, for example after an upgrade. So the folder depends on all sources. It is
+    in the user's own cache, because an installation may be read-only.
     """
     cache = _config.CACHE_DIR or platformdirs.user_cache_dir("hushtable", appauthor=False)
     folder = Path(cache) / f"hushtable-{digest()}"
@@ -33,12 +33,12 @@ def _folder() -> Path | None:
 
 
 _FOLDER = _folder()
-#: Whether what is compiled is kept for the next process.
+#: Whether compiled code is kept for the next process.
 KEPT = _FOLDER is not None
 
 
 class _Compiling(event.Listener):
-    """Notes that kernels are compiled; what else uses Numba here is not our affair."""
+    """Records that kernels are compiled; other uses of Numba are ignored."""
 
     def on_start(self, found: Any) -> None:
         if _is_ours(found):
@@ -64,7 +64,7 @@ class _Kept(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except Exception:  # whatever pickle makes of such a file
+        except Exception:  # pickle may raise any error for such a file
             self.flush()  # type: ignore[no-untyped-call]
             return None
 
@@ -73,7 +73,7 @@ def kernel(function: Any) -> Any:
     """Compile a function on its first call in any process; it releases Python's lock."""
     if not KEPT:
         return numba.njit(nogil=True)(function)
-    # Numba settles where a kernel is kept when it is decorated.
+    # Numba decides where to cache a kernel when it is decorated.
     before, _config.CACHE_DIR = _config.CACHE_DIR, str(_FOLDER)
     try:
         dispatcher: Any = numba.njit(nogil=True)(function)

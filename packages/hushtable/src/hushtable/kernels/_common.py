@@ -1,21 +1,21 @@
-"""Codes, and adding, which the kernels share."""
+"""Codes, and adding, for all kernels."""
 
 from typing import Any
 
 import numba
 import numpy as np
 
-#: Rows that one loop runs over: what a loop costs to begin is then little, and a few columns of
-#: codes and cells stay in the second cache.
+#: Rows that one loop processes: the cost of starting a loop is then small, and a few columns of
+#: codes and cells fit in the second-level cache.
 BLOCK = 4_096
-#: Rows whose counts in one table are gathered, before those in the next: the table's counters
-#: stay in the first cache, and are added to all counts once.
+#: Rows whose counts in one table are collected before those in the next: the table's counters
+#: stay in the first-level cache, and are added to all counts once.
 SPAN = 4 * BLOCK
 
 
-#: How Numba compiles what kernels call: Python does not call it, and it takes no memory for itself.
-#: It then need not count the references to the arrays that it is given: where LLVM leaves it a
-#: function of its own, counting takes longer than a loop over a thousand rows.
+#: How Numba compiles functions that only kernels call: Python does not call them, and they allocate
+#: no memory. Numba then does not have to count references to their arrays: in functions that LLVM
+#: does not inline, counting takes longer than a loop over a thousand rows.
 INLINED: Any = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -27,8 +27,8 @@ def inlined(function: Any) -> Any:
 def gather(cells, n, lanes):
     """Count ``n`` cells, in four lanes.
 
-    Rows in a row often fall into the same cell, and a counter that was just written is slow to
-    read again: with four counters for each cell it rarely was.
+    Consecutive rows often fall into the same cell, and a counter that was just written is slow to
+    read again: with four counters for each cell this happens rarely.
     """
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
     i = 0
@@ -45,7 +45,7 @@ def gather(cells, n, lanes):
 
 @inlined
 def empty_lanes(lanes, size):
-    """Add the lanes up in the first, and let the others begin again."""
+    """Add the lanes up in the first one, and reset the others."""
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
     for cell in range(size):
         a[cell] = np.uint32((a[cell] + b[cell]) + (c[cell] + d[cell]))

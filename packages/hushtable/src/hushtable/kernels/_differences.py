@@ -7,12 +7,12 @@ from hushtable.kernels._cache import kernel
 
 @kernel
 def take_differences(values, left, share, weights, least, differences):
-    """Write how far values (k, n) are from a prediction, in the sizes predicted for them.
+    """Write the distance of values (k, n) from a prediction, in the sizes predicted for them.
 
-    What is predicted in row i, and its size, is the sum of ``weights[0]`` (2 k,) and of a function
-    of each column c of the context: of the weights ``left[c, i]`` and the next, ``share[c, i]`` of
-    the way between both. Sizes are at least ``least`` (k,). In one order of additions: the same row
-    has the same bits.
+    The prediction and its size in row i are the sum of ``weights[0]`` (2 k,) and of a function of
+    each column c of the context: of the weights ``left[c, i]`` and the next ones, with
+    ``share[c, i]`` of the way between both. Sizes are at least ``least`` (k,). The order of
+    additions is fixed, so the same row gives the same bits.
     """
     k, n = values.shape
     found = np.empty(2 * k, np.float64)

@@ -7,9 +7,9 @@ from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import inlined
 
-#: Rows whose values of one column are gathered from the rows' layout.
+#: Rows for which values of one column are gathered from the rows' layout.
 _TILE = 1_024
-#: Rows and columns whose codes `encode_wide` moves over at once.
+#: Rows and columns whose codes `encode_wide` moves at once.
 _ROWS, _COLUMNS = 64, 128
 #: Of four codes in a word, the first and the third; the first two.
 _EVEN, _LOWER, _WORD = np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF), np.uint64(16)
@@ -17,10 +17,10 @@ _EVEN, _LOWER, _WORD = np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF), np.
 
 @kernel
 def column_ranges(X, low, high):
-    """Fold the rows of ``X`` (n, d) into running minima and maxima (d,); NaN is passed over.
+    """Fold the rows of ``X`` (n, d) into running minima and maxima (d,); NaN is skipped.
 
-    Returns the first (row, column) that holds an infinity, or (-1, -1). Of four rows in a row, a
-    column's ends are loaded and stored once, in the type of ``X``: a vector then holds more.
+    Returns the first (row, column) that holds an infinity, or (-1, -1). For four consecutive rows,
+    a column's ends are loaded and stored once, in the type of ``X``, so that vectors hold more.
     """
     n, d = X.shape
     least, most = np.empty(d, X.dtype), np.empty(d, X.dtype)
@@ -76,7 +76,7 @@ def encode(X, low, high, scale, codes, tally):
     ``scale`` is LEVELS / (high - low), 0 for a constant feature. ``tally`` (d, 2) receives the
     numbers of missing and of clipped values. Returns the first (row, column) of an infinity,
     or (-1, -1). The arithmetic is one float64 subtraction and one multiplication, never fused,
-    so that every platform rounds alike.
+    so that every platform rounds in the same way.
     """
     n, d = X.shape
     # Side by side, whatever the rows' layout: the two loops over them then run by vectors.
@@ -108,7 +108,7 @@ def encode(X, low, high, scale, codes, tally):
 
 @numba.njit
 def ends_as(X, low, high):
-    """Return the ends of ranges in the type of ``X``: no value of it lies in between."""
+    """Return the ends of ranges in the type of ``X``: no value of it is in between."""
     d = len(low)
     least, most = np.empty(d, X.dtype), np.empty(d, X.dtype)
     for j in range(d):
@@ -122,7 +122,7 @@ def ends_as(X, low, high):
 
 @inlined
 def count_inside(x, least, most):
-    """Return how many values of a row lie in their ranges, whose ends are of the row's type."""
+    """Return how many values of a row are in their ranges, whose ends have the row's type."""
     inside = np.int32(0)
     for j in range(len(x)):
         inside = np.int32(inside + np.int32((x[j] >= least[j]) & (x[j] <= most[j])))
@@ -147,12 +147,12 @@ def _transpose_fours(words, rows, columns):
 
 @kernel
 def encode_wide(X, low, high, scale, codes, tally):
-    """Encode as `encode` does, by vectors of columns, and move the codes: for many columns.
+    """Encode like `encode`, by vectors of columns, and move the codes: for many columns.
 
-    Codes are moved four at a time, in words, and from the first cache to their columns.
+    Codes are moved four at a time, in words, from the first-level cache to their columns.
     """
     n, d = X.shape
-    # Zeros: what no row fills is moved as well, and not used.
+    # Zeros: unused parts are moved too, and ignored.
     level, moved = np.zeros((_ROWS, _COLUMNS), np.uint16), np.zeros(_ROWS, np.uint16)
     words, moved_words = level.view(np.uint64), moved.view(np.uint64)
     least, most = ends_as(X, low, high)

@@ -1,4 +1,4 @@
-"""One histogram a feature."""
+"""One histogram per feature."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def _equi_width_cells(j, start, stop, codes, width, size, cells):
 
 @inlined
 def _equi_width_block(j, start, stop, codes, width, size, cells):
-    """As `_equi_width_cells`, by multiplication: (code - 1/2) / width is far from whole numbers."""
+    """Like `_equi_width_cells`, by multiplication: (code - 1/2) / width is never near integers."""
     inverse = np.float32(1.0 / width)
     column = codes[j, start:stop]
     for i in range(stop - start):
@@ -32,7 +32,7 @@ def _equi_width_block(j, start, stop, codes, width, size, cells):
 
 @kernel
 def count_equi_width(codes, widths, offsets, weights, counts):
-    """Count rows into one histogram a feature, of cells ``widths[j]`` codes wide."""
+    """Count rows into one histogram per feature, with cells of ``widths[j]`` codes."""
     n = codes.shape[1]
     cells = np.empty(BLOCK, np.uint16)
     largest = np.int64(0)
@@ -59,7 +59,7 @@ def count_equi_width(codes, widths, offsets, weights, counts):
 
 @inlined
 def _outside_cells(X, low, high, offsets, tally, cells):
-    """Tally what is missing or outside; missing values get the last cell of their histogram.
+    """Count missing and outside values; missing values get the last cell of their histogram.
 
     Returns the first (row, column) of an infinity, or (-1, -1).
     """
@@ -79,11 +79,11 @@ def _outside_cells(X, low, high, offsets, tally, cells):
 
 @kernel
 def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally):
-    """Encode the numbers of ``X`` (n, d) as `encode` does, and count them as `count_equi_width`.
+    """Encode the numbers of ``X`` (n, d) like `encode`, and count them like `count_equi_width`.
 
-    No code is written down. ``tally`` (d, 2) receives what `encode` says; returns the first
-    (row, column) of an infinity, or (-1, -1). A row's cells lie in as many histograms: none of
-    its counters was just written.
+    Codes are not stored. ``tally`` (d, 2) is as in `encode`; returns the first (row, column) of an
+    infinity, or (-1, -1). A row's cells are in different histograms, so that none of its counters
+    was just written.
     """
     n, d = X.shape
     cells, inverse = np.empty((_ROWS, _COLUMNS), np.uint32), np.empty(_COLUMNS, np.float32)

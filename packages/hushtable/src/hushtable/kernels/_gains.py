@@ -7,7 +7,7 @@ from hushtable.kernels._common import inlined
 from hushtable.kernels._mix import fold
 from hushtable.kernels._random_feature import concatenate, context_cells
 
-#: Rows that one loop runs over: half of a block, since the gains of all features stay at hand.
+#: Rows that one loop processes: half of a block, because the gains of all features are kept.
 ROWS = 2_048
 EVERY_BIT = np.uint32(0xFFFFFFFF)
 
@@ -26,7 +26,7 @@ def _full_codes(begin, end, start, stop, codes, functions, halves, full):
 
 @inlined
 def _changed_cells(n, codes, keep, flip, folded, size, cells):
-    """Write the cells of ``n`` codes of which the bits ``keep`` stay, and then ``flip`` change."""
+    """Write the cells of ``n`` codes after keeping the bits ``keep`` and changing ``flip``."""
     if folded:
         for i in range(n):
             cells[i] = fold(np.uint32(np.uint32(codes[i] & keep) ^ flip), size)
@@ -42,7 +42,7 @@ def _rare_rows(n, table, cells, limit, total, rare_rows):
     for i in range(n):
         value = table[cells[i]]
         total[i] += value
-        # Written for every row, and kept for the rare ones: no branch.
+        # Written for every row, and used only for the rare ones, to avoid a branch.
         rare_rows[rare] = i
         rare += value < limit
     return rare
@@ -61,7 +61,7 @@ def _contexts(t, start, stop, codes, context, place, scratch, begins):
     """Write where the cells of each row's context begin in the table; nothing without contexts."""
     if place is not None:
         (own, shared, width, _), (upper, planes) = place, scratch
-        if t % shared == 0:  # else those of the table before
+        if t % shared == 0:  # otherwise they are those of the previous table
             context_cells(t // shared, start, stop, codes, context, own, upper, planes, begins)
             for i in range(stop - start):
                 begins[i] = np.uint16(begins[i] * np.uint16(width))
@@ -69,7 +69,7 @@ def _contexts(t, start, stop, codes, context, place, scratch, begins):
 
 @inlined
 def _within(n, place, begins, cells):
-    """Move cells to their context's; nothing without contexts."""
+    """Move cells to those of their context; nothing without contexts."""
     if place is not None:
         for i in range(n):
             cells[i] = np.uint16(cells[i] + begins[i])
@@ -102,7 +102,7 @@ def _take_values(rare, rare_rows, table, cells, own):
 
 @inlined
 def _write(start, stop, gained, total, gains, totals):
-    """Write what a block has gained; not by slices, whose shapes' error takes long to compile."""
+    """Write the gains of a block; not by slices, whose shape errors take long to compile."""
     for i in range(stop - start):
         totals[start + i] = total[i]
     for j in range(len(gained)):
@@ -116,16 +116,16 @@ def gain_random_feature(codes, functions, context, place, reachable, values, lim
     """Write each row's sum of ``values``, and what another value of each feature would gain.
 
     In table t, the gain by a feature is max(0, v' - v): v is the row's value there, v' the
-    highest of the cells that it reaches if the bits of this feature's functions change and all
-    others stay. A table adds gains only to rows with v < ``limits[t]``.
+    highest value of the cells that the row reaches if the bits of this feature's functions change
+    and all others stay. A table adds gains only to rows with v < ``limits[t]``.
 
-    ``functions`` is that of `count_random_feature`, with each table by itself. ``reachable`` is
+    ``functions`` is that of `count_random_feature`, with each table separate. ``reachable`` is
     (groups, feature, bits, at, patterns): table t has the groups ``groups[t]..groups[t + 1]``,
-    one for each feature in it; group g is the functions of ``feature[g]``, whose bits in the
-    code are ``bits[g]``, and which can be ``patterns[at[g]..at[g + 1]]``, or, where there are
-    none, one bit that can be flipped. ``gains`` (n, d) and ``totals`` (n,) float64.
+    one for each feature in it; group g contains the functions of ``feature[g]``, whose bits in the
+    code are ``bits[g]``, and which can be ``patterns[at[g]..at[g + 1]]`` or, if there are none, one
+    bit that can be flipped. ``gains`` (n, d) and ``totals`` (n,) are float64.
 
-    ``context`` and ``place`` are None; or those of `count_contextual`: ``functions`` are then those
+    ``context`` and ``place`` are None, or those of `count_contextual`: ``functions`` are then those
     of the behaviour, and the context stays.
     """
     n, d, first, offsets = codes.shape[1], gains.shape[1], functions[0], functions[6]

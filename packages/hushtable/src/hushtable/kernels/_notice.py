@@ -1,7 +1,7 @@
-"""Says that kernels are being compiled: once in a process, when it has taken over a second.
+"""Reports that kernels are being compiled: once per process, if it takes over a second.
 
-It is said on a terminal and in a notebook; with the environment's ``HUSHTABLE_PROGRESS=1``
-everywhere, and with ``=0`` nowhere.
+The notice appears on a terminal and in a notebook; with the environment's
+``HUSHTABLE_PROGRESS=1`` everywhere, and with ``=0`` nowhere.
 """
 
 import contextlib
@@ -11,34 +11,34 @@ import threading
 import time
 from collections.abc import Callable
 
-#: Seconds of compiling before it is said.
+#: Seconds of compiling before the notice appears.
 SILENT = 1.0
 KEPT = "Compiling for this machine (first use only, about five seconds) ..."
 AGAIN = (
-    "Compiling for this machine (about five seconds each time: no folder can be written to that "
-    "would keep it; set NUMBA_CACHE_DIR to one) ..."
+    "Compiling for this machine (about five seconds each time: no folder is writable that "
+    "could store the result; set NUMBA_CACHE_DIR to one) ..."
 )
 
 
 def _print(text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # closed: nobody is watching
+    with contextlib.suppress(OSError, ValueError):  # closed: no one is watching
         print(text, file=sys.stderr, flush=True)
 
 
 def is_watched() -> bool:
-    """Return whether somebody waits at a terminal, a prompt or a notebook."""
+    """Return whether someone is waiting at a terminal, a prompt or a notebook."""
     wish = os.environ.get("HUSHTABLE_PROGRESS")
     if sys.stderr is None or wish == "0":
         return False
-    # Python has a text for the prompt where there is one, IPython's and a notebook's included.
+    # Python sets the prompt's text if there is a prompt, including IPython's and a notebook's.
     at_prompt = hasattr(sys, "ps1") or bool(sys.flags.interactive)
     return wish == "1" or at_prompt or (not sys.stderr.closed and sys.stderr.isatty())
 
 
 class Notice:
-    """Says ``text`` once, when what begins and ends has taken ``SILENT`` seconds in all.
+    """Says ``text`` once, after the time between begins and ends exceeds ``SILENT`` seconds.
 
-    ``say`` is how: by default on stderr; anyone who shows a line of progress there puts it above.
+    ``say`` prints it: by default on stderr; code that displays progress there prints it above.
     """
 
     def __init__(self, text: str = KEPT) -> None:
@@ -51,7 +51,7 @@ class Notice:
         self._timer: threading.Timer | None = None
 
     def begin(self) -> None:
-        """Note that compiling begins, perhaps within another."""
+        """Record that compiling begins, possibly within another compilation."""
         with self._lock:
             self._depth += 1
             if self._depth == 1 and not self._said:
@@ -61,7 +61,7 @@ class Notice:
                 self._timer.start()
 
     def end(self) -> None:
-        """Note that it ends."""
+        """Record that it ends."""
         with self._lock:
             self._depth -= 1
             if self._depth == 0 and self._timer is not None:

@@ -1,13 +1,13 @@
-"""Tables of random projections: a matrix product by BLAS, then a cell a row.
+"""Tables of random projections: a matrix product by BLAS, then a cell for each row.
 
 A row is a vector of whole numbers, and so are the weights: every sum stays below 2^53, so that
-float64 holds it exactly, whatever the order in which BLAS adds, and with or without fused
-multiplication. Cells are then the same bits on every platform.
+float64 holds it exactly, in any order in which BLAS adds, and with or without fused
+multiplication. Cells are then bit-identical on every platform.
 
-``rows`` is (first, categorical, salt): feature j takes rows ``first[j]..first[j + 1]`` of the
-vector. A number takes one, 2 code - 1 - LEVELS: twice its level's distance from the middle of
-the range. A category takes ``CORNER_BITS``: a random corner of a cube, two of which are a range
-apart in the mean. A missing value stands in the middle: 0.
+``rows`` is (first, categorical, salt): feature j has rows ``first[j]..first[j + 1]`` of the
+vector. A number has one row, 2 code - 1 - LEVELS: twice its level's distance from the middle of
+the range. A category has ``CORNER_BITS`` rows: a random corner of a cube; the mean distance of two
+corners is a range. A missing value is in the middle: 0.
 """
 
 import numba
@@ -18,9 +18,9 @@ from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import add, inlined
 from hushtable.kernels._mix import add_least, key_cells, mix
 
-#: Rows that one product is for: their vectors and results stay in the second-level cache.
+#: Rows in one product: their vectors and results fit in the second-level cache.
 _ROWS = 512
-#: Functions that one product evaluates at most: their results stay in the second-level cache.
+#: Largest number of functions in one product: their results fit in the second-level cache.
 _TOGETHER = 128
 
 
@@ -123,7 +123,7 @@ def count_sim_hash(codes, rows, weights, functions, row_weights, counts):
 
 @kernel
 def count_pairs_sim_hash(codes, rows, weights, functions, pair_row, pair_table, counts):
-    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, row by row."""
     table, cuts, offsets = functions
     vectors, results = _workspace(weights, table, 1)
     cells = np.empty(1, np.uint16)
@@ -170,8 +170,8 @@ def _place_keys(n, results, begin, end, functions, keys):
     for h in range(begin, end):
         projected, by, span, factor = results[h - begin], shift[h], width[h], multiplier[h]
         for i in range(n):
-            # Whole numbers below 2^53, the quotient below 2^31: rounded division never reaches
-            # the next whole number, and the sum is not negative, so that truncation is floor.
+            # Whole numbers below 2^53, and a quotient below 2^31: rounded division never reaches
+            # the next whole number, and the sum is not negative, so truncation is floor.
             place = np.uint32(np.int32((projected[i] + by) / span))
             keys[i] = np.uint32(keys[i] + np.uint32(place * factor))
 
@@ -209,7 +209,7 @@ def count_random_projection(codes, rows, weights, functions, row_weights, counts
 
 @kernel
 def count_pairs_random_projection(codes, rows, weights, functions, pair_row, pair_table, counts):
-    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, row by row."""
     table, seeds, cells = functions[0], functions[4], functions[5]
     depth = seeds.shape[1]
     vectors, results = _workspace(weights, table, 1)
@@ -225,7 +225,7 @@ def count_pairs_random_projection(codes, rows, weights, functions, pair_row, pai
 
 @kernel
 def sum_random_projection(codes, rows, weights, functions, values, totals):
-    """Write into ``totals`` (n,) the sum over the tables of the least value in a row's cells."""
+    """Write into ``totals`` (n,) the sum over the tables of the smallest value in a row's cells."""
     table, seeds, cells = functions[0], functions[4], functions[5]
     m, depth = seeds.shape
     n = codes.shape[1]

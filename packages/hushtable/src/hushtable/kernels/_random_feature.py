@@ -1,6 +1,6 @@
 """Tables of random-feature LSH: compare one feature with one cut, concatenate the answers.
 
-Also tables of pairs: the cell of a row's context, and in it the cell of its behaviour.
+Also tables of pairs: the cell of a row's context, and within it the cell of its behaviour.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from hushtable.kernels._mix import fold, mix
 def _concatenate_codes(begin, end, start, stop, codes, functions, planes, bits):
     """Concatenate the answers to codes.
 
-    Two hash functions a pass where both are cuts: it halves the loads and stores of ``bits``.
+    Two hash functions at a time if both are cuts: this halves the loads and stores of ``bits``.
     """
     _, rows, cuts, subset_at, subsets, _, _ = functions
     n = stop - start
@@ -47,7 +47,7 @@ def _concatenate_codes(begin, end, start, stop, codes, functions, planes, bits):
 
 @inlined
 def _mask(masks, h):
-    """Return the bits of a rank that a hash function compares: all, or one of a category's."""
+    """Return the bits of a rank that a hash function compares: all, or one bit of a category."""
     return np.int8(-1) if masks is None else masks[h]
 
 
@@ -96,7 +96,7 @@ def _answers(eight, end, start, stop, ranks, functions, plane):
 
 
 def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
-    """Concatenate the answers to ranks, by bytes, then these side by side.
+    """Concatenate the answers to ranks, first by bytes, then the bytes side by side.
 
     Functions come in fours: see `hushtable.plans.families.random_feature`.
     """
@@ -114,8 +114,8 @@ def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
 def concatenate(*arguments: Any) -> None:
     """Write (h_begin(x), ..., h_end-1(x)), at most 16 bits, into ``bits`` for each row.
 
-    ``planes`` (2, BLOCK) uint8 is room for the answers to ranks. Numba compiles it by what the
-    codes are: a branch would cost the time to compile both.
+    ``planes`` (2, BLOCK) uint8 is room for the answers to ranks. Numba compiles it for the type of
+    the codes: a branch would cost the time to compile both.
     """
 
 
@@ -141,8 +141,8 @@ def _fold_pairs(n, upper, cells, size):
 def _random_feature_cells(t, start, stop, codes, functions, folded, upper, planes, cells):
     """Write the cell of table ``t``, counted from the table's first, for each row of a block.
 
-    ``folded`` is None where no table has fewer cells than codes: Numba then leaves the folding
-    out, which makes the loop over dense tables a quarter faster.
+    ``folded`` is None if no table has fewer cells than codes: Numba then leaves the folding out,
+    which makes the loop over dense tables a quarter faster.
     """
     first, offsets = functions[0], functions[6]
     begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
@@ -159,7 +159,7 @@ def _random_feature_cells(t, start, stop, codes, functions, folded, upper, plane
 
 @inlined
 def _take_apart(joined, size, first, last, parts, counts):
-    """Add the counts of a joined table to those of its tables; they are used up."""
+    """Add the counts of a joined table to those of its tables; they are overwritten."""
     _, at, sizes = parts
     for p in range(first, last):
         low = size // sizes[p]  # cells of the tables that follow, in the lower bits
@@ -184,23 +184,23 @@ def _take_apart(joined, size, first, last, parts, counts):
 def count_random_feature(codes, functions, parts, weights, counts):
     """Count rows into the cells of every table of a RandomFeature family.
 
-    ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t is made
+    ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t consists
     of hash functions ``first[t]..first[t + 1]``; hash function h compares row ``rows[h]`` of
-    ``codes`` with ``cuts[h]``, or, where ``subset_at[h]`` >= 0, looks the category's side up in
-    ``subsets`` from there on. ``folded[t]`` says whether a table has fewer cells than codes; it is
-    None where none has. In place of codes there may be ranks of them, int8: a table's functions
-    then come in fours, ``subset_at`` has the bits of the ranks that each compares, int8, or is
-    None for all bits, and ``subsets`` is None.
+    ``codes`` with ``cuts[h]`` or, if ``subset_at[h]`` >= 0, looks up the category's side in
+    ``subsets`` from there on. ``folded[t]`` is whether a table has fewer cells than codes;
+    ``folded`` is None if none has. Instead of codes there may be ranks of them, int8: a table's
+    functions then come in fours, ``subset_at`` has the bits of the ranks that each compares, int8,
+    or is None for all bits, and ``subsets`` is None.
 
-    Tables may be several of the family's, joined: ``parts`` is (bounds, at, sizes), and table t is
-    made of parts ``bounds[t]..bounds[t + 1]``, each with ``sizes[p]`` cells that begin at
+    A table may be several of the family's, joined: ``parts`` is (bounds, at, sizes), and table t
+    consists of parts ``bounds[t]..bounds[t + 1]``, each with ``sizes[p]`` cells that begin at
     ``at[p]`` in ``counts``. ``weights`` (n,) int64, or empty for one each; they need tables that
-    are not joined. ``counts`` int64.
+    are not joined. ``counts`` is int64.
     """
     n, folded, offsets, bounds = codes.shape[1], functions[5], functions[6], parts[0]
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
     planes = np.empty((2, BLOCK), np.uint8)
-    largest = np.int64(0)  # not np.diff: compiling that takes longer than all the rest
+    largest = np.int64(0)  # not np.diff: it takes longer to compile than everything else
     for t in range(len(offsets) - 1):
         largest = max(largest, offsets[t + 1] - offsets[t])
     lanes = np.zeros((4, largest), np.uint32)
@@ -241,7 +241,7 @@ def join_values(values, parts, offsets, joined):
         size = 1
         for p in range(bounds[t], bounds[t + 1]):
             cells = sizes[p]
-            for upper in range(size - 1, -1, -1):  # from the end: each is read before it is lost
+            for upper in range(size - 1, -1, -1):  # from the end: read before overwritten
                 value = table[upper]
                 for lower in range(cells):
                     table[upper * cells + lower] = value + values[at[p] + lower]
@@ -269,7 +269,7 @@ def _cell_of_row(i, t, codes, functions):
 
 @kernel
 def count_pairs_random_feature(codes, functions, pair_row, pair_table, counts):
-    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, row by row."""
     offsets = functions[6]
     for p in range(len(pair_row)):
         t = pair_table[p]
@@ -278,7 +278,7 @@ def count_pairs_random_feature(codes, functions, pair_row, pair_table, counts):
 
 @kernel
 def sum_few_random_feature(codes, functions, values, totals):
-    """Sum as `sum_random_feature` does, a row at a time: a block's loops take long to begin."""
+    """Sum like `sum_random_feature`, row by row: the loops over blocks are slow to start."""
     offsets = functions[6]
     for i in range(codes.shape[1]):
         totals[i] = 0.0
@@ -318,7 +318,7 @@ def sum_random_feature(codes, functions, values, totals):
                     a = values[offsets[t + lane] : offsets[t + lane + 1]]
                     for i in range(stop - start):
                         total[i] += a[cells[lane, i]]
-        for i in range(stop - start):  # not by slices: compiling their shapes' error takes long
+        for i in range(stop - start):  # not by slices: their shape errors take long to compile
             totals[start + i] = total[i]
 
 
@@ -329,8 +329,8 @@ def sum_random_feature(codes, functions, values, totals):
 def context_cells(t, start, stop, codes, context, own, upper, planes, cells):
     """Write the context's cell in table ``t`` for each row of a block.
 
-    ``context`` are hash functions, as those of `count_random_feature`; or None, and each value of
-    the categorical feature ``own`` is a context.
+    ``context`` are hash functions like those of `count_random_feature`; or None, in which case
+    each value of the categorical feature ``own`` is a context.
     """
     if context is None:
         column = codes[own, start:stop]
@@ -344,7 +344,7 @@ def context_cells(t, start, stop, codes, context, own, upper, planes, cells):
 def _pair_cells(t, start, stop, codes, functions, place, scratch, contexts, cells):
     """Write the cell of table ``t``, counted from the table's first, for each row of a block.
 
-    Tables that share a context come one after another: ``contexts`` holds that of the last one.
+    Tables that share a context are consecutive: ``contexts`` holds that of the last one.
     """
     (behaviour, context), (own, shared, width, _), (upper, planes) = functions, place, scratch
     if t % shared == 0:
@@ -371,10 +371,11 @@ def _pair_cell(i, t, codes, behaviour, context, place):
 def count_contextual(codes, behaviour, context, place, weights, counts):
     """Count rows into the cells of every table of a Contextual family.
 
-    ``behaviour`` and ``context`` are hash functions, as those of `count_random_feature`;
-    ``context`` may be None: see `context_cells`. ``place`` is (own, shared, width, size): so many
-    tables share a context, and each of ``size`` cells of a table is one of ``width`` cells of the
-    behaviour within a context. ``weights`` (n,) int64, or empty for one each. ``counts`` int64.
+    ``behaviour`` and ``context`` are hash functions like those of `count_random_feature`;
+    ``context`` may be None: see `context_cells`. ``place`` is (own, shared, width, size):
+    ``shared`` tables have the same context, and each of ``size`` cells of a table is one of
+    ``width`` cells of the behaviour within a context. ``weights`` (n,) int64, or empty for one
+    each. ``counts`` is int64.
     """
     n, functions, size = codes.shape[1], (behaviour, context), place[3]
     scratch = np.empty(BLOCK, np.uint16), np.empty((2, BLOCK), np.uint8)
@@ -388,7 +389,7 @@ def count_contextual(codes, behaviour, context, place, weights, counts):
 
 @kernel
 def count_pairs_contextual(codes, behaviour, context, place, pair_row, pair_table, counts):
-    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, row by row."""
     size = place[3]
     for p in range(len(pair_row)):
         t = pair_table[p]

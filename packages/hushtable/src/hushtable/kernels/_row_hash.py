@@ -1,4 +1,4 @@
-"""Rows to 64-bit hashes: which rows of two tables are looked at, and nothing secret."""
+"""Rows to 64-bit hashes, which choose the rows of two tables to examine; they are not secret."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _INFINITY = np.uint64(0x7FF0_0000_0000_0000)
 _FACTOR = np.uint64(0x9E37_79B9_7F4A_7C15)
 _FIRST, _SECOND = np.uint64(0xFF51_AFD7_ED55_8CCD), np.uint64(0xC4CE_B9FE_1A85_EC53)
 _HALF, _SHIFT = np.uint64(32), np.uint64(33)
-#: Rows whose words of one column are gathered from the rows' layout.
+#: Rows for which words of one column are gathered from the rows' layout.
 _TILE = 512
 
 
@@ -20,8 +20,8 @@ def fold_words(words, order, hashes):
     """Fold the columns of ``words`` (n, d), the bits of float64, into the rows' ``hashes`` (n,).
 
     h = m xor (m >> 32) with m = (h xor word) * odd, modulo 2^64, column after column in
-    the ``order`` given: one column alone never makes two rows alike that differ in it. Zero has
-    one sign, and what is missing one pattern of bits.
+    the ``order`` given: two rows that differ in a single column never get the same hash. Zero has
+    one sign, and missing values have one pattern of bits.
     """
     n = len(words)
     # Side by side, whatever the rows' layout: the loop over them then runs by vectors.

@@ -1,9 +1,9 @@
 """Grids on random subspaces, counted in CountMin sketches.
 
-``functions`` is (first, rows, shift, width, multiplier, categorical, seeds, cells): table t is
-made of hash functions ``first[t]..first[t + 1]``; hash function h reads row ``rows[h]`` of
-``codes``. A number's place is 1 + (code - 1 + shift) // width, a category's 1 + a random one of
-as many places; a missing value's 0. The places, times ``multiplier``, add up to the row's
+``functions`` is (first, rows, shift, width, multiplier, categorical, seeds, cells): table t
+consists of hash functions ``first[t]..first[t + 1]``; hash function h reads row ``rows[h]`` of
+``codes``. A number's place is 1 + (code - 1 + shift) // width, a category's is 1 + a random one of
+as many places; a missing value's is 0. The places, times ``multiplier``, add up to the row's
 32-bit key in the table. Two mixings of the key with ``seeds`` (m, R) give 16 bits for each of R
 histograms; their high part, times ``cells``, is the row's cell there.
 """
@@ -21,9 +21,9 @@ def _number_place(code, shift, inverse):
     """Return 1 + (code - 1 + shift) // width, given (1 + 2^-20) / width; 0 for a missing value.
 
     Division of whole numbers would not run in lanes. Dividends are below 2^17: those that
-    ``width`` does not divide lie at least 2^-17 of themselves below the next whole number. The
-    float32 product is high by 2^-20, give or take 2^-22 for rounding, which puts it on the
-    right side of every one.
+    ``width`` does not divide are at least 2^-17 of themselves below the next whole number. The
+    float32 product is too high by 2^-20, plus or minus 2^-22 for rounding, which puts it on the
+    right side of every whole number.
     """
     quotient = np.float32(np.float32(np.int32(code) + shift - np.int32(1)) * inverse)
     place = np.uint32(np.int32(quotient) + np.int32(1))
@@ -78,7 +78,7 @@ def count_subspace_grid(codes, functions, weights, counts):
 
 @kernel
 def count_pairs_subspace_grid(codes, functions, pair_row, pair_table, counts):
-    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, row by row."""
     first, rows, shift, width, multiplier, categorical, seeds, cells = functions
     depth = seeds.shape[1]
     keys, found = np.empty(1, np.uint32), np.empty((depth, 1), np.uint16)
@@ -99,7 +99,7 @@ def count_pairs_subspace_grid(codes, functions, pair_row, pair_table, counts):
 
 @kernel
 def sum_subspace_grid(codes, functions, values, totals):
-    """Write into ``totals`` (n,) the sum over the tables of the least value in a row's cells."""
+    """Write into ``totals`` (n,) the sum over the tables of the smallest value in a row's cells."""
     n, seeds, cells = codes.shape[1], functions[6], functions[7]
     m, depth = seeds.shape
     keys, found = np.empty(BLOCK, np.uint32), np.empty((depth, BLOCK), np.uint16)
@@ -111,5 +111,5 @@ def sum_subspace_grid(codes, functions, values, totals):
             _keys(t, start, stop, codes, functions, keys)
             key_cells(stop - start, keys, seeds[t], cells, found)
             add_least(stop - start, values, t * depth * cells, cells, found, total)
-        for i in range(stop - start):  # not by slices: compiling their shapes' error takes long
+        for i in range(stop - start):  # not by slices: their shape errors take long to compile
             totals[start + i] = total[i]

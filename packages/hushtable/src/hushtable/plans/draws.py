@@ -1,6 +1,6 @@
-"""The draws: which hash functions each detector takes, given a schema (and marginals).
+"""The draws: how each detector's hash functions are drawn from a schema (and marginals).
 
-A new draw is a function, and one call of `register`, here or anywhere else.
+To add a draw, write a function and call `register` once, here or anywhere else.
 """
 
 import inspect
@@ -65,18 +65,18 @@ class Purpose(Enum):
 
     @property
     def scores_rows(self) -> bool:
-        """Whether a row's cells give it a score."""
+        """Whether the counts give a row a score."""
         return self is Purpose.SCORES
 
     @property
     def refines(self) -> bool:
-        """Whether the counts are of a first round, that the next plan is drawn from."""
+        """Whether the counts belong to a first round, from which the next plan is drawn."""
         return self in _SHARES
 
     def share(self, before: "Set[Purpose]", first_of_two: bool) -> float | None:
-        """Return the share of the budget that a release takes by default; None is what is left.
+        """Return the default share of the budget for a release; None means all that is left.
 
-        ``before`` are the rounds behind its plan.
+        ``before`` are the earlier rounds from which its plan was drawn.
         """
         if self in _SHARES:
             return _SHARES[self]
@@ -94,39 +94,39 @@ _SHARES = {
 
 @dataclass(frozen=True)
 class Draw:
-    """A kind of plan: the family of its hash functions, and how counts become scores."""
+    """A kind of plan: the family of its hash functions, and the rule from counts to scores."""
 
     #: The plan's ``detector``.
     name: str
     family: type[HashFamily]
     score: ScoreRule
-    #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. A
-    #: plan without is made by a method of `Plan` of its own.
+    #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. None if
+    #: a method of `Plan` makes the plan instead.
     function: Callable[..., HashFamily] | None = None
-    #: The class in `hushtable.detectors` that fits it, as files name it.
+    #: The class in `hushtable.detectors` that fits such a plan, by its name in files.
     estimator: str = ""
     purpose: Purpose = Purpose.SCORES
-    #: Score rules in place of ``score``, by the parameter that asks for one.
+    #: Score rules that replace ``score``, by the parameter that selects each.
     variants: Mapping[str, ScoreRule] = field(default_factory=dict)
-    #: Families in place of ``family``, of draws with some parameters.
+    #: Families that replace ``family`` when certain parameters are given.
     others: tuple[type[HashFamily], ...] = ()
 
     def score_for(self, parameters: Mapping[str, Any]) -> ScoreRule:
-        """Return the score rule of a plan that is drawn with these parameters."""
+        """Return the score rule of a plan drawn with these parameters."""
         asked = (rule for name, rule in self.variants.items() if parameters.get(name))
         return next(asked, self.score)
 
     def laid_out(self, design: Design | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a draw's parameters, with the layout for a private plan's design.
+        """Return a draw's parameters, together with the layout for a private plan's design.
 
-        Raises `UsageError` if this draw cannot be laid out for it.
+        Raises `UsageError` if this draw has no layout for the design.
         """
         in_context = parameters.get("context") is not None
         if design is None:
             return dict(parameters)
         if design.passes == 2 and parameters.get("novelty"):
             raise UsageError(
-                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
+                "passes=2 with novelty=True: all clean rows should be counted, and a second pass "
                 "would leave some of them out, which loses accuracy: draw it with one pass"
             )
         if design.passes == 2 and in_context:
@@ -154,14 +154,14 @@ class Draw:
         return self.function(schema, rng, **parameters)
 
 
-#: Every kind of plan. Commands, estimators, files, the JSON Schema and tests go by this list.
+#: Every kind of plan. Commands, estimators, files, the JSON Schema and tests use this list.
 DRAWS: dict[str, Draw] = {}
 
 
 def register(draw: Draw) -> Draw:
-    """Add a kind of plan, and its family: plans of this name can then be drawn, saved and read.
+    """Add a kind of plan, and its family: plans with this name can then be drawn, saved and read.
 
-    Raises `UsageError` if another kind, or another family, has its name.
+    Raises `UsageError` if another kind, or another family, has the same name.
     """
     for family in (draw.family, *draw.others):
         register_family(family)
@@ -171,31 +171,31 @@ def register(draw: Draw) -> Draw:
 
 
 def detectors() -> list[str]:
-    """Return the names of the draws that `Plan.draw` makes plans by."""
+    """Return the names of the draws that `Plan.draw` accepts."""
     return sorted(name for name, draw in DRAWS.items() if draw.function is not None)
 
 
 def draw_of(detector: Any) -> Draw:
-    """Return the draw of a detector; raises `UsageError` if there is none."""
+    """Return the draw of a detector; raise `UsageError` if there is none."""
     if not isinstance(detector, str) or detector not in detectors():
         raise UsageError(f"detector {detector!r} is unknown: needs one of {detectors()}")
     return DRAWS[detector]
 
 
 def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
-    """Return the purpose of plans of a name.
+    """Return the purpose of plans with a name.
 
-    Budgets, and the use of the counts, go by the name: `PlanError` is raised if it is unknown, or
-    if the tables are not of its family. Of tables that are hidden, only the name is known.
+    Budgets, and the use of the counts, depend on the name: `PlanError` is raised if the name is
+    unknown or the tables do not belong to its family. Of hidden tables, only the name is known.
     """
     draw = DRAWS.get(detector) if isinstance(detector, str) else None
     if draw is None:
-        if family is None:  # of a later version
+        if family is None:  # written by a later version
             return Purpose.SCORES
         raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(DRAWS)}")
     if family is not None and type(family) not in (draw.family, *draw.others):
         raise PlanError(
-            f"a plan of {detector!r} needs the hash family {draw.family.name}, and this one has "
+            f"a plan of {detector!r} needs the hash family {draw.family.name}, but this one has "
             f"{family.name}: get the plan again from the person who drew it"
         )
     return draw.purpose
@@ -214,12 +214,12 @@ def random_feature(
     profile: Profile | None = None,
     margin: int = 0,
 ) -> RandomFeature:
-    """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
+    """Turn cuts into codes; draw the sides of missing values and the sets of categories.
 
-    A missing value of a feature with a usual one is on the side of that; of a neutral feature, of
-    the ``profile``'s median; without a profile, of the middle of its range.
-    Where the profile has places of a feature's categories, half of the hash functions on it cut
-    them as if they were numbers, at ``position``, with an unseen category above all.
+    A missing value is on the same side as the usual value of its feature, if there is one; of a
+    neutral feature, as the ``profile``'s median or, without a profile, as the middle of its range.
+    If the profile has places of a feature's categories, half of the hash functions on it cut them
+    as if they were numbers, at ``position``; an unseen category is above all of them.
     """
     # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
     # in levels.
@@ -254,19 +254,19 @@ def random_feature(
 
 
 def _subset(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
-    """Sides of missing, each category, and unseen; both sides hold a category if there are two."""
+    """Sides of missing, each category, and unseen; both sides get one of two or more categories."""
     sides = (rng.random(n_categories + 2) < 0.5).astype(np.uint8)
     sides[0] = missing
     known = sides[1:-1]
     if n_categories > 1 and known.min() == known.max():
-        # All on one side: move one, drawn at random, over.
+        # All are on one side: move one of them, drawn at random, to the other.
         one = min(int(rng.random() * n_categories), n_categories - 1)
         known[one] = 1 - known[one]
     return sides
 
 
 def _arc(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
-    """Sides of missing, each category, and unseen: one half of a circle, from any category on.
+    """Sides of missing, each category, and unseen: half of a circle that starts at any category.
 
     P(h(x) = h(q)) is 1 - 2 d / n for d steps between two of n categories: equation 1 on a circle.
     """
@@ -275,9 +275,9 @@ def _arc(n_categories: int, missing: int, rng: "np.random.Generator") -> NDArray
     return np.concatenate([[missing], around < n_categories // 2, [unseen]]).astype(np.uint8)
 
 
-#: Ranges beyond its range at which a number takes half of what its row can lose; and what is added
-#: to it, divided by the rows counted: new rows pass the ends of few rows by more. Measured: see the
-#: docs.
+#: Distance beyond its range, in ranges, at which a number takes half of what its row can lose; and
+#: what is added to it, divided by the rows counted: the fewer rows were counted, the further new
+#: rows exceed their range. Measured: see the docs.
 MARGIN, MARGIN_OF_FEW_ROWS = 0.03, 10.0
 
 
@@ -301,21 +301,21 @@ def draw_hushtable(
     table; for ``novelty``, 24 to 32 and 1,024. All (feature, cut) pairs are drawn at once,
     systematically over the features by weight and stratified over the cuts of each feature,
     then shuffled and dealt to the tables. With ``marginals``, features weigh log(4 + kurtosis),
-    and .3 of the cuts follow the quantiles; of a feature of which one cell holds more than a fifth
-    of the rows, .15 follow the quantiles and .15 the tails (see `Profile`). For novelty, all
-    features weigh alike, as they do without marginals; then cuts are uniform on the range. Half of
-    the functions on a categorical feature tell rare categories from frequent ones. Noise
-    in the marginals is taken out first, and what it leaves of the weights is drawn towards their
-    mean. The margin is larger the fewer rows they counted.
+    and .3 of the cuts follow the quantiles; if one cell of a feature holds more than a fifth of
+    the rows, .15 of its cuts follow the quantiles and .15 the tails (see `Profile`). For novelty,
+    all features have equal weights, as they do without marginals; then cuts are uniform on the
+    range. Half of the functions on a categorical feature separate rare categories from frequent
+    ones. Noise in the marginals is removed first, and the remaining weights are shrunk towards
+    their mean. The margin is larger if fewer rows were counted.
 
     Without ``tails``, and under noise, weights are log(1 + kurtosis), a quarter of the cuts follow
-    the quantiles, and none the tails.
+    the quantiles, and none follow the tails.
 
-    With ``context``, names of columns, these hash functions are drawn of the other columns, the
-    behaviour: 3 to 8 a table, folded into 16 cells. The context has functions of its own: 5 to 12 a
-    table, folded into ``n_contexts`` = 256 cells. A single categorical column has a cell for each
-    value instead, if these are no more than a table has room for, or, under noise, than
-    ``n_contexts`` (see `Contextual`).
+    With ``context``, names of columns, these hash functions are drawn on the other columns, the
+    behaviour: 3 to 8 per table, folded into 16 cells. The context has its own functions: 5 to 12
+    per table, folded into ``n_contexts`` = 256 cells. A single categorical column has a cell for
+    each value instead, if there are no more of these than a table has room for or, under noise,
+    than ``n_contexts`` (see `Contextual`).
     """
     m = whole("n_tables", n_tables, 1, 10_000)
     defaults = (24, 32, 1024) if novelty else (8, 24, 256) if context is None else (3, 8, 16)
@@ -334,7 +334,7 @@ def draw_hushtable(
     if context is None:
         return _refined(schema, rng, depth, profile, profile.weights, cells, margin)
     if novelty:
-        raise UsageError("context= and novelty=True do not go together: leave one out")
+        raise UsageError("context= and novelty=True cannot be combined: leave one out")
     inside = context_columns(schema, context)
     behaviour = _refined(schema, rng, depth, profile, _weights_of(profile, ~inside), cells)
     most = whole("n_contexts", n_contexts, 2, MAX_CELLS // cells)
@@ -353,31 +353,31 @@ def _refined(
     cells: int,
     margin: int = 0,
 ) -> RandomFeature:
-    """Draw tables of these depths, stratified over features and cuts."""
+    """Draw tables of the given depths, stratified over features and cuts."""
     feature, cut = _stratified(weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
     return random_feature(schema, rng, depth, feature, position, cells, profile, margin)
 
 
-#: Cells of a context that is drawn, and its depths: log2 of the cells, less 3 to plus 4.
+#: Cells of a drawn context, and its depths: from log2 of the cells minus 3 to that plus 4.
 #: Measured: see docs/tutorials/context.md.
 CONTEXTS, SHALLOWER, DEEPER = 256, 3, 4
-#: Tables that share a drawn context, where differences from what it predicts are features.
+#: Tables that share a drawn context if differences from its predictions are features.
 #: Measured: see docs/tutorials/context.md.
 SHARED = 4
-#: Tables for counts of pairs that will have noise, and contexts of each. Measured: see
+#: Tables for counts of pairs that will have noise, and contexts in each. Measured: see
 #: docs/tutorials/context.md.
 PRIVATE_PAIRS = {"n_tables": 25, "n_contexts": 64, "n_cells": 16, "min_depth": 3, "max_depth": 8}
 
 
 def _weights_of(profile: Profile, columns: NDArray[np.bool_]) -> Floats:
-    """Return the weights of some of the columns; all of these alike if they are constant."""
+    """Return the weights of some of the columns, or equal weights if these are all constant."""
     weights = np.where(columns, profile.weights, 0.0)
     return weights if weights.any() else columns.astype(np.float64)
 
 
 def _own_cells(schema: Schema, inside: NDArray[np.bool_], most: int) -> int:
-    """Return the number, from 1, of the column whose values each have a cell; 0 if none has."""
+    """Return the number, from 1, of the column whose values have a cell each; 0 if none has."""
     [first, *others] = np.flatnonzero(inside).tolist()
     feature = schema.features[first]
     fits = len(feature.categories) + 2 <= most
@@ -403,7 +403,7 @@ def _drawn_context(
 def _stratified(
     weights: Floats, pairs: int, rng: "np.random.Generator"
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Draw (feature, cut) pairs: each feature by its weight, to within one, its cuts spread."""
+    """Draw (feature, cut) pairs: each feature by its weight, to within one, with spread cuts."""
     bounds = np.cumsum(weights) / weights.sum()
     feature = np.searchsorted(bounds, (np.arange(pairs) + rng.random()) / pairs, side="right")
     feature = np.minimum(feature, np.flatnonzero(weights)[-1])
@@ -421,14 +421,14 @@ SKETCH_ROWS, SKETCH_CELLS = 4, 1000
 def draw_lsh_itables(
     schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
 ) -> RandomFeature:
-    """Draw as the paper does: uniform features, uniform cuts, the depths of section 3.3.
+    """Draw like the paper: uniform features, uniform cuts, the depths of section 3.3.
 
     For each table, f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)) with
     b = max(2, 1/f) and s = ``max_samples``, rounded to nearest (mean 6.2 at s = 1000). Features
-    are drawn with replacement; 2**l cells a table.
+    are drawn with replacement; there are 2**l cells in a table.
     """
     m = whole("n_tables", n_tables, 1, 10_000)
-    # At s = 65,536 a table may have 2**16 cells, as many as one can have.
+    # At s = 65,536 a table may have 2**16 cells, which is the maximum.
     s = whole("max_samples", max_samples, 1, 1 << 16)
     _, depth = papers_depths(rng, m, s)
     functions = int(depth.sum())
@@ -447,7 +447,7 @@ def papers_depths(
     f = edge + rng.random(tables) * max(0.0, 1.0 - 2.0 * edge)
     longest = np.log(s) / np.log(np.maximum(2.0, 1.0 / f))
     shortest = 1.0 + 0.5 * longest
-    # Below s = 16 the interval may run backwards; its ends still bound the depth.
+    # Below s = 16 the interval's ends may be in reverse order; they still bound the depth.
     depth = np.rint(shortest + rng.random(tables) * (longest - shortest))
     return f, np.maximum(depth, 1).astype(np.uint8)
 
@@ -455,10 +455,10 @@ def papers_depths(
 def draw_rs_hash(
     schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, max_samples: int = 1000
 ) -> SubspaceGrid:
-    """Draw as RS-Hash does: a grid of side f, shifted by U(0, f), on l distinct features.
+    """Draw like RS-Hash: a grid of side f, shifted by U(0, f), on l distinct features.
 
-    Counted in CountMin sketches of 4 x 1000 cells (paper, section 4). Constant features are
-    left out while others remain; a table has at most as many features as the data.
+    Rows are counted in CountMin sketches of 4 x 1000 cells (paper, section 4). Constant features
+    are left out if there are others; a table uses at most as many features as the data has.
     """
     m = whole("n_tables", n_tables, 1, 10_000)
     s = whole("max_samples", max_samples, 1, 1 << 16)
@@ -484,7 +484,7 @@ def draw_rs_hash(
 
 
 def count_min(rng: "np.random.Generator", functions: int, tables: int) -> dict[str, Any]:
-    """Draw what hashes places into CountMin sketches."""
+    """Draw the hash functions from places into CountMin sketches."""
     return {
         "multiplier": 2 * (rng.random(functions) * 2.0**31).astype(np.uint32) + 1,
         "seed": (rng.random(SKETCH_ROWS * tables) * 2.0**32).astype(np.uint32),
@@ -498,10 +498,10 @@ def draw_rotated_rs_hash(
 ) -> RandomProjection:
     """Draw RS-Hash's grids over random rotations: p-stable LSH of widths f R (section 3.1).
 
-    A row stands in the unit cube, each feature on its range; normal weights a rotate it.
-    R = sqrt(sum_j a_j^2) takes the place of the projected rows' range, which is not known
-    before rows are: it is the range itself for one feature, and 3.5 standard deviations of the
-    sum of many. Everything else is as in `draw_rs_hash`.
+    Rows are points of the unit cube, each feature scaled to its range; normal weights a rotate
+    them. R = sqrt(sum_j a_j^2) replaces the range of the projected rows, which is not known before
+    the rows are: for a single feature it is the range itself, for many features it is 3.5 standard
+    deviations of their sum. Everything else is as in `draw_rs_hash`.
     """
     m = whole("n_tables", n_tables, 1, 10_000)
     s = whole("max_samples", max_samples, 1, 1 << 16)
@@ -531,10 +531,10 @@ def draw_rotated_rs_hash(
 def draw_ace(
     schema: Schema, rng: "np.random.Generator", *, n_tables: int = 100, n_bits: int = 15
 ) -> SimHash:
-    """Draw as ACE does: signs of products with normal vectors, 2**n_bits cells a table.
+    """Draw like ACE: signs of products with normal vectors, 2**n_bits cells in a table.
 
-    Rows are taken as they are, in their own units and from their own origin. Categories, which
-    have neither, stand 1 apart in the mean.
+    Rows are used unscaled, in their own units and from their own origin. Categories, which have
+    neither, have a mean distance of 1.
     """
     m = whole("n_tables", n_tables, 1, 10_000)
     bits = whole("n_bits", n_bits, 1, 16)
@@ -547,7 +547,7 @@ def draw_ace(
     with np.errstate(over="ignore"):
         middle = np.where(numeric, low / widest + 0.5 * extent / widest, 0.0).clip(-1e300, 1e300)
     normal = _normal(rng, m * bits, schema)
-    # Two units of a row's vector are one level of a feature's range.
+    # Two units of a row's vector correspond to one level of a feature's range.
     per_unit = np.repeat(0.5 * extent / widest / kernels.LEVELS, dimensions)
     weight, scale = _whole_weights(normal * per_unit)
     # Not with @: BLAS adds in an order that depends on the processor.
@@ -571,9 +571,9 @@ def _normal(rng: "np.random.Generator", functions: int, schema: Schema) -> Float
 
 
 def _whole_weights(weights: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Round each function's weights to whole numbers of as many bits as products leave room for.
+    """Round each function's weights to whole numbers with as many bits as the products allow.
 
-    Returns them, and how many of each function's units make one.
+    Returns them, and how many units of each function make one.
     """
     bits = min(30, 34 - math.ceil(math.log2(weights.shape[1])))
     largest = np.abs(weights).max(axis=1)
@@ -582,7 +582,7 @@ def _whole_weights(weights: Floats) -> tuple[NDArray[np.int32], Floats]:
 
 
 def _salt(rng: "np.random.Generator", schema: Schema) -> NDArray[np.uint32]:
-    """Draw what is mixed into each feature's categories."""
+    """Draw the salt that is mixed into each feature's categories."""
     return (rng.random(len(schema)) * 2.0**32).astype(np.uint32)
 
 
@@ -591,10 +591,10 @@ __all__ = [
     "draw_of", "purpose_of", "register",
 ]  # fmt: skip
 
-#: How counts of clean rows become scores: one row in a cell is far from none. Measured: see the
+#: How counts of clean rows become scores: one row in a cell is far from no row. Measured: see the
 #: docs.
 NOVELTY = ScoreRule("pseudocount_log2", 0.05)
-#: How counts of pairs become scores: 1% of a context's rows are far from none. Measured: see
+#: How counts of pairs become scores: 1% of a context's rows is far from no row. Measured: see
 #: docs/tutorials/context.md.
 IN_CONTEXT = ScoreRule("context_log2", 0.01)
 _LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)

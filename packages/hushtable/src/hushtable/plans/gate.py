@@ -10,25 +10,25 @@ from hushtable.plans.families import HashFamily, ScoreHistogram
 from hushtable.plans.score_rule import ScoreRule, logs
 from hushtable.privacy.layout import onto_simplex
 
-#: Cells of the histogram that the gate is found by: of exact counts, and under noise, where fewer
-#: are more accurate.
+#: Cells of the histogram by which the gate is found: of exact counts, and under noise, where fewer
+#: cells are more accurate.
 GATE_BINS, PRIVATE_GATE_BINS = 128, 32
-#: The same of a histogram of scores, by which rows are ranked.
+#: Cells of a histogram of scores, which ranks rows.
 RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
-#: How the counts of all rows score behind a gate, in place of HushTable's: smoother, since those of
-#: the dense rows tell the others apart. Measured: see the docs.
+#: How the counts of all rows score behind a gate, instead of HushTable's rule: smoother, because
+#: the counts of the dense rows distinguish the others. Measured: see the docs.
 SECOND_PASS = ScoreRule("smoothed_log2", 0.2)
 
 _UNIT = 2**20
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-#: From codes of n rows to whether the second pass counts each (n,).
+#: A function from the codes of n rows to whether the second pass counts each (n,).
 Gate = Callable[[Codes], NDArray[np.bool_]]
 
 
 def gate_values(first: Ints) -> Floats:
-    """Return log2(C1 + 1) of every cell, C1 being the counts of all rows."""
+    """Return log2(C1 + 1) of every cell, where C1 are the counts of all rows."""
     return logs(first, 1.0)
 
 
@@ -47,8 +47,8 @@ def mean_threshold(first: Ints, n_rows: int) -> int:
 def otsu_cell(counts: Ints | Floats) -> int:
     """Return the cell of a histogram at which its upper class begins, by Otsu's method.
 
-    The split maximises N0 N1 (M0 / N0 - M1 / N1)^2, N the numbers of rows and M the sums of their
-    places in both classes. 0 if all rows are in one cell.
+    The split maximises N0 N1 (M0 / N0 - M1 / N1)^2, where N are the numbers of rows and M the sums
+    of their places in both classes. 0 if all rows are in one cell.
 
     References
     ----------
@@ -65,14 +65,14 @@ def otsu_cell(counts: Ints | Floats) -> int:
 
 
 def noised_otsu_cell(counts: Ints, n_rows: int) -> int:
-    """Return `otsu_cell` of counts with noise, which are first taken for about ``n_rows`` rows."""
+    """Return `otsu_cell` of noisy counts, which are first fitted to about ``n_rows`` rows."""
     return otsu_cell(onto_simplex(counts.astype(np.float64), float(max(1, n_rows))))
 
 
 def gate_histogram(family: HashFamily, first: Ints) -> ScoreHistogram:
     """Return the histogram of rows' mean `gate_values`, by which the gate is found.
 
-    The mean over half of the tables: it chooses as well, in half of the time.
+    The mean is over half of the tables, which chooses as well in half of the time.
     """
     half = family.part((family.n_tables + 1) // 2)
     return score_histogram(half, gate_values(first[: half.n_cells]), GATE_BINS)
@@ -90,5 +90,5 @@ def gate_by_mean(family: HashFamily, first: Ints, n_rows: int) -> Gate:
 
 
 def gate_by_cell(histogram: ScoreHistogram, cell: int) -> Gate:
-    """Return the gate that lets pass the rows from a cell of the histogram on."""
+    """Return the gate that lets rows pass from a cell of the histogram on."""
     return lambda codes: histogram.cells_of(codes) >= cell

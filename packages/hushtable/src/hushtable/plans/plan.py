@@ -1,4 +1,4 @@
-"""The plan: schema, drawn hash functions and score rule. Immutable, named by its content."""
+"""The plan: schema, drawn hash functions and score rule. Immutable, identified by its content."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ from hushtable.privacy.ledger import Ledger
 
 
 class PlanCounts(Protocol):
-    """Counts under a plan, of whichever kind; `hushtable.counts.base.Counts` describes them."""
+    """Counts of any kind under a plan; `hushtable.counts.base.Counts` describes them."""
 
     @property
     def plan(self) -> "Plan": ...  # noqa: D102
@@ -69,7 +69,7 @@ class PlanCounts(Protocol):
         """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
 
     def spent(self) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from these counts has behind it."""
+        """Return the earlier releases on which a plan drawn from these counts depends."""
 
 
 _NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict, "score": dict}
@@ -78,7 +78,7 @@ _OPTIONAL = {"behind": list, "design": dict, "gate_cell": int, "first_noise_sd":
 
 @dataclass(frozen=True, eq=False)
 class Plan(Displayed):
-    """The plan that all sites share: their hash functions, and how counts become scores.
+    """The plan that all sites share: the hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
     the same `plan_id`.
@@ -92,28 +92,28 @@ class Plan(Displayed):
     score : ScoreRule
         How the count of a cell becomes a score.
     detector : str
-        Which detector's draw this is, as `draw` names them; ``"marginals"`` and
+        The detector whose draw this is, by its name in `draw`; ``"marginals"`` and
         ``"ranges"`` for the histograms of a first round, ``"gate"`` and ``"ranks"`` for those of
         scores.
     data_dependent : bool
         Whether ranges, cuts or weights were read off raw data, so that the plan itself discloses
-        something about rows. A plan from a public schema, or from private releases, is not.
+        something about rows. False for a plan from a public schema, or from private releases.
     first_counts : ndarray of shape (n_cells,), int64, or None
-        In a plan of the second pass: the merged counts of the first.
+        In a plan of the second pass: the merged counts of the first pass.
     gate_cell : int or None
         In a plan of the second pass: the cell of the gate's histogram from which on a row counts;
-        None for the mean, as version 0.1 had it.
+        None for the mean, as in version 0.1.
     first_noise_sd : float or None
         In a plan of the second pass that follows from releases: the standard deviation of the
         noise on ``first_counts``.
     behind : tuple of Spent
-        Private releases that the plan was drawn from: what they cost counts in every release
-        under it.
+        Private releases from which the plan was drawn. Their cost counts in every release under
+        the plan.
     design : Design or None
-        The public numbers that a private plan was laid out for; says what accuracy to expect.
+        The public numbers for which a private plan was laid out; it states the expected accuracy.
     hidden : bool
-        Whether only the sites may know the hash functions: whatever is saved with them, its
-        owner alone may read. It is no part of the plan's id.
+        Whether only the sites may know the hash functions: only the owner of a file may read it
+        if it contains them. This is not part of the plan's id.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Plan(Displayed):
     def __post_init__(self) -> None:
         purpose_of(self.detector, self.family)
         if not set(self.schema.paid) <= set(self.behind):
-            raise PlanError("the plan leaves out releases that its ranges were read off")
+            raise PlanError("the plan leaves out releases from which its ranges were read")
         first, gate, noise = self.first_counts, self.gate_cell, self.first_noise_sd
         bins = GATE_BINS if noise is None else PRIVATE_GATE_BINS
         if gate is not None and (first is None or not 0 <= gate < bins):
@@ -156,33 +156,33 @@ class Plan(Displayed):
         if not fits or (noise is None and first.min() < 0):
             raise PlanError("the first pass's counts do not fit the plan's tables")
         if self.first_rows == 0:
-            raise PlanError("the first pass counted no rows: nothing to refine by")
+            raise PlanError("the first pass counted no rows: needs one or more")
         if noise is None and not self.data_dependent:
             raise PlanError(
-                "the plan holds exact counts of a first pass, and says that it depends on no data"
+                "the plan holds exact counts of a first pass, but states that it depends on no data"
             )
         first = first.copy()
         first.setflags(write=False)
         object.__setattr__(self, "first_counts", first)
 
     def _check_noised(self, noise_sd: float) -> None:
-        """Raise `PlanError` if a second pass cannot follow from releases of a first and a gate."""
-        if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # of ledgers' scales
+        """Raise `PlanError` unless a second pass can follow from releases of a first and a gate."""
+        if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # like ledgers' scales
             raise PlanError(
                 f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
                 "of 1e-6 or more"
             )
         if not {self.detector, Purpose.GATE.value} <= {spent.what for spent in self.behind}:
-            raise PlanError("the plan leaves out the releases that its second pass follows from")
+            raise PlanError("the plan leaves out the releases from which its second pass follows")
 
     @property
     def purpose(self) -> Purpose:
-        """The use of the counts under this plan: to score rows, or as marginals, ranges, ranks."""
+        """The use of the counts: to score rows, or as marginals, ranges or ranks."""
         return purpose_of(self.detector)
 
     @property
     def share_of_budget(self) -> float | None:
-        """Share of the budget that a release takes by default; None is all that is left.
+        """Default share of the budget for a release; None means all that is left.
 
         A gate, and the first of two passes, share what the rounds before the tables leave.
         """
@@ -192,24 +192,24 @@ class Plan(Displayed):
 
     @property
     def expected_rows(self) -> int | None:
-        """Public number of rows that the plan was laid out for; None if it was for none."""
+        """Public number of rows for which the plan was laid out; None if it was not."""
         return None if self.design is None else int(self.design.expected_rows)
 
     @property
     def horizon(self) -> Horizon | None:
-        """The periods in which rows come, of a plan for releases that go on; None of others."""
+        """The periods in which rows arrive, for releases by period; None for other plans."""
         return None if self.design is None else self.design.horizon
 
     @property
     def context(self) -> list[str]:
-        """Names of the columns that say what a row is compared with; none as a rule."""
+        """Names of the columns that define what a row is compared with; usually none."""
         if not isinstance(self.family, Contextual):
             return []
         return [self.schema.names[j] for j in self.family.context_features]
 
     @property
     def first_rows(self) -> int:
-        """Rows that the first pass counted; of counts with noise the estimate, 1 or more."""
+        """Rows that the first pass counted; for noisy counts an estimate of 1 or more."""
         if self.first_counts is None:
             return 0
         if self.first_noise_sd is None:
@@ -256,33 +256,34 @@ class Plan(Displayed):
             Which detector's tables to draw.
         marginals : Sketch or Release, optional
             Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
-            of the features (``"hushtable"`` only). A plan drawn from a `Release` may be
-            released under; one drawn from exact counts may not.
+            Merged counts under ``Plan.marginals(schema)``; they refine the cuts and weights of the
+            features (``"hushtable"`` only). Counts may be released under a plan drawn from a
+            `Release`, but not under one drawn from exact counts.
         random_state : int or numpy Generator, optional
             Seed of the hash functions (PCG64; its uniform doubles); None takes fresh entropy.
         epsilon, delta : float, optional
             Lay the tables out for counts that will be released at this total budget of one
-            person, all rounds together (``"hushtable"`` only): depths and numbers of tables
-            follow from it and from ``expected_rows``; ``plan.design.words()`` says what
-            accuracy to expect.
+            person, over all rounds (``"hushtable"`` only): depths and numbers of tables follow
+            from it and from ``expected_rows``; ``plan.design.words()`` states the expected
+            accuracy.
         expected_rows : int, optional
-            Public guess of the rows of all sites together; needed with ``epsilon``. It is not
-            read off the data.
+            Public guess of the number of rows of all sites together; needed with ``epsilon``. It
+            is not read off the data.
         sites : int, default=1
-            Releases that will be added, each with the whole noise; 1 where sites share the noise.
+            Releases that will be added, each with the full noise; 1 if the sites share the noise.
         passes : {1, 2}, default=1
-            With ``epsilon``: 2 leaves budget for a gate and a second pass, in which the first
-            takes half of what marginals leave (see `gate` and `second_pass`). Exact counts need
-            nothing for them.
+            With ``epsilon``: 2 leaves budget for a gate and a second pass. The first pass then
+            takes half of what the marginals leave (see `gate` and `second_pass`). Exact counts
+            need no budget for them.
         horizon : Horizon or int, optional
-            With ``epsilon``: the periods in which rows come, or how many there are, at one total
-            budget for all (see `hushtable.Periods`). Then ``expected_rows`` are those of all.
+            With ``epsilon``: the periods in which rows arrive, or their number, with one total
+            budget for all (see `hushtable.Periods`). ``expected_rows`` then covers all periods.
         **parameters
-            ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
+            ``n_tables`` for all detectors; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
             ``max_depth``, ``novelty``, ``tails`` and ``context`` for ``"hushtable"``;
             ``max_samples``, which sets the depths, for the others. ``novelty=True`` draws deep
             tables for rows that are known to be clean, ``context=["ward"]`` pairs of context and
-            behaviour (see `HushTable`); ``tails=False`` draws as version 0.1 did.
+            behaviour (see `HushTable`); ``tails=False`` draws like version 0.1.
 
         Returns
         -------
@@ -295,8 +296,8 @@ class Plan(Displayed):
         PlanError
             If the marginals were counted under another schema.
         PrivacyError
-            If epsilon or delta do not protect, the marginals of a private plan are exact, or
-            there would be too few rows for a private second pass to pay.
+            If epsilon or delta give no protection, the marginals of a private plan are exact, or
+            there would be too few rows for a private second pass to be worthwhile.
         """
         chosen = draw_of(detector)
         design = Design.given(epsilon, delta, expected_rows, sites, passes, horizon)
@@ -320,7 +321,7 @@ class Plan(Displayed):
     def _checked_marginals(
         cls, chosen: Draw, schema: Schema, counts: PlanCounts, design: Design | None
     ) -> Marginals:
-        """Return the marginals for a draw; raises if it may not, or cannot, use these counts."""
+        """Return the marginals for a draw; raise an error if it cannot or must not use them."""
         if "marginals" not in chosen.parameters:
             raise UsageError(f"detector {chosen.name!r} takes no marginals: leave them out")
         source = counts.plan
@@ -348,24 +349,24 @@ class Plan(Displayed):
         passes: int = 1,
         cells: int | None = None,
     ) -> Self:
-        """Make the plan of an optional first round, which refines the next: a histogram a feature.
+        """Make the plan of an optional first round, which refines the next: one histogram each.
 
         Parameters
         ----------
         schema : Schema
             The features.
         epsilon, delta, expected_rows, sites, passes
-            As in `draw`, the same numbers: the budget of all rounds together, of which
-            `Sketch.release` gives a tenth to the marginals.
+            The same numbers as in `draw`: the budget of all rounds together. `Sketch.release`
+            gives a tenth of it to the marginals.
         cells : int, optional
-            Of a number's histogram, a power of two up to 256, where the histograms are wanted for
-            themselves; by default what the next plan needs: 64, or 32 under noise.
+            Cells of a number's histogram, a power of two up to 256, if you want the histograms for
+            their own sake; the default is what the next plan needs: 64, or 32 under noise.
 
         Raises
         ------
         PrivacyError
-            If there would be too few rows for private marginals to pay: draw in one round. Or for
-            a private second pass.
+            If there would be too few rows for private marginals, or for a private second pass, to
+            be worthwhile: draw the plan in one round instead.
         """
         design = Design.given(epsilon, delta, expected_rows, sites, passes)
         bins = cells
@@ -386,8 +387,8 @@ class Plan(Displayed):
         """Make the plan of an optional round before all others, which narrows loose ranges.
 
         ``Sketch.from_data(plan, X).release(epsilon).ranges()`` is the schema with narrower
-        ranges. It takes a twentieth of the budget, and pays where public ranges are more than
-        about four times as wide as the data, and rows are many.
+        ranges. The round takes a twentieth of the budget. It is worthwhile if public ranges are
+        more than about four times as wide as the data and there are many rows.
 
         Parameters
         ----------
@@ -403,27 +404,28 @@ class Plan(Displayed):
         """
         design = Design.given(epsilon, delta, expected_rows, sites)
         if design is None:
-            raise UsageError("epsilon=None: ranges are found by a private release: give its budget")
+            raise UsageError("epsilon=None: ranges are found by a private release: give a budget")
         return cls._histograms(schema, design.range_bins(len(schema)), "ranges", design)
 
     @classmethod
     def relations(cls, marginals: PlanCounts) -> Self:
         """Make the plan of an optional round after the marginals, for relations between columns.
 
-        For each pair of columns of numbers there is a table of four cells: whether each is at least
-        its median, as the marginals show it. `Release.relations` of the merged counts is the schema
-        whose columns are judged by what the others predict. It takes three tenths of the budget.
+        For each pair of columns of numbers there is a table of four cells: whether each value is
+        at least its column's median, according to the marginals. `Release.relations` of the merged
+        counts returns the schema with columns that are compared with what the others predict. The
+        round takes three tenths of the budget.
 
         Parameters
         ----------
         marginals : Sketch or Release
-            Merged counts under `marginals`. Of a `Release`, what it cost counts in every release
-            under the plan. Of a `Sketch`, nothing can be released under the plan.
+            Merged counts under `marginals`. The cost of a `Release` counts in every release under
+            the plan. With a `Sketch`, nothing can be released under the plan.
 
         Raises
         ------
         PlanError
-            If the counts are no marginals.
+            If the counts are not marginals.
         UsageError
             If there are fewer than 2 columns of numbers that vary, or more than 100.
         """
@@ -434,15 +436,15 @@ class Plan(Displayed):
     def ranks(cls, model: PlanCounts) -> Self:
         """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
-        A row counts in the cell of the score that the model gives it. By the sum over the sites,
+        A row counts in the cell of the score that the model gives it. With the sum over the sites,
         `hushtable.scores.scorer.Ranks` ranks a row among the rows of all sites.
 
         Parameters
         ----------
         model : Sketch or Release
-            The merged counts that rows are scored by. Of a `Release`, what it cost counts in
-            every release under the plan. Of a `Sketch`, the plan holds its exact scores: it is
-            as private as the sketch is, and nothing can be released under it.
+            The merged counts that score rows. The cost of a `Release` counts in every release
+            under the plan. With a `Sketch`, the plan holds its exact scores: it is as private as
+            the sketch, and nothing can be released under it.
 
         Raises
         ------
@@ -463,20 +465,20 @@ class Plan(Displayed):
     def verdicts(cls, model: PlanCounts, expected: int) -> Self:
         """Make the plan of a round in which sites learn from each other's verdicts.
 
-        Rows with a column ``"verdict"`` count by its sign; `learn_from` takes the release.
+        Rows with a column ``"verdict"`` count with its sign; `learn_from` takes the release.
 
         Parameters
         ----------
         model : Sketch or Release
-            Counts that rows are scored by. Of a `Release`, what it cost counts in every release
-            under the plan.
+            Counts that score rows. The cost of a `Release` counts in every release under the
+            plan.
         expected : int
             Public guess of the verdicts of all sites together; noise drowns fewer than 100.
 
         Raises
         ------
         UsageError, PrivacyError
-            If verdicts cannot change these scores, or noise would drown so few of them.
+            If verdicts cannot change these scores, or noise would drown so few verdicts.
         """
         check_enough(whole("expected", expected))
         tables = model.plan.first_pass()
@@ -485,7 +487,7 @@ class Plan(Displayed):
 
     @classmethod
     def _after(cls, model: PlanCounts, name: str, family: HashFamily, exact: bool = False) -> Self:
-        """Return a plan that follows from counts: ``exact`` if it shows exact ones of them."""
+        """Return a plan that follows from counts; ``exact`` means that it reveals exact ones."""
         plan = model.plan
         return cls(
             family.schema,
@@ -508,23 +510,23 @@ class Plan(Displayed):
 
     @classmethod
     def gate(cls, first: PlanCounts) -> Self:
-        """Make the plan of the round between two passes: a histogram of how dense rows lie.
+        """Make the plan of the round between two passes: a histogram of rows' densities.
 
-        A row counts in the cell of its mean log2(C1 + 1) over half of the tables, C1 being the
-        counts of the first pass; or, where they were released, in that of its score. The merged
-        counts of all sites say which rows the second pass counts: see `second_pass`.
+        A row counts in the cell of its mean log2(C1 + 1) over half of the tables, where C1 are the
+        counts of the first pass; or, if they were released, in the cell of its score. The merged
+        counts of all sites determine which rows the second pass counts: see `second_pass`.
 
         Parameters
         ----------
         first : Sketch or Release
-            Merged counts of all rows. Of a `Release`, what it cost counts in every release under
-            the plan. Of a `Sketch`, nothing can be released under the plan.
+            Merged counts of all rows. The cost of a `Release` counts in every release under the
+            plan. With a `Sketch`, nothing can be released under the plan.
 
         Raises
         ------
         UsageError, PlanError
-            If no second pass can follow: the counts do not score, hold no rows, are of a second
-            pass already, or of a plan for novelty detection.
+            If no second pass can follow: the counts do not score, contain no rows, are already
+            from a second pass, or belong to a plan for novelty detection.
         PrivacyError
             If they are a local model.
         """
@@ -535,33 +537,33 @@ class Plan(Displayed):
         return replace(made, design=plan.design) if private else made
 
     def second_pass(self, first: PlanCounts, gate: PlanCounts | None = None) -> Self:
-        """Return the plan that counts again, only the rows that lie dense.
+        """Return the plan that counts again, but only the rows in dense regions.
 
-        Rows that lie apart are left out of its counts, so that they do not hide each other; a row
-        scores by the counts of both passes.
+        Isolated rows are left out of its counts, so that they do not hide each other; a row is
+        scored by the counts of both passes.
 
         Parameters
         ----------
         first : Sketch or Release
             Merged counts of all rows under this plan.
         gate : Sketch or Release, optional
-            Merged counts under ``Plan.gate(first)``, exact if the first are, else released. Otsu's
-            method splits them in two classes, of which the denser is counted. Without, rows are
-            counted whose mean log2(C1 + 1) is at least the mean over all rows, as in version 0.1;
-            the counts must be exact.
+            Merged counts under ``Plan.gate(first)``: exact if the first ones are, otherwise
+            released. Otsu's method divides them into two classes; rows of the denser one are
+            counted. Without a gate, rows are counted if their mean log2(C1 + 1) is at least the
+            mean over all rows, as in version 0.1; the counts must then be exact.
 
         Returns
         -------
         Plan
-            With the same tables. Drawn from releases, it has them behind it: what they cost
-            counts in every release under it.
+            The plan has the same tables. If it is drawn from releases, their cost counts in every
+            release under it.
 
         Raises
         ------
         PlanError
             If the first counts, or the gate's, are of another plan.
         UsageError, PrivacyError
-            As `gate` does; or if only one of the two was released.
+            As in `gate`; or if only one of the two was released.
         """
         if first.plan.plan_id != self.plan_id:
             raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
@@ -582,13 +584,13 @@ class Plan(Displayed):
         if first.ledger is not None:
             return self._gated_by_releases(first, gate)
         if gate.ledger is not None:
-            raise UsageError("the first counts are exact, the gate's have noise: give exact ones")
+            raise UsageError("the gate's counts have noise, the first ones do not: give exact ones")
         if not gate.counts.any():
             raise UsageError("no rows were counted for the gate: add the sites' counts first")
         return self.gated(first.counts, otsu_cell(gate.counts))
 
     def gated(self, first: NDArray[np.int64], cell: int) -> Self:
-        """Return the plan of the second pass by exact counts and a cell of the gate's histogram."""
+        """Return the plan of the second pass, given exact counts and a cell of the gate."""
         score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
         return replace(self, first_counts=first, gate_cell=cell, score=score, data_dependent=True)
 
@@ -608,14 +610,14 @@ class Plan(Displayed):
         return replace(plan, gate_cell=noised_otsu_cell(gate.counts, plan.first_rows))
 
     def first_pass(self) -> Self:
-        """Return the plan of all rows, of which this one is the second pass."""
+        """Return the plan that counts all rows and precedes this second pass."""
         if self.first_counts is None:
             return self
         score = self.score if self.gate_cell is None else DRAWS[self.detector].score
         return replace(self, first_counts=None, first_noise_sd=None, gate_cell=None, score=score)
 
     def dense_rows(self) -> Gate | None:
-        """Return what says of each row of a batch whether this pass counts it; None is all."""
+        """Return a function that selects the rows this pass counts; None selects all rows."""
         if self.first_counts is None:
             return None
         if self.gate_cell is None:
@@ -647,12 +649,12 @@ class Plan(Displayed):
         return self._values(counts, noise_sd)
 
     def score_words(self, noise_sd: float = 0.0) -> str:
-        """Say in a sentence what a difference between two scores stands for."""
+        """Describe in a sentence what a difference between two scores means."""
         first = self.first_counts is not None and (self.first_noise_sd is not None or not noise_sd)
         return self.score.words(two_passes=first)
 
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
-        """Return the score of every cell by one vector of counts."""
+        """Return the score of every cell from one vector of counts."""
         n_rows = self.rows_counted(counts)
         if noise_sd == 0.0 and n_rows == 0:
             raise UsageError("no rows were counted: add sketches of data before scoring")
@@ -665,7 +667,7 @@ class Plan(Displayed):
     # --- content and files ------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan without its arrays, as JSON carries it."""
+        """Return the plan without its arrays, in the form stored in JSON."""
         return {
             "detector": self.detector,
             "data_dependent": self.data_dependent,
@@ -679,13 +681,13 @@ class Plan(Displayed):
         }
 
     def arrays(self) -> files.Arrays:
-        """Return the drawn arrays, and the counts of the first pass where there are some."""
+        """Return the drawn arrays, and the counts of the first pass if there are any."""
         first = {} if self.first_counts is None else {"first_counts": self.first_counts}
         return {**self.family.arrays(), **first}
 
     @classmethod
     def from_content(cls, content: Any, arrays: files.Arrays) -> Self:
-        """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
+        """Build the plan from `to_dict` and `arrays`; raise `PlanError` if they are wrong."""
         plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
         schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
         first, noise = arrays.pop("first_counts", None), plan.get("first_noise_sd")
@@ -703,14 +705,14 @@ class Plan(Displayed):
         )
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file of any kind carries of its plan: manifest entries and arrays."""
+        """Return the plan's part of a file of any kind: manifest entries and arrays."""
         arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
         hidden = {"hidden": True} if self.hidden else {}
         return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
 
     @classmethod
     def from_file(cls, file: files.Content) -> Self:
-        """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
+        """Build the plan of a file of any kind; raise `PlanError` if its parts do not fit."""
         arrays = {name[5:]: a for name, a in file.arrays.items() if name.startswith("plan.")}
         plan = cls.from_content(file.manifest.get("plan"), arrays)
         if plan.plan_id != file.manifest.get("plan_id"):
@@ -721,7 +723,7 @@ class Plan(Displayed):
         return replace(plan, hidden=True) if hidden else plan
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the plan to a .hush file, atomically: a complete one, or none."""
+        """Write the plan to a .hush file, atomically: the whole file or nothing."""
         files.write(path, "plan", *self.entries())
 
     @cached_property
@@ -731,31 +733,31 @@ class Plan(Displayed):
         return hashlib.sha256(rfc8785.dumps(described)).hexdigest()
 
     def difference(self, other: "Plan") -> str:
-        """Say in words how two plans differ."""
+        """Describe in words how two plans differ."""
         parts, theirs = [], other.to_dict()
         for key, mine in self.to_dict().items():
             if mine == theirs.get(key):
                 continue
             if key == "schema":
                 parts.append(self.schema.difference(other.schema))
-            elif key == "gate_cell":  # where it lies follows from rows
+            elif key == "gate_cell":  # its position depends on rows
                 parts.append("another gate of the second pass")
             else:
                 parts.append(f"{key} {mine!r} against {theirs.get(key)!r}")
         if not parts and self.plan_id != other.plan_id:
-            parts.append("same schema and settings, but other hash functions were drawn")
+            parts.append("same schema and settings, but different hash functions were drawn")
         return "; ".join(parts) or "nothing"
 
 
 def _gate_histogram(plan: Plan, first: NDArray[np.int64], noise_sd: float) -> ScoreHistogram:
-    """Return the histogram that the gate after these counts of all rows is found by."""
+    """Return the histogram by which the gate after these counts of all rows is found."""
     if noise_sd == 0.0:
         return gate_histogram(plan.family, first)
     return score_histogram(plan.family, plan.score.noisy_values(first, noise_sd), PRIVATE_GATE_BINS)
 
 
 def _check_first(first: PlanCounts) -> None:
-    """Raise an error if no second pass can follow these counts."""
+    """Raise an error if a second pass cannot follow these counts."""
     plan = first.plan
     if first.ledger is not None and not first.may_leave:
         raise PrivacyError(
@@ -763,11 +765,11 @@ def _check_first(first: PlanCounts) -> None:
             "give the release that it was made from"
         )
     if plan.first_counts is not None:
-        raise UsageError("this plan is of the second pass already: a third gains nothing")
+        raise UsageError("this plan is for a second pass already: a third gains nothing")
     if plan.horizon is not None:
         raise UsageError(
-            f"no second pass follows a plan for {plan.horizon.periods} periods: it would count the "
-            "rows of all of them again, and their budget is spent"
+            f"a second pass cannot follow a plan for {plan.horizon.periods} periods: it would "
+            "count the rows of all of them again, and their budget is spent"
         )
     if not plan.purpose.scores_rows:
         raise UsageError(f"counts of a {plan.detector!r} plan do not score rows: no second pass")

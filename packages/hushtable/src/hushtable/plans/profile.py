@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 
 #: Cells of a numeric feature's marginal histogram.
 MARGINAL_BINS = 64
-#: Shares of the cuts that follow the quantiles and the tails of a feature that has tails; how far
-#: out the tails are followed, in bits.
+#: Shares of the cuts that follow the quantiles and the tails of a feature with tails; how far out
+#: the tails are followed, in bits.
 _QUANTILES, _TAILS, _BITS = 0.15, 0.15, 12.0
 
 
@@ -26,10 +26,10 @@ _QUANTILES, _TAILS, _BITS = 0.15, 0.15, 12.0
 class Refinement:
     """How a draw follows the marginals. Measured: see the docs.
 
-    A feature weighs log(``added`` + kurtosis); all weigh alike where that is None. The share
-    ``quantiles`` of its cuts follows its quantiles. If one cell holds more than ``full`` of its
-    values, some of its cuts follow its tails. With ``rarity``, cuts on categories follow how rare
-    they are.
+    A feature weighs log(``added`` + kurtosis); all have equal weights if ``added`` is None. The
+    share ``quantiles`` of its cuts follows its quantiles. If one cell holds more than ``full`` of
+    its values, some of its cuts follow its tails. With ``rarity``, cuts on categories follow how
+    rare they are.
     """
 
     added: float | None
@@ -38,23 +38,23 @@ class Refinement:
     rarity: bool = True
 
 
-#: Version 0.1's, and that of marginals with noise, which drowns tails.
+#: The profile of version 0.1, and of marginals with noise, which drowns tails.
 FIRST = Refinement(1.0, 0.25, rarity=False)
 REFINED = Refinement(4.0, 0.3, 0.2)
 FOR_NOVELTY = Refinement(None, 0.25)
 
 
-#: Histograms that are read at once: they stay in the second cache.
+#: Histograms read at once: they fit in the second-level cache.
 _AT_ONCE = 512
-#: Distance of the quartiles of a normal distribution, in standard deviations.
+#: Distance between the quartiles of a normal distribution, in standard deviations.
 _QUARTILES = 1.349
 
 
 class Marginals(NamedTuple):
-    """One histogram a feature (an EquiWidth family's), and the noise in it.
+    """One histogram per feature (an EquiWidth family's), and the noise in it.
 
-    ``counts`` (n_cells,) int64, all histograms end to end as ``offsets`` says; ``noise_sd`` is
-    the standard deviation of the noise on each, 0 for exact counts.
+    ``counts`` (n_cells,) int64 are all histograms end to end, divided by ``offsets``; ``noise_sd``
+    is the standard deviation of the noise on each count, 0 for exact counts.
     """
 
     counts: NDArray[np.int64]
@@ -63,15 +63,15 @@ class Marginals(NamedTuple):
 
 
 class Profile:
-    """The weight of each feature, where its cuts fall, and the rows counted, by the marginals.
+    """The weight of each feature, where its cuts fall, and the number of rows, from marginals.
 
-    Cuts are uniform in z = q F + (1 - q) u, u being the place on the range, F the piecewise linear
-    distribution function of the marginal, and q the refinement's share. Where cuts follow the
+    Cuts are uniform in z = q F + (1 - q) u, where u is the place on the range, F the piecewise
+    linear distribution function of the marginal, and q the refinement's share. If cuts follow the
     tails, z = .15 F + .70 u + .15 T instead; T is the place in the tails on a scale of bits,
-    (12 + log2 max(F, 2^-12)) / 22 for F < 1/2, and the same from the other end.
+    (12 + log2 max(F, 2^-12)) / 22 for F < 1/2, and symmetric from the other end.
 
-    ``places`` has those of the categories of features on a scale of how rare they are: their
-    information, -log2(n / N), from 0 for the most frequent to 1 for the rarest.
+    ``places`` has the places of features' categories on a scale of rarity: their information,
+    -log2(n / N), from 0 for the most frequent to 1 for the rarest.
     """
 
     def __init__(self, schema: Schema, marginals: Marginals | None, by: Refinement) -> None:
@@ -87,13 +87,13 @@ class Profile:
             self.weights[:] = 1.0
 
     def _may_tell(self, feature: Feature) -> bool:
-        """Whether the feature tells rows apart; where all weigh alike, by a new category, too."""
+        """Whether the feature distinguishes rows; with equal weights, also by a new category."""
         return not feature.constant or (self._by.added is None and feature.kind == "categorical")
 
     def _read(self, schema: Schema, marginals: Marginals) -> None:
         varying = self.weights > 0.0
         offsets, noise_sd = marginals.offsets, marginals.noise_sd
-        # All histograms count all rows: together they estimate the number best.
+        # All histograms count all rows: together they give the best estimate of the number.
         n_rows = self.n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
         bins = 0
         at_once = self._read_numbers(schema, marginals) if noise_sd == 0.0 else frozenset()
@@ -111,13 +111,13 @@ class Profile:
                 self._cumulative[j] = steps
                 if present.max() > self._by.full * present.sum():
                     self._tailed.append(j)
-            listed = present[:-1]  # without those that are not
+            listed = present[:-1]  # without missing values
             if self._by.rarity and not numeric and len(listed) and np.ptp(listed) > 0.0:
                 rarity = -np.log2(np.maximum(listed, 1.0))
                 self.places[j] = (rarity - rarity.min()) / max(np.ptp(rarity), 1e-9)
             if self._by.added is None:
                 continue
-            # Rows in one bin spread over its width: noise must not make them a point.
+            # Spread rows of one bin over its width, so that noise does not make them a point.
             narrowest = 1.0 / 12.0 if numeric and noise_sd > 0.0 else 0.0
             kurtosis = _kurtosis(present, categorical=not numeric, narrowest=narrowest)
             self.weights[j] *= math.log(self._by.added + kurtosis)
@@ -132,7 +132,7 @@ class Profile:
     def _read_numbers(self, schema: Schema, marginals: Marginals) -> frozenset[int]:
         """Read the exact histograms of all numeric features at once; return which these are.
 
-        To the bit what `_read` does with each of them, in less time where there are many.
+        Gives bit-identical results to `_read` for each of them, but faster if there are many.
         """
         numeric = np.array([feature.kind == "numeric" for feature in schema.features])
         which, offsets = np.flatnonzero(numeric), marginals.offsets
@@ -161,10 +161,10 @@ class Profile:
 
     @cached_property
     def medians(self) -> Floats:
-        """Places of the medians on their features' ranges (d,); the middle where not known.
+        """Places of the medians on their features' ranges (d,); the middle if unknown.
 
-        In the first or last bin of a histogram, the median is the end of the range: most likely the
-        one value that so many rows have.
+        If it is in the first or last bin of a histogram, the median is taken as the end of the
+        range, which is probably the one value that so many rows have.
         """
         medians = np.full(len(self.weights), 0.5)
         for j, steps, edges in self._steps():
@@ -174,7 +174,7 @@ class Profile:
 
     @property
     def spreads(self) -> Floats:
-        """Standard deviations by the quartiles, in widths of the ranges (d,), at least a bin's."""
+        """Standard deviations from the quartiles, in widths of the ranges (d,); at least a bin."""
         spreads = np.full(len(self.weights), 1.0 / math.sqrt(12.0))
         for j, steps, edges in self._steps():
             low, high = np.interp([0.25, 0.75], steps, edges)
@@ -183,7 +183,7 @@ class Profile:
         return spreads
 
     def _steps(self) -> Iterator[tuple[int, Floats, Floats]]:
-        """Yield the distribution functions that are known: a feature, its steps, their edges."""
+        """Yield the known distribution functions: the feature, its steps, and their edges."""
         edges = np.linspace(0.0, 1.0, 0)
         for j, steps in self._cumulative.items():
             if len(steps) != len(edges):
@@ -224,13 +224,13 @@ class Profile:
 
 
 def codes_of_missing(schema: Schema, profile: Profile | None) -> Floats:
-    """Return the code (d,) of the number that a missing one of each feature counts as, or 0."""
+    """Return the code (d,) of the number that replaces a missing one of each feature, or 0."""
     codes = np.zeros(len(schema))
-    # A column with a relation is a residual, of which the usual value says nothing.
+    # A column with a relation is a residual, about which the usual value says nothing.
     residuals = () if schema.relations is None else schema.relations.columns
     for j, one in enumerate(schema.features):
         if isinstance(one.usual, float) and j not in residuals and not one.constant:
-            # As `Encoder` does, to the bit.
+            # Like `Encoder`, bit-identically.
             level = (one.usual - one.low) * (kernels.LEVELS / (one.high - one.low))
         elif one.neutral or isinstance(one.usual, float):
             level = (0.5 if profile is None else profile.medians[j]) * kernels.LEVELS
@@ -240,19 +240,19 @@ def codes_of_missing(schema: Schema, profile: Profile | None) -> Floats:
     return codes
 
 
-#: Weight of a circle around which rows lie evenly, such as days of the month. Visits at night (see
+#: Weight of a circle with evenly spread rows, such as days of the month. Visits at night (see
 #: ``tests/test_calendar.py``) have an average precision of .77, .81, .76, .26 at .1, .25, .5, 1.
 _EVEN = 0.25
 
 
 def _unevenness(counts: Floats) -> float:
-    """Return how far counts are from lying evenly, in bits: their divergence from that."""
+    """Return how far counts are from an even distribution, in bits (divergence)."""
     shares = counts[counts > 0.0] / max(counts.sum(), 1.0)
     return math.log2(max(len(counts), 1)) + float(np.sum(shares * np.log2(shares)))
 
 
 def stable_order(numbers: Floats) -> NDArray[np.int64]:
-    """Return ``np.argsort(numbers, kind="stable")`` (n,), sooner where all of them differ."""
+    """Return ``np.argsort(numbers, kind="stable")`` (n,), faster if all of them differ."""
     order = np.argsort(numbers)
     rising = numbers[order]
     if (rising[1:] > rising[:-1]).all():
@@ -267,9 +267,9 @@ def _different(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _interpolated(x: Floats, z: Floats, row: NDArray[np.int64], edges: Floats) -> Floats:
-    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), each row of z (k, b) rising.
+    """Return ``np.interp(x[i], z[row[i]], edges)`` (n,), where each row of z (k, b) rises.
 
-    ``b - 1``, the cells of a histogram, is a power of two.
+    ``b - 1``, the number of cells of a histogram, is a power of two.
     """
     last, first, flat = len(edges) - 1, row * len(edges), z.ravel()
     step, at = last, first  # a power of two; the edge below, by bisection
@@ -295,7 +295,7 @@ def _kurtoses(mass: Floats) -> list[float]:
     place = np.arange(mass.shape[1], dtype=np.float64)
     deviation = place - (mass * place).sum(axis=1, keepdims=True)
     variance = (mass * deviation**2).sum(axis=1)
-    # Powers take long, and most cells of a sparse column are empty.
+    # Powers are slow, and most cells of a sparse column are empty.
     full = np.flatnonzero(mass)
     fourths = np.zeros(mass.size)
     fourths[full] = mass.ravel()[full] * deviation.ravel()[full] ** 4
@@ -308,9 +308,9 @@ def _kurtoses(mass: Floats) -> list[float]:
 def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> float:
     """Fourth standardised moment of a histogram, at least 1.
 
-    Categories have no places on a line: they stand at their information content,
-    log2(N / count), so that a feature with rare categories weighs like one with far tails.
-    ``narrowest`` is the least variance taken, in squares of a bin's width.
+    Categories have no places on a line: their places are their information content,
+    log2(N / count), so that a feature with rare categories has a similar weight to one with far
+    tails. ``narrowest`` is the smallest variance used, in squares of a bin's width.
     """
     total = present.sum()
     if total == 0:

@@ -17,25 +17,25 @@ from hushtable.plans.profile import FIRST, Marginals, Profile
 
 Floats = NDArray[np.float64]
 
-#: Columns at most: each pair has a table, and a row is in one cell of each.
+#: Largest number of columns: each pair has a table, and a row is in one cell of each.
 _MOST = 100
-#: Range of the residuals, in standard deviations on both sides.
+#: Range of the residuals, in standard deviations on each side.
 _FAR = 6.0
-#: Least eigenvalue that the noise may demand of the correlations, for them to say anything.
+#: Largest value that noise may require as least eigenvalue of usable correlations.
 _ENOUGH = 0.5
-#: Least variance of a column's signs, of 1: below, nearly all rows have one sign, and no other
-#: column can be related to it.
+#: Least variance of a column's signs, at most 1: below it, almost all rows have one sign, and no
+#: other column can be related to it.
 _VARIED = 0.05
-#: The same under noise, which the division by its square root multiplies: by four at most.
+#: The same under noise, which is multiplied when it is divided by its square root: by at most four.
 _VARIED_NOISED = 1.0 / 16.0
 
 
 def profile_of(marginals: Any) -> Profile:
-    """Return what counts under `Plan.marginals` show of the features; else raises `PlanError`."""
+    """Return what counts under `Plan.marginals` reveal of the features, or raise `PlanError`."""
     plan = marginals.plan
     if plan.purpose is not Purpose.MARGINALS:
         raise PlanError(
-            f"counts of a {plan.detector!r} plan are no marginals: count under "
+            f"counts of a {plan.detector!r} plan are not marginals: count under "
             "Plan.marginals(schema) first"
         )
     counted = Marginals(marginals.counts, plan.family.offsets, marginals.noise_sd)
@@ -43,7 +43,7 @@ def profile_of(marginals: Any) -> Profile:
 
 
 def related_columns(schema: Schema) -> list[int]:
-    """Return the columns of numbers that vary; raises `UsageError` unless there are 2 to 100."""
+    """Return the columns of numbers that vary; raise `UsageError` unless there are 2 to 100."""
     found = [j for j, f in enumerate(schema.features) if f.kind == "numeric" and not f.constant]
     if not 2 <= len(found) <= _MOST:
         raise UsageError(
@@ -54,10 +54,10 @@ def related_columns(schema: Schema) -> list[int]:
 
 
 def pairs_of_columns(schema: Schema, profile: Profile) -> RandomFeature:
-    """Return the tables of all pairs of columns of numbers: which are at least their medians."""
+    """Return a table for each pair of columns of numbers: which are at least their medians."""
     columns = related_columns(schema)
     pairs = np.array(list(itertools.combinations(columns, 2)), np.uint16)
-    # The codes of numbers are 1 to LEVELS; one below a cut of 2 is the lowest.
+    # The codes of numbers are 1 to LEVELS; the code below a cut of 2 is the lowest.
     cuts = np.clip(np.rint(profile.medians * kernels.LEVELS), 2, kernels.LEVELS).astype(np.uint16)
     feature = pairs.ravel()
     return RandomFeature(
@@ -74,12 +74,12 @@ def pairs_of_columns(schema: Schema, profile: Profile) -> RandomFeature:
 def relations_of_pairs(
     schema: Schema, counts: NDArray[np.int64], noise_sd: float, profile: Profile
 ) -> Relations:
-    """Return the relations that the counts of `pairs_of_columns` show.
+    """Return the relations that follow from the counts of `pairs_of_columns`.
 
-    The correlation of two normal columns is sin(pi q / 2), q being the covariance of the signs of
-    both (Greiner, 1909; Kruskal, Ordinal measures of association, 1958). Outliers count no more
-    than other rows. Directions in which the correlations vary by less than their own error would
-    are taken to vary by that: in them, no column is predicted better than the noise allows.
+    The correlation of two normal columns is sin(pi q / 2), where q is the covariance of the signs
+    of both (Greiner, 1909; Kruskal, Ordinal measures of association, 1958). Outliers count no more
+    than other rows. Directions in which the correlations vary by less than their own error are
+    assumed to vary by that much, so that they predict no column better than the noise allows.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Counts to scores: one value a cell; a row's score is the mean over the tables.
+"""From counts to scores: one value per cell; a row's score is the mean over the tables.
 
-Values are rounded to multiples of 2**-20, so that their sums are exact in float64 whatever the
-order: scores are the same bits on every path, thread count and platform.
+Values are rounded to multiples of 2**-20, so that their sums are exact in float64 in any order:
+scores are bit-identical on every code path, thread count and platform.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from hushtable.errors import PlanError
 from hushtable.language import _
 
 _UNIT = 2.0**20
-#: Every rule by its name, and whether it has smoothing.
+#: Every rule by its name, and whether it takes smoothing.
 _SMOOTHED = {
     **{"count": False, "log2": False, "smoothed_log2": True, "pseudocount_log2": True},
     "context_log2": True,
@@ -33,7 +33,7 @@ def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def logs(counts: Counts, added: float) -> NDArray[np.float64]:
-    """Return ``exact(np.log2(counts + added))``, of few different counts by a table."""
+    """Return ``exact(np.log2(counts + added))`` of few different counts by table lookup."""
     most = int(counts.max(initial=0))
     if most < len(counts) // 2 and counts.min(initial=0) >= 0:
         return exact(np.log2(np.arange(most + 1) + added))[counts]
@@ -45,9 +45,9 @@ class ScoreRule:
     """How the count c of a cell becomes a score (low = abnormal), in bits.
 
     ``count``: c itself, in rows instead of bits (ACE). ``log2``: log2(max(c, 1)) (paper,
-    Algorithm 2). ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
-    ``pseudocount_log2``: log2(c + smoothing), smoothing in rows. The first two have none.
-    ``context_log2`` takes no counts but shares: see `values_in_context`.
+    Algorithm 2). ``smoothed_log2``: log2(c + smoothing * N), where N is the number of counted rows.
+    ``pseudocount_log2``: log2(c + smoothing), smoothing in rows. The first two take no smoothing.
+    ``context_log2`` takes shares instead of counts: see `values_in_context`.
     """
 
     name: Literal["count", "log2", "smoothed_log2", "pseudocount_log2", "context_log2"]
@@ -69,22 +69,24 @@ class ScoreRule:
         return "rows" if self.name == "count" else "bits"
 
     def words(self, two_passes: bool) -> str:
-        """Say in a sentence what a difference between two scores stands for."""
+        """Describe in a sentence what a difference between two scores means."""
         if self.name == "context_log2":
             return _(
-                "Low is unusual for its context. If half as many rows of the context were like a "
-                "row, its score would be lower by at most one bit."
+                "A low score is unusual for its context. If half as many rows of the context were "
+                "like a row, its score would be lower by at most one bit."
             )
         if self.unit == "rows":
-            return _("Low is unusual: it is the mean number of rows in the cells of the row.")
+            return _(
+                "A low score is unusual: it is the mean number of rows in the cells of the row."
+            )
         if two_passes:
             return _(
-                "Low is unusual. If half as many rows were like a row, its score would be lower by "
-                "at most two bits: the model counts rows in two passes."
+                "A low score is unusual. If half as many rows were like a row, its score would be "
+                "lower by at most two bits: the model counts rows in two passes."
             )
         return _(
-            "Low is unusual. If half as many rows were like a row, its score would be lower by at "
-            "most one bit."
+            "A low score is unusual. If half as many rows were like a row, its score would be "
+            "lower by at most one bit."
         )
 
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
@@ -101,21 +103,21 @@ class ScoreRule:
     ) -> NDArray[np.float64]:
         """Return the score of every cell, given its share p in its context and q in all rows.
 
-        log2(p / s + 1) + log2((1 / s + 1) / (q / s + 1)) / 2, s the smoothing: log2(p + s) less
-        half of log2(q + s), moved such that it is never below 0. The half keeps what is rare
-        everywhere below what is usual: with all of it, the score would be the mutual information
-        of context and behaviour, which says nothing of that.
+        log2(p / s + 1) + log2((1 / s + 1) / (q / s + 1)) / 2, where s is the smoothing: log2(p + s)
+        minus half of log2(q + s), shifted so that it is never below 0. The half keeps rows that
+        are rare everywhere below usual ones: with the whole term, the score would be the mutual
+        information of context and behaviour, which does not depend on that.
         """
         s = self.smoothing
         return exact(np.log2(p / s + 1.0) + np.log2((1.0 / s + 1.0) / (q / s + 1.0)) / 2.0)
 
     def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
-        """Return the score of every cell from counts with noise, for which this rule stands in.
+        """Return the score of every cell from noisy counts, by a replacement of this rule.
 
         ``count`` and ``log2``, the paper's, stay as they are: c and log2(max(c, 1)).
-        The smoothed ones become asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for
-        counts far above the noise, and straight, c / (2 sigma), for counts within it: what
-        noise makes of an empty cell then averages out over the tables.
+        The smoothed rules become asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for counts
+        far above the noise, and linear, c / (2 sigma), for counts within it, so that the noise on
+        empty cells averages out over the tables.
         """
         if not self.smoothing:
             return self.values(counts, 0)
@@ -144,5 +146,5 @@ class ScoreRule:
         return cls(said["name"], float(said["smoothing"]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON carries it."""
+        """Return the rule in the form stored in JSON."""
         return {"name": self.name, "smoothing": self.smoothing}

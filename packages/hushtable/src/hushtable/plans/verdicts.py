@@ -1,8 +1,8 @@
 """Scores of cells by verdicts on rows.
 
-An analyst's verdicts are counted like rows: confirmed outliers into P (nP of them), rows that are
-fine into Q (nQ). A cell is evidence only where it holds more of them than its share of all rows
-would bring: the information component of pharmacovigilance, observed against expected. Without
+An analyst's verdicts are counted like rows: confirmed outliers into P (nP of them), fine rows into
+Q (nQ). A cell is evidence only if it holds more of them than expected from its share of all rows:
+this is the information component of pharmacovigilance, observed against expected. Without
 verdicts, nothing is added.
 
 References
@@ -21,19 +21,19 @@ from hushtable.plans.draws import purpose_of
 from hushtable.plans.families import HashFamily
 from hushtable.plans.score_rule import ScoreRule, exact
 
-#: Rows added to what was observed, and to what was expected: of few verdicts, few bits.
+#: Rows added to the observed and the expected number, so that few verdicts give few bits.
 PRIOR = 0.5
-#: Spreads of the model's scores for each bit of evidence: of one kind of verdicts, and once so many
-#: of the other are known. Measured: see the docs.
+#: Spreads of the model's scores for each bit of evidence: with one kind of verdicts only, and once
+#: this many of the other kind are known. Measured: see the docs.
 ALONE, BESIDE, KNOWN = 1.0, 2.0, 3
-#: Verdicts of the rarer kind at which tables' weights count half, and the most that one weighs.
+#: Verdicts of the rarer kind at which tables' weights count half; the largest weight of a table.
 _EVEN, _MOST = 5.0, 3.0
-#: Spreads and weights are rounded to multiples of it: sums may differ in their last bits.
+#: Spreads and weights are rounded to multiples of 1 / _UNIT: sums may differ in their last bits.
 _UNIT = 2.0**10
-#: Verdicts of all sites at least that are worth a release: with fewer, noise drowns what they say.
+#: Least number of verdicts of all sites for a release: with fewer, noise drowns the evidence.
 FEWEST = 100
-#: Of verdicts with noise: the most spreads of the model's scores for each bit of evidence, and how
-#: many, against the noise, have half of that.
+#: For noisy verdicts: the largest number of spreads of the model's scores for each bit of evidence,
+#: and the number of verdicts, relative to the noise, that gets half of that.
 _NOISED, _HALF = 4.0, 20.0
 
 Ints = NDArray[np.int64]
@@ -44,18 +44,18 @@ def check_takes_verdicts(detector: str, score: ScoreRule, family: HashFamily) ->
     """Raise `UsageError` if verdicts cannot change the scores under a plan."""
     if not purpose_of(detector).scores_rows or score.unit != "bits":
         raise UsageError(
-            f"the scores under a {detector!r} plan are not in bits, which verdicts add to: "
+            f"the scores under a {detector!r} plan are not in bits, to which verdicts add: "
             "use HushTable or LSHiTables"
         )
     if family.n_histograms != family.n_tables:
         raise UsageError(
-            f"{detector!r} takes the least of several counts, which verdicts do not add to: "
+            f"{detector!r} takes the least of several counts, to which verdicts do not add: "
             "use HushTable or LSHiTables"
         )
 
 
 def check_enough(n_verdicts: int) -> None:
-    """Raise `PrivacyError` if noise would drown so few verdicts."""
+    """Raise `PrivacyError` if noise would drown this number of verdicts."""
     if n_verdicts < FEWEST:
         raise PrivacyError(
             f"{n_verdicts} verdicts of all sites: noise would drown fewer than {FEWEST}; keep them "
@@ -64,7 +64,7 @@ def check_enough(n_verdicts: int) -> None:
 
 
 class VerdictCounts(NamedTuple):
-    """Exact verdicts: rows in each cell (n_cells,) with each, and how many in all."""
+    """Exact verdicts: the rows in each cell (n_cells,) with each verdict, and their totals."""
 
     outliers: Ints
     n_outliers: int
@@ -75,12 +75,13 @@ class VerdictCounts(NamedTuple):
 def verdict_values(judged: VerdictCounts, share: Floats, offsets: Ints, spread: float) -> Floats:
     """Return what exact verdicts add to the score of every cell, in bits.
 
-    ``share`` (n_cells,) is that of all counted rows in each cell; ``offsets`` (n_tables + 1,) the
-    first cell of each table, and the end; ``spread`` that of the model's scores: see `spread_of`.
+    ``share`` (n_cells,) is the share of all counted rows in each cell; ``offsets`` (n_tables + 1,)
+    the first cell of each table, and the end; ``spread`` is that of the model's scores: see
+    `spread_of`.
     """
     for_outliers = _evidence(judged.outliers, judged.n_outliers, share)
     for_fine = _evidence(judged.fine, judged.n_fine, share)
-    # Many rows found fine in a row say little of all others, while no outlier is known.
+    # Many fine rows in succession say little about all others while no outlier is known.
     of_outliers = ALONE + (BESIDE - ALONE) * min(1.0, judged.n_fine / KNOWN)
     of_fine = ALONE + (BESIDE - ALONE) * min(1.0, judged.n_outliers / KNOWN)
     weight = np.repeat(_weights(judged, share, offsets), np.diff(offsets))
@@ -90,8 +91,8 @@ def verdict_values(judged: VerdictCounts, share: Floats, offsets: Ints, spread: 
 def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
     """Return the standard deviation of cells' ``values`` (n_cells,) over the counted rows.
 
-    It is taken within each table, and its square is averaged over the tables. The scores of two
-    passes spread three times as far as those of one: evidence has to keep up with them.
+    It is computed within each table, and its square is averaged over the tables. The scores of two
+    passes spread three times as far as those of one, and evidence has to have the same scale.
     """
     means = np.add.reduceat(values * share, offsets[:-1])
     centred = values - np.repeat(means, np.diff(offsets))
@@ -100,9 +101,9 @@ def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
 
 
 def _weights(judged: VerdictCounts, share: Floats, offsets: Ints) -> Floats:
-    """Return the weights (n_tables,), 1 in the mean: more for tables that tell verdicts apart.
+    """Return the weights (n_tables,), 1 on average: more for tables that separate verdicts.
 
-    Each row is judged by the evidence of all others: its own is taken off its cells.
+    Each row is judged by the evidence of all others: its own is subtracted from its cells.
     """
     outliers, n_outliers, fine, n_fine = judged
     even = np.ones(len(offsets) - 1)
@@ -130,7 +131,7 @@ def _rounded(x: Any) -> Floats:
 
 
 def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
-    """Return log2((observed + a) / (expected + a)) of every cell, 0 where that is negative."""
+    """Return log2((observed + a) / (expected + a)) of every cell, or 0 if that is negative."""
     found = np.log2((counts + PRIOR) / (n_rows * share + PRIOR))
     return np.asarray(np.maximum(found, 0.0), np.float64)
 
@@ -138,12 +139,12 @@ def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
 def noised_verdict_values(
     difference: Ints, noise_sd: float, n_verdicts: float, n_tables: int, spread: float
 ) -> Floats:
-    """Return what verdicts with noise add to the score of every cell, in bits.
+    """Return what noisy verdicts add to the score of every cell, in bits.
 
-    ``difference`` is P - Q. For counts far above the noise, asinh(D / 2 sigma) / ln 2 is the log2
-    of their ratio to it, and straight within it, so that noise averages out over the tables. The
-    weight grows with ``n_verdicts``, estimated from the release, against the noise. ``spread`` is
-    as `spread_of` returns it.
+    ``difference`` is D = P - Q. For counts far above the noise, asinh(D / 2 sigma) / ln 2 is the
+    log2 of their ratio to it; within the noise it is linear, so that noise averages out over the
+    tables. The weight grows with ``n_verdicts``, estimated from the release, relative to the noise.
+    ``spread`` is as `spread_of` returns it.
     """
     standing_out = n_verdicts * np.sqrt(n_tables) / noise_sd
     weight = _NOISED * standing_out / (standing_out + _HALF)

@@ -1,6 +1,6 @@
-"""Differential privacy: terms, mechanisms, accounting, ledgers. Knows no rows and no plan.
+"""Differential privacy: terms, mechanisms, accounting, ledgers. Does not know rows or plans.
 
-May import `files` and what lies below. Names load on first use. Tested in ``tests/privacy``,
+May import `files` and the modules below it. Names load on first use. Tested in ``tests/privacy``,
 ``tests/hardening/attacks`` and ``tests/toys``.
 """
 

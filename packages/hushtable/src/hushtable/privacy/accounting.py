@@ -1,17 +1,18 @@
-"""Accounting: from noise to epsilon and back, over releases that go on in periods.
+"""Accounting: from noise to epsilon and back, also over releases in periods.
 
-Gaussian noise alone: releases with continuous noise, each chosen in the light of those before, are
-together mu^2 = 2 (rho_1 + rho_2 + ...) Gaussian: delta(epsilon) is known in closed form (Balle and
-Wang, 2018; Dong, Roth and Su, 2022). Noise here is discrete, for which a release costs a ``spread``
-besides: it hides the lattice of whole numbers. docs/explanation/maths.md proves that `epsilon_bound` holds.
+Gaussian noise only: releases with continuous noise, each chosen with knowledge of those before,
+together are mu^2 = 2 (rho_1 + rho_2 + ...) Gaussian, and delta(epsilon) has a closed form (Balle
+and Wang, 2018; Dong, Roth and Su, 2022). The noise here is discrete, for which a release also
+costs a ``spread``, because it hides the lattice of whole numbers. docs/explanation/maths.md
+proves that `epsilon_bound` holds.
 
-Periods: in each of T, new rows are counted: x_1, ..., x_T. Wanted are running sums, and sums of the
-last periods. To release each x_t makes their sums noisy; to release each running sum is expensive,
-for a row is in all that follow. In between: release C x plus noise of one scale, and decode running
-sums as B (C x + noise), where B C is the lower triangular matrix of ones (Dwork et al., 2010;
-Denisov et al., 2022). With the square root of that matrix, C = B, the noise on the last of 60 sums
-is that of 2.4 releases (Fichtenberger, Henzinger and Upadhyay, 2023). Here C has whole numbers, so
-that counts stay whole and can be masked.
+Periods: in each of T, new rows are counted: x_1, ..., x_T. The results are running sums, and sums
+of the last periods. Releasing each x_t makes their sums noisy; releasing each running sum is
+expensive, because a row is in all sums that follow. The middle way is to release C x plus noise of
+one scale, and to decode running sums as B (C x + noise), where B C is the lower triangular matrix
+of ones (Dwork et al., 2010; Denisov et al., 2022). With the square root of that matrix, C = B, the
+noise on the last of 60 sums is that of 2.4 releases (Fichtenberger, Henzinger and Upadhyay, 2023).
+Here C has whole numbers, so that counts stay whole and can be masked.
 """
 
 import itertools
@@ -26,26 +27,26 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries, translate_errors, whole
 from hushtable.errors import PlanError, UsageError
 
-#: What adding up in floating point can make of a cost; caps allow for as much.
+#: Largest error of a cost from adding up in floating point; caps allow for this much.
 _FLOATING = 1e-9
 
 
 def rounded_up(number: float, digits: int = 3) -> float:
-    """Round a cost up to significant digits: what is signed must not be less than what is true.
+    """Round a cost up to significant digits: a signed number must not be below the true one.
 
-    A billionth above a rounded number counts as that number: 1 that was added up from parts.
-    Every epsilon, delta, rho and share of a cap that is printed goes through here.
+    A number up to a billionth above a rounded number, such as 1 added up from parts, becomes that
+    number. Every epsilon, delta, rho and share of a cap that is printed is rounded here.
     """
     exact = Context(digits, ROUND_CEILING)
     return float(exact.create_decimal(repr(number * (1.0 - _FLOATING))))
 
 
-#: As exact as Gaussian noise allows, where all noise is; and by zCDP, which files leave out.
+#: As exact as Gaussian noise allows, if all noise is Gaussian; and by zCDP, the default in files.
 GAUSSIAN, ZCDP = "gaussian", "zcdp"
 
 
 def check_accounting(accounting: Any) -> None:
-    """Raise `UsageError` if there is no such way."""
+    """Raise `UsageError` if there is no such way of accounting."""
     if accounting not in (GAUSSIAN, ZCDP):
         raise UsageError(f"accounting={accounting!r}: needs {GAUSSIAN!r} or {ZCDP!r}")
 
@@ -72,9 +73,9 @@ def epsilon_from_rho(rho: float, delta: float) -> float:
 def rho_from_epsilon(epsilon: float, delta: float) -> float:
     """Return the largest rho for which rho-zCDP is (epsilon, delta)-differentially private.
 
-    The inverse of `epsilon_from_rho`, from the same formula solved for rho: the maximum over
-    alpha > 1 of (epsilon - ln(1 - 1/alpha) + ln(alpha delta) / (alpha - 1)) / alpha.
-    ``epsilon`` is above 0, ``delta`` in (0, 1); 0 is returned where rounding leaves nothing.
+    This is the inverse of `epsilon_from_rho`, from the same formula solved for rho: the maximum
+    over alpha > 1 of (epsilon - ln(1 - 1/alpha) + ln(alpha delta) / (alpha - 1)) / alpha.
+    ``epsilon`` is above 0, ``delta`` in (0, 1); returns 0 if rounding leaves nothing.
     """
 
     def minus_rho(order: Floats) -> Floats:
@@ -87,13 +88,13 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
 def _least(bound: Any) -> float:
     """Minimum over alpha > 1 of a function with one valley, by refining a grid of ln(alpha - 1).
 
-    Any alpha gives a valid bound: an error of the search costs a little noise, never privacy.
+    Any alpha gives a valid bound: an error in the search costs a little noise, never privacy.
     """
     low, high = -15.0, 35.0
     least = math.inf
     for _ in range(7):
         exponents = np.linspace(low, high, 101)
-        with np.errstate(over="ignore"):  # what is beyond all numbers is not the least
+        with np.errstate(over="ignore"):  # an overflow is not the minimum
             values = bound(1.0 + np.exp(exponents))
         best = int(values.argmin())
         least = min(least, float(values[best]))
@@ -101,24 +102,24 @@ def _least(bound: Any) -> float:
     return least
 
 
-#: Factor of delta, per mu^2, that spreads and smaller terms leave: ln of it, at most.
+#: Factor of delta, per mu^2, left by spreads and smaller terms: its logarithm, at most.
 _EXCESS = 0.001
-#: That of spreads alone: what is left of it covers the cells of a release beyond its first.
+#: The same for spreads alone: the rest covers the cells of a release beyond its first.
 _SPREADS = 0.0008
-#: Above what rounding makes of an error function, and what sums of parts are off one Gaussian.
+#: Above the rounding error of an error function, and the difference of sums of parts to a Gaussian.
 _ROUNDING, _PARTS = 1e-12, 1e-10
-#: Below it, error functions vanish: there, zCDP has the word.
+#: Below this, error functions vanish, and zCDP is used.
 _LEAST_DELTA = 1e-280
 
 
 def spread_of(rho: float, rows: int, l2_squared: int) -> float:
-    """Return what a release adds to the variance of the privacy loss for its noise being discrete.
+    """Return how much the discreteness of a release's noise adds to the privacy loss's variance.
 
-    ``rho`` is its cost, ``rows`` by how much a person changes one cell at most, ``l2_squared`` the
+    ``rho`` is its cost, ``rows`` the largest change of a cell by one person, ``l2_squared`` the
     square of the L2 sensitivity: the variance of the noise is ``l2_squared / (2 rho)``. Infinity
-    for noise of a scale below 1, where nothing is proven.
+    for noise of a scale below 1, for which nothing is proven.
     """
-    step = 2.0 * rho * rows / l2_squared  # by how much the loss grows with the noise on a cell
+    step = 2.0 * rho * rows / l2_squared  # growth of the loss with the noise on a cell
     if step == 0.0:
         return 0.0
     variance = rows / step
@@ -129,7 +130,7 @@ def spread_of(rho: float, rows: int, l2_squared: int) -> float:
 
 
 def epsilon_bound(rho: float, spread: float, delta: float) -> float:
-    """Return an epsilon at which Gaussian noise of these costs is private, never one too small.
+    """Return an epsilon at which Gaussian noise of these costs is private; never too small.
 
     ``rho`` and ``spread`` are sums over releases; ``delta`` in (0, 1). At most `epsilon_from_rho`.
     """
@@ -145,7 +146,7 @@ def epsilon_bound(rho: float, spread: float, delta: float) -> float:
 
 
 def rho_bound(epsilon: float, spread: float, delta: float) -> float:
-    """Return the largest rho that Gaussian noise may cost in all; inverts `epsilon_bound`."""
+    """Return the largest total rho that Gaussian noise may cost; inverts `epsilon_bound`."""
     low = rho_from_epsilon(epsilon, delta)
     if not (low > 0.0 and _fits(epsilon, low, spread, delta)):
         return low
@@ -170,13 +171,13 @@ def _fits(epsilon: float, rho: float, spread: float, delta: float) -> bool:
 
 
 def _upper_tail(x: float) -> float:
-    """Return the probability that a normal number is above x."""
+    """Return the probability that a standard normal number is above x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))
 
 
-#: Periods at most: ten years of weeks.
+#: Largest number of periods: ten years of weeks.
 MAX_PERIODS = 520
-#: The largest entry of C: with 32, rounding costs less than half a percent at 60 periods.
+#: Largest entry of C: with 32, rounding costs less than half a percent at 60 periods.
 _UNIT = 32
 
 
@@ -187,12 +188,12 @@ class Horizon:
     Attributes
     ----------
     factor : tuple of int
-        Weights of a period's rows in its own release and in those that follow: the first column of
-        C, a lower triangular Toeplitz matrix. One for each period, falling, the first above 0.
+        Weights of a period's rows in its own release and in the following ones: the first column
+        of C, a lower triangular Toeplitz matrix. One for each period, falling, the first above 0.
     participations : int
-        Periods at most in which a person has rows.
+        Largest number of periods in which a person has rows.
     apart : int
-        Periods at least from one of these to the next.
+        Smallest number of periods from one of these to the next.
 
     Examples
     --------
@@ -200,7 +201,7 @@ class Horizon:
     >>> year = Horizon.of(12)
     >>> year.factor
     (32, 16, 12, 10, 9, 8, 7, 7, 6, 6, 6, 5)
-    >>> round(year.variance(12), 2)  # of the sum of twelve months, in that of one release
+    >>> round(year.variance(12), 2)  # of the sum of twelve months, relative to one release
     3.43
     """
 
@@ -214,14 +215,14 @@ class Horizon:
         whole("apart", self.apart, 1, MAX_PERIODS)
         if self.apart * (self.participations - 1) >= periods:
             raise UsageError(
-                f"participations={self.participations} that are apart={self.apart} do not fit into "
-                f"{periods} periods"
+                f"participations={self.participations} with apart={self.apart} do not fit into "
+                f"{periods} periods: needs fewer, or closer ones"
             )
         known = all(type(c) is int and 0 <= c <= _UNIT for c in self.factor)
         falling = known and all(a >= b for a, b in itertools.pairwise(self.factor))
         if not (falling and self.factor[0] > 0):
             raise UsageError(
-                f"factor={self.factor}: needs whole numbers that fall, from {_UNIT} at most to 0"
+                f"factor={self.factor}: needs falling whole numbers, from at most {_UNIT} to 0"
             )
 
     @classmethod
@@ -231,11 +232,11 @@ class Horizon:
         Parameters
         ----------
         periods : int
-            How many there will be, 1 to 520.
+            Number of periods, 1 to 520.
         participations : int, default=1
-            Periods at most in which a person has rows.
+            Largest number of periods in which a person has rows.
         apart : int, default=1
-            Periods at least from one of these to the next.
+            Smallest number of periods from one of these to the next.
         """
         periods = whole("periods", periods, 1, MAX_PERIODS)
         root = np.cumprod([1.0, *((2 * k - 1) / (2 * k) for k in range(1, periods))])
@@ -247,21 +248,21 @@ class Horizon:
 
         if participations == 1:
             return banded(periods)
-        # In a band, what a person does in one period is over before the next: no sum of columns.
+        # In a band, the effect of a person in one period ends before the next: columns do not add.
         bands = {periods, *range(apart, periods, apart)}
         return min((banded(band) for band in sorted(bands)), key=lambda one: one.variance(periods))
 
     @property
     def periods(self) -> int:
-        """How many periods there are, T."""
+        """Number of periods, T."""
         return len(self.factor)
 
     @property
     def columns(self) -> NDArray[np.int64]:
         """The most that a row in each of a person's periods adds to each release, (T,).
 
-        Of a Toeplitz matrix whose entries fall, the columns that begin first and lie closest have
-        the largest sum, in the sum of squares (Kalinin and Lampert, 2024, theorem 2).
+        For a Toeplitz matrix with falling entries, the columns that begin first and are closest
+        have the largest sum of squares of their sum (Kalinin and Lampert, 2024, theorem 2).
         """
         weights, total = np.array(self.factor, np.int64), np.zeros(self.periods, np.int64)
         for start in range(0, self.participations * self.apart, self.apart):
@@ -270,35 +271,35 @@ class Horizon:
 
     @property
     def sensitivity_squared(self) -> int:
-        """By how much a person changes a cell over all releases: the square of the L2 norm."""
+        """Largest change by a person over all releases of a cell: the square of the L2 norm."""
         return int((self.columns**2).sum())
 
     @property
     def most(self) -> int:
-        """By how much a person changes a cell of one release at most."""
+        """Largest change by a person in a cell of one release."""
         return int(self.columns.max())
 
     def mixed(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what the latest of these periods releases, before noise.
+        """Return what the latest of these periods releases, before the noise.
 
         Parameters
         ----------
         counts : ndarray of shape (t, cells), int64
-            Of the periods 1 to t.
+            Counts of the periods 1 to t.
         """
         weights = np.array(self.factor[: len(counts)][::-1], np.int64)
         mixed: NDArray[np.int64] = weights @ counts
         return mixed
 
     def weights(self, period: int, window: int | None = None) -> Floats:
-        """Return by what to multiply the releases of the periods so far, to get a sum of counts.
+        """Return the weights of the releases of the periods so far in a sum of counts.
 
         Parameters
         ----------
         period : int
             The last period of the sum, t.
         window : int, optional
-            How many periods it has; by default all.
+            Number of periods in the sum; all by default.
 
         Returns
         -------
@@ -312,7 +313,7 @@ class Horizon:
         return found
 
     def variance(self, period: int, window: int | None = None) -> float:
-        """Return that of the noise on a decoded sum, in that of one release at the whole budget."""
+        """Return the variance of a decoded sum's noise, relative to one release at full budget."""
         return self.sensitivity_squared * float((self.weights(period, window) ** 2).sum())
 
     @property
@@ -328,7 +329,7 @@ class Horizon:
         return np.cumsum(inverse)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the horizon as JSON carries it."""
+        """Return the horizon in the form stored in JSON."""
         more = (
             {}
             if self.participations == 1

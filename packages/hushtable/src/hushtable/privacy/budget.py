@@ -1,4 +1,4 @@
-"""Costs of releases to a person, and how those of several add up: the algebra, in one place.
+"""Costs of releases to a person, and how several costs add up: the algebra, in one place.
 
 A row falls into one cell of each of m tables. Adding or removing it changes m cells by one;
 replacing it changes up to 2m cells by one. A person with g rows changes them by up to g. Over
@@ -13,21 +13,21 @@ replace g rows         2 g m               g sqrt(2 m)
 
 Gaussian noise of scale sigma costs rho = L2^2 / (2 sigma^2) of zero-concentrated differential
 privacy (zCDP: Bun and Steinke, 2016). Laplace noise of scale b costs epsilon = L1 / b of pure
-differential privacy, and, because each table by itself is (L1 / m b)-differentially private and
-so costs half the square of that in zCDP, rho = (L1 / b)^2 / (2 m).
+differential privacy. Because each table on its own is (L1 / m b)-differentially private, and this
+costs half of its square in zCDP, it also costs rho = (L1 / b)^2 / (2 m).
 
 Costs of several releases compose by four rules:
 
-1. Releases of the same rows add up, in either currency.
-2. Sites hold different people: of releases of different rows, the dearest counts (parallel
+1. Costs of releases of the same rows add up, in either currency.
+2. Sites hold different people: of releases of different rows, the most expensive counts (parallel
    composition: McSherry, 2009).
-3. A person with rows at t sites, each of which adds noise of its own, pays at every one: the
-   costs add up.
-4. Where t sites share one noise, only their sum is seen, and that person's rows change it at all
+3. A person with rows at t sites that each add their own noise pays at every site: the costs add
+   up.
+4. If t sites share one noise, only their sum is visible, and that person's rows change it at all
    of them at once: the L2 sensitivities add up, so that rho is (sum of sqrt(rho_i))^2, which is
    t^2 rho for sites of equal cost.
 
-What a release cost its site once is counted once: a site leaves out of its own history what the
+The cost of a site's release counts once: a site leaves out of its own history what the
 history of a plan is proved to contain (`split_history`).
 """
 
@@ -59,16 +59,16 @@ from hushtable.privacy.mechanisms import (
     named,
 )
 
-#: Sets of sites that are looked at one by one; of more, a bound over all of them is taken.
+#: Largest number of sets of sites to examine one by one; for more, a bound over all is used.
 _SETS = 20_000
-#: Stands for the noise of releases in files that do not say whether sites shared it.
+#: Name of the noise of releases in files that do not state whether sites shared it.
 _UNKNOWN = ""
 
 
 class Charge(NamedTuple):
-    """Cost of one release to a person at one site, and the noise that it has.
+    """Cost of one release to a person at one site, and its noise.
 
-    ``noise`` is what the sites that share it name it by; None where it is the site's own.
+    ``noise`` is the name of the noise that several sites share; None if it is the site's own.
     """
 
     cost: Cost
@@ -86,21 +86,21 @@ class Spent:
     what : str
         What it held: ``"ranges"``, ``"marginals"``, ``"ranks"`` or a detector's tables.
     cost : Cost
-        Its cost alone to a person at one site, without what came before it.
+        Cost of this release alone to a person at one site, without earlier releases.
     adjacency, rows_per_person
-        What that cost refers to, as in `Sensitivity`.
+        The terms of that cost, as in `Sensitivity`.
     pool : str or None
-        Id of the round whose sites shared the noise; None where each added its own. Of several
-        rounds that were merged, their ids with blanks between: all as of one noise, which is
-        dearer.
+        Id of the round whose sites shared the noise; None if each added its own. For several
+        merged rounds, their ids separated by blanks, all accounted as one noise, which is more
+        expensive.
     parts : tuple of str
-        Ids of the shares that it consists of, its own id where it is one site's. Empty in older
-        files, which do not say, nor whether the noise was shared.
+        Ids of the shares in it, or its own id if it belongs to one site. Empty in older files,
+        which do not state this, nor whether the noise was shared.
     tables : int
-        Tables that hold a row; 1 where nobody says, as before 0.2, which with Gaussian noise
-        costs a little more.
+        Number of tables that hold a row; 1 if it is unknown, as before 0.2, which with Gaussian
+        noise costs a little more.
     horizon : Horizon or None
-        Of a release that goes on: for how many periods it cost that.
+        For a release by periods: the horizon for which it has this cost.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Spent:
     horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
-        # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`).
+        # A release without pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`).
         if math.isinf(self.cost.pure):
             rows, horizon = self.rows_per_person, self.horizon
             changed = Sensitivity(self.tables, self.adjacency, rows, horizon=horizon)
@@ -130,18 +130,18 @@ class Spent:
 
     @property
     def charge(self) -> Charge:
-        """Its cost to a person at one site, and the noise that it came through."""
+        """Its cost to a person at one site, and its noise."""
         if self.pool is not None:
             return Charge(self.cost, self.pool)
-        # Laplace noise is never shared; of Gaussian noise, what is dearer is taken.
+        # Laplace noise is never shared; with Gaussian noise, the more expensive case is assumed.
         own = bool(self.parts) or math.isfinite(self.cost.pure)
         return Charge(self.cost, None if own else _UNKNOWN)
 
     def contains(self, others: "Sequence[Spent]") -> bool:
-        """Return whether its cost counts all of these, under the same terms and noise."""
+        """Return whether its cost covers all of these, under the same terms and noise."""
         total = Cost.total(one.cost for one in others)
         terms = {(one.adjacency, one.rows_per_person) for one in others}
-        # What several sites share costs a person at these more than what each adds itself.
+        # Noise shared by several sites costs a person there more than separate noises do.
         noises = {None} if self.pool is None else {None, self.pool, *self.pool.split()}
         return (
             total.rho <= self.cost.rho
@@ -152,7 +152,7 @@ class Spent:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON carries it."""
+        """Return the entry in the form stored in JSON."""
         return {
             "release": self.release,
             "what": self.what,
@@ -194,15 +194,15 @@ class Spent:
 def split_history(
     behind: Sequence[Spent], mine: Sequence[Spent]
 ) -> tuple[tuple[Spent, ...], tuple[str, ...]]:
-    """Split a site's own history by what the history of a plan is proved to contain.
+    """Split a site's own history by what the history of a plan provably contains.
 
-    An entry of the plan contains releases of the site if it names them, and states at least what
-    the site knows that they cost, through the same noise. Whatever else it says proves nothing:
-    the site's own entries then count, and not that one.
+    An entry of the plan contains releases of the site if it names them and states at least the
+    cost that the site knows, with the same noise. Anything else in it proves nothing: the site's
+    own entries then count instead of that one.
 
-    Of the releases ``behind`` the plan, as the plan says, and ``mine``, those of the site about
-    the same rows, as it knows itself, it returns those of ``mine`` that no entry of the plan
-    contains, and the ids of the entries that contain nothing of ``mine``.
+    The arguments are the releases ``behind`` the plan, as the plan states them, and ``mine``, the
+    site's releases about the same rows, as the site knows them. Returns the entries of ``mine``
+    that no entry of the plan contains, and the ids of entries that contain nothing of ``mine``.
     """
     counted: set[str] = set()
     apart = []
@@ -217,11 +217,11 @@ def split_history(
 
 
 def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
-    """Return the cost to the person with rows at so many sites, 1 or more, who pays most.
+    """Return the cost to the person with rows at this many sites, 1 or more, who pays most.
 
     ``histories`` are, for each site, the charges of its releases to a person there. The cost is
-    the largest in each currency: over all sets of sites where they are few, and otherwise a bound
-    on it, which is exact for sites of the same history.
+    the largest in each currency: the maximum over all sets of sites if there are few, otherwise a
+    bound on it that is exact for sites with the same history.
     """
     totals = [Cost.total(charge.cost for charge in history) for history in histories]
     if sites == 1:
@@ -232,12 +232,12 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
 
 
 def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -> float:
-    """Return the cost to the person at so many sites who pays most, in rho or spread.
+    """Return the cost to the person at this many sites who pays most, in rho or spread.
 
     Both grow with the square of what a person's rows change.
     """
     names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
-    # Of merged rounds nobody knows in which of them a site was: all is taken for one noise.
+    # It is unknown in which of several merged rounds a site was: all count as one noise.
     several = any(" " in name for name in names)
     columns = {name: 0 if several else column for column, name in enumerate(names)}
     own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
@@ -247,7 +247,7 @@ def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -
                 own[site] += getattr(cost, currency)
             else:
                 shared[site, columns[noise]] += getattr(cost, currency)
-    shifts = np.sqrt(shared)  # what that person's rows change in the sum, in units of its noise
+    shifts = np.sqrt(shared)  # that person's change of the sum, in units of its noise
     if math.comb(len(histories), sites) <= _SETS:
         chosen = map(list, combinations(range(len(histories)), sites))
         return max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
@@ -255,9 +255,9 @@ def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -
     return float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())
 
 
-#: Above it, a guarantee says nothing: e^20 is half a thousand million.
+#: Above it, a guarantee is meaningless: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
-#: Delta at most where no public number of rows sets the bound.
+#: Largest delta if no public number of rows gives a bound.
 MAX_DELTA = 1e-5
 
 _NOTHING = Cost(0.0, 0.0, 0.0)
@@ -268,19 +268,19 @@ def _is_number(value: Any) -> bool:
 
 
 def check_epsilon(epsilon: Any) -> float:
-    """Return epsilon if it is one that protects; raises `PrivacyError` otherwise."""
+    """Return epsilon if it gives protection; raise `PrivacyError` otherwise."""
     if not _is_number(epsilon):
         raise PrivacyError(f"epsilon={epsilon!r}: needs a number above 0, such as 1.0")
     if not 0.0 < epsilon <= MAX_EPSILON:
         raise PrivacyError(
             f"epsilon={epsilon}: needs a number above 0 and at most {MAX_EPSILON:g} (0.1 to 1 is "
-            "strong protection; beyond, a factor of e^epsilon protects nobody)"
+            "strong protection; above the maximum, a factor of e^epsilon protects no one)"
         )
     return float(epsilon)
 
 
 def check_delta(delta: Any) -> float:
-    """Return delta if it is a probability in (0, 1); raises `PrivacyError` otherwise."""
+    """Return delta if it is a probability in (0, 1); raise `PrivacyError` otherwise."""
     if not _is_number(delta):
         raise PrivacyError(f"delta={delta!r}: needs a number above 0, such as 1e-6")
     if not 0.0 < delta < 1.0:
@@ -289,31 +289,31 @@ def check_delta(delta: Any) -> float:
 
 
 def check_public_delta(delta: Any, expected_rows: int | None) -> float:
-    """Return delta if it is small enough by public numbers; raises `PrivacyError` otherwise.
+    """Return delta if it is small enough by public numbers; raise `PrivacyError` otherwise.
 
-    A delta above 1/n allows to publish a row as it is. The n is never that of the rows counted:
-    neighbouring data differ in it, and a refusal would separate them. It is the public guess that
-    the plan was laid out for; where that is None, `MAX_DELTA` is the bound.
+    A delta above 1/n would allow publishing a row unchanged. This n is never the number of rows
+    counted, which differs between neighbouring data, so that a refusal would distinguish them. It
+    is the public guess for which the plan was laid out; if that is None, `MAX_DELTA` is the bound.
     """
     number = check_delta(delta)
     if expected_rows is None:
         if number > MAX_DELTA:
             raise PrivacyError(
-                f"delta={number:g} is above {MAX_DELTA:g}, the most under a plan that was laid out "
-                "for no number of rows: give a smaller one, such as 1e-6, or draw the plan with "
-                "epsilon and expected_rows"
+                f"delta={number:g} is above {MAX_DELTA:g}, the maximum under a plan that was laid "
+                "out without a number of rows: give a smaller one, such as 1e-6, or draw the plan "
+                "with epsilon and expected_rows"
             )
     elif number * expected_rows > 1.0:
         raise PrivacyError(
-            f"delta={number:g} is above 1/n for the {expected_rows:,} rows expected: with it, "
-            "publishing some row as it is would count as private; needs a smaller one, such as "
+            f"delta={number:g} is above 1/n for the {expected_rows:,} expected rows: with it, "
+            "publishing a row unchanged would count as private; needs a smaller one, such as "
             "1e-6 or below"
         )
     return number
 
 
 def check_share(share: Any) -> float | None:
-    """Return a share of a budget, None for all that is left; raises `UsageError` otherwise."""
+    """Return a share of a budget, None for all that is left; raise `UsageError` otherwise."""
     if share is None:
         return None
     if not _is_number(share) or not 0.0 < share <= 1.0:
@@ -322,7 +322,7 @@ def check_share(share: Any) -> float | None:
 
 
 def check_pure(cost: Cost, delta: float) -> None:
-    """Raise `PrivacyError` if a delta of 0 is claimed where some noise needs one."""
+    """Raise `PrivacyError` if a delta of 0 is claimed although some noise needs a delta."""
     if delta == 0.0 and math.isinf(cost.pure):
         raise PrivacyError(
             "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
@@ -341,8 +341,8 @@ def calibrated_scale(
 ) -> float:
     """Return the scale, rounded up to six digits, for a total of at most (epsilon, delta).
 
-    The total is over this release and what came ``before`` on the same rows; delta is 0 for
-    Laplace noise. ``share``, in (0, 1], is that of the total which this release may cost; None is
+    The total covers this release and those ``before`` it on the same rows; delta is 0 for Laplace
+    noise. ``share``, in (0, 1], is the part of the total that this release may cost; None means
     all that is left. Raises `PrivacyError` if the budget is exhausted, or so small that no noise
     is large enough.
     """
@@ -362,7 +362,7 @@ def calibrated_scale(
         f"epsilon={epsilon:g}"
         + (f" with share={share:g}" if share else "")
         + f" and rows_per_person={sensitivity.rows_per_person} needs noise beyond 2^40 on every "
-        "count, and nothing would be seen through it: raise epsilon"
+        "count, which would hide everything: raise epsilon"
     )
 
 
@@ -374,22 +374,22 @@ def _wanted(
     before: Cost,
     share: float | None,
 ) -> float:
-    """Return what a release may cost, in its currency; raises `PrivacyError` if nothing is left."""
+    """Return what a release may cost, in its currency; raise `PrivacyError` if nothing is left."""
     check_pure(before, delta)
     total, most = _budget(noise, sensitivity, epsilon, delta, before)
     spent = noise.spent(before)
     left = total - spent
     wanted = left if share is None else share * most
-    # What is left by the rounding of scales is nothing to release with, and what they exceed a
-    # share by nothing to refuse over: the loop in `calibrated_scale` has the last word.
+    # A remainder from rounding scales does not suffice for a release, and exceeding a share by
+    # rounding is no reason to refuse one: the loop in `calibrated_scale` decides.
     rounding = 1e-4 * total
     if spent > 0.0 and (left <= rounding or wanted > left + rounding + max(0.0, most - total)):
         at = "" if noise.pure else f" (delta={delta:g})"
-        this = f", and this one is to cost {share:.1%} of the budget" if share else ""
+        this = f", and this one should cost {share:.1%} of the budget" if share else ""
         raise PrivacyError(
             f"the budget of epsilon={epsilon:g}{at} is exhausted: earlier releases on these rows "
-            f"come to epsilon {rounded_up(before.epsilon(delta)):g}{this}: raise epsilon, or "
-            "release nothing more about these rows"
+            f"add up to epsilon {rounded_up(before.epsilon(delta)):g}{this}: raise epsilon, or "
+            "do not release anything more about these rows"
         )
     return min(wanted, left)
 
@@ -397,25 +397,25 @@ def _wanted(
 def _budget(
     noise: Mechanism, sensitivity: Sensitivity, epsilon: float, delta: float, before: Cost
 ) -> tuple[float, float]:
-    """Return what all may cost after what came before, and what if nothing had been spent.
+    """Return the budget after earlier releases, and the budget if nothing had been spent.
 
-    They differ where earlier Gaussian noise, being discrete, costs more than its rho.
+    They differ if earlier Gaussian noise, being discrete, cost more than its rho.
     """
     if noise.pure:
         return epsilon, epsilon
     by_zcdp, most = rho_from_epsilon(epsilon, delta), rho_bound(epsilon, 0.0, delta)
     if not noise.gaussian or math.isinf(before.spread):
         return by_zcdp, by_zcdp
-    # Where the whole would be too coarse to be Gaussian, later shares may have to go by zCDP.
+    # If the whole would be too coarse to be Gaussian, later shares may have to use zCDP.
     coarse = most > 0.0 and math.isinf(sensitivity.gaussian_cost(most).spread)
     return rho_bound(epsilon, before.spread, delta), by_zcdp if coarse else most
 
 
 def _least_scale(fits: Callable[[float], bool], scale: float) -> float:
-    """Return the least scale that fits from this one on, rounded up to six digits; or one beyond.
+    """Return the smallest scale from this one on that fits, or one above `MAX_SCALE`.
 
-    A scale that is a rounding error too small needs one step; where noise that is discrete costs
-    more than its rho, a bisection comes near.
+    It is rounded up to six digits. A scale that is too small by a rounding error needs one step; if
+    discrete noise costs more than its rho, a bisection finds the scale approximately.
     """
     if not fits(scale) and not fits(_rounded_up(scale * (1.0 + 1e-6))):
         low, high = scale, 2.0 * scale
@@ -431,11 +431,11 @@ def _least_scale(fits: Callable[[float], bool], scale: float) -> float:
 
 
 def part_scale(scale: float, parts: int) -> float:
-    """Return the scale of the noise of one of several sites that share a noise.
+    """Return the scale of each site's noise if several sites share a noise.
 
-    ``scale`` is that of the Gaussian noise that the bound needs, which counts on so many parts.
-    It is at least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
-    a discrete Gaussian.
+    ``scale`` is that of the Gaussian noise that the bound needs; the bound counts on ``parts``
+    sites. The result is at least 2, because only from there on is a sum of discrete Gaussians a
+    discrete Gaussian to all significant digits.
     """
     return max(2.0, _rounded_up(scale / math.sqrt(parts)))
 
@@ -448,20 +448,20 @@ def _rounded_up(x: float) -> float:
 
 @dataclass(frozen=True)
 class ReleaseTerms:
-    """Terms of a release: the budget of one person, who is a neighbour, and the noise.
+    """Terms of a release: the budget of one person, the neighbouring data, and the noise.
 
     Attributes
     ----------
     epsilon : float
         Total for one person, whose presence changes the probability of anything that the
-        releases show by at most a factor e^epsilon, plus delta.
+        releases reveal by at most a factor e^epsilon, plus delta.
     delta : float
-        The probability that is added to that bound; 0 under a mechanism of pure epsilon,
-        whatever was given.
+        The probability that is added to that bound; under a mechanism of pure epsilon it is
+        always 0.
     adjacency, rows_per_person
         Neighbouring data, as in `Sensitivity`.
     share : float or None
-        Share of the budget that the release takes; None is what suits the plan.
+        Share of the budget that the release takes; None takes what suits the plan.
     mechanism : str
         Name of the noise, in `hushtable.privacy.mechanisms`.
 
@@ -492,22 +492,22 @@ class ReleaseTerms:
 
     @classmethod
     def given(cls, epsilon: "float | ReleaseTerms", **others: Any) -> "ReleaseTerms":
-        """Return the terms that a call was given, as one object or one by one."""
+        """Return the terms given to a call, as one object or one by one."""
         if not isinstance(epsilon, ReleaseTerms):
             return cls(epsilon, **others)
         defaults = {one.name: one.default for one in fields(ReleaseTerms)}
         if twice := [name for name, value in others.items() if value != defaults[name]]:
-            raise UsageError(f"the terms hold {', '.join(twice)} already: give it there alone")
+            raise UsageError(f"the terms contain {', '.join(twice)} already: give it only there")
         return epsilon
 
     def sensitivity(
         self, tables: int, sampled: bool = False, horizon: Horizon | None = None
     ) -> Sensitivity:
-        """Return by how much one person changes the counts of so many tables, in all periods."""
+        """Return the largest change by one person in the counts of all tables and periods."""
         return Sensitivity(tables, self.adjacency, self.rows_per_person, sampled, horizon)
 
     def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
-        """Return the scale of the noise, given what earlier releases cost."""
+        """Return the scale of the noise, given the cost of earlier releases."""
         return calibrated_scale(
             self.mechanism,
             sensitivity,
@@ -518,7 +518,7 @@ class ReleaseTerms:
         )
 
     def words(self) -> str:
-        """Say the terms in a few words."""
+        """Describe the terms in a few words."""
         return _(
             "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, %(n)s rows a person at most",
             epsilon=numerals(f"{rounded_up(self.epsilon, 6):g}"),
@@ -529,14 +529,14 @@ class ReleaseTerms:
 
 
 def suspicion(before: float, epsilon: float, delta: float = 0.0) -> float:
-    """Return what a suspicion about one person becomes at most, except with probability delta.
+    """Return the largest suspicion about one person after a release, except with probability delta.
 
     The suspicion is that the person's record is among the rows; seeing the release makes it
-    stronger. (epsilon, delta) bounds probabilities by a factor e^epsilon, *plus* delta. It does
-    not say that the odds rise by e^epsilon at most except with probability delta: under Gaussian
+    stronger. (epsilon, delta) bounds probabilities by a factor e^epsilon *plus* delta. This does
+    not mean that the odds rise by at most e^epsilon except with probability delta: under Gaussian
     noise of exactly this cost, they rise by more with a probability of 20 delta at epsilon 1.
-    Under such noise the logarithm of the factor is normal, of mean mu^2 / 2 and variance mu^2;
-    the factor that is not exceeded except with probability delta is read off it.
+    Under such noise the logarithm of the factor is normal, with mean mu^2 / 2 and variance mu^2;
+    this gives the factor that is not exceeded except with probability delta.
 
     Parameters
     ----------
@@ -545,7 +545,7 @@ def suspicion(before: float, epsilon: float, delta: float = 0.0) -> float:
     epsilon : float
         Total epsilon of the release, which has Gaussian noise if delta is above 0.
     delta : float, default=0.0
-        Its delta. With 0, the odds rise by e^epsilon at most, without exception.
+        Its delta. With 0, the odds rise by at most e^epsilon, without exception.
 
     Returns
     -------
@@ -555,7 +555,7 @@ def suspicion(before: float, epsilon: float, delta: float = 0.0) -> float:
     Raises
     ------
     UsageError
-        If ``before`` is no probability between 0 and 1.
+        If ``before`` is not a probability between 0 and 1.
     PrivacyError
         If no noise can have this epsilon and delta.
 

@@ -1,14 +1,14 @@
 """The layout of tables under noise: from public numbers alone, before any row is seen.
 
-With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), whatever the
-number of tables. What decides is therefore T = n sqrt(2 rho), the rows in units of that noise:
-few cells a table where T is small, deep tables where it is large. The steps were measured on
-labelled data (`docs/explanation/epsilon.md`).
+With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), for any number of
+tables. The deciding number is therefore T = n sqrt(2 rho), the rows in units of that noise: few
+cells per table if T is small, deep tables if it is large. The steps were measured on labelled data
+(`docs/explanation/privacy.md`).
 
-The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (of the
-numbers of columns and rows, neither tells more). They were fitted by ``benchmarks/expectations.py``
-of hushtable-bench, which holds them to sets kept out of the fit. What is done to noised histograms
-here is post-processing: it costs no privacy.
+The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (the
+numbers of columns and rows do not improve the prediction). They were fitted by
+``benchmarks/expectations.py`` of hushtable-bench, which compares them with data sets kept out of
+the fit. Everything done to noisy histograms here is post-processing: it costs no privacy.
 """
 
 import math
@@ -30,9 +30,9 @@ Floats = NDArray[np.float64]
 def onto_simplex(noisy: Floats, total: float) -> Floats:
     """Return the closest counts of 0 or more that add up to ``total``: max(noisy - tau, 0).
 
-    Projection onto the simplex (Duchi et al., 2008): small cells, mostly noise, become 0.
-    ``noisy`` (n_cells,) are the counts of one table with noise; ``total`` above 0 is the number
-    of rows that they are known, or estimated, to hold.
+    Projection onto the simplex (Duchi et al., 2008): small cells, which are mostly noise, become 0.
+    ``noisy`` (n_cells,) are the counts of one table with noise; ``total``, above 0, is the known or
+    estimated number of rows in them.
     """
     falling = np.sort(noisy)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(noisy) + 1)
@@ -42,15 +42,15 @@ def onto_simplex(noisy: Floats, total: float) -> Floats:
 
 
 def span(noisy: Floats, total: float, noise_sd: float) -> tuple[float, float]:
-    """Return the part of a range, as shares of it from 0 to 1, in which the rows lie.
+    """Return the part of a range, in shares of it from 0 to 1, that contains the rows.
 
-    Bins whose count stands out of the noise (5 standard deviations) are marked; neighbours are
+    Bins whose count exceeds the noise by 5 standard deviations are marked; neighbours are
     joined in pairs until the marked bins hold half of the rows; the span of the marked bins is
     widened by its own width on each side.
     ``noisy`` (n_bins,) has a power of two of bins, ``total`` is the estimate of its rows, and
     ``noise_sd`` the standard deviation of the noise on a bin.
 
-    Raises `PrivacyError` if nothing stands out of the noise.
+    Raises `PrivacyError` if no bin exceeds the noise.
     """
     while True:
         marked = np.flatnonzero(noisy > 5.0 * noise_sd)
@@ -58,7 +58,7 @@ def span(noisy: Floats, total: float, noise_sd: float) -> tuple[float, float]:
             break
         if len(noisy) <= 2:
             raise PrivacyError(
-                f"about {max(total, 0.0):,.0f} rows do not stand out of noise of "
+                f"about {max(total, 0.0):,.0f} rows do not exceed noise of "
                 f"{noise_sd:,.0f} counts a bin: too few to find a range privately; give public "
                 "ranges in the schema"
             )
@@ -72,26 +72,27 @@ def span(noisy: Floats, total: float, noise_sd: float) -> tuple[float, float]:
 #: Points of ROC-AUC (of 100) lost on average, times T. (Two seeds gave these; three give 57, 169
 #: and 0.5.)
 LOSS = 60.0
-#: Points that one labelled set in ten lost, or more: the first over T, plus the second.
+#: Points that one labelled data set in ten lost, or more: the first over T, plus the second.
 ONE_IN_TEN = 180.0, 0.5
-#: T from which accuracy is promised: below, one set in ten loses more than nine points.
+#: T from which accuracy is promised: below it, one set in ten loses more than nine points.
 PROMISED = 20.0
-#: Both at most: what the same tables have above chance without noise, on average and in a tenth.
+#: Upper bounds of both: the gain of the same tables over chance without noise.
 _ALL = 30.0, 40.0
-#: T below which a site of 100 rows or more does no better by the result alone than by its own rows.
+#: T below which a site of 100 rows or more gains nothing from the result alone over its own rows.
 _OWN_ROWS = 100.0
-#: By the kind of site, what a home model gains in ROC-AUC over the site's own rows alone where
-#: neither noise nor many own rows lessen it, and how far single rounds lie from that: like the
-#: others; with many cases that are rare elsewhere, three in ten of its rows; and with a narrow mix
-#: of cases. Fitted to 600 random rounds by the case ``advice`` of hushtable-bench.
+#: By the kind of site, the gain in ROC-AUC of a home model over the site's own rows alone, if
+#: neither noise nor many own rows reduce it, and the deviation of single rounds: for a site like
+#: the others; for one with many cases that are rare elsewhere, three in ten of its rows; and for
+#: one with a narrow mix of cases. Fitted to 600 random rounds by the case ``advice`` of
+#: hushtable-bench.
 GAINS = {"alike": (0.034, 0.070), "many cases": (0.091, 0.116), "case mix": (-0.023, 0.098)}
-#: T at which noise leaves half of a gain.
+#: T at which noise halves a gain.
 HALF_GAIN = 80.0
-#: Own rows of which half a gain is left, and between which it fades out.
+#: Own rows that halve a gain, and the numbers between which it fades out.
 HALF_ROWS, FADING = 50.0, (200.0, 300.0)
-#: T from which labelled sets were measured.
+#: Smallest T at which labelled data sets were measured.
 _MEASURED = 4.0
-#: Points of loss that may be borne, for which rows and epsilons are proposed.
+#: Acceptable loss in points, for which rows and epsilons are proposed.
 BEARABLE = 2.0
 
 
@@ -109,26 +110,26 @@ class Expectation:
 
     @property
     def loss(self) -> float:
-        """Points that labelled sets lost on average, against the same tables without noise."""
+        """Points that labelled data sets lost on average, against the same tables without noise."""
         return min(LOSS / self.signal, _ALL[0])
 
     @property
     def one_in_ten(self) -> float:
-        """Points that one labelled set in ten lost, or more."""
+        """Points that one labelled data set in ten lost, or more."""
         return min(ONE_IN_TEN[0] / self.signal + ONE_IN_TEN[1], _ALL[1])
 
     @property
     def mostly_noise(self) -> bool:
-        """Whether no accuracy is promised."""
+        """Whether the noise is too large to promise any accuracy."""
         return self.signal < PROMISED
 
     def gain(self, rows: int, kind: str = "alike") -> tuple[float, float]:
-        """Return what a home model gains over a site's own rows alone, and how sure that is.
+        """Return the gain of a home model over a site's own rows alone, and its deviation.
 
         Parameters
         ----------
         rows : int
-            Of the site.
+            Number of rows of the site.
         kind : {"alike", "many cases", "case mix"}
             How the site differs from the others: see `GAINS`.
 
@@ -148,16 +149,16 @@ class Expectation:
 
     @property
     def measured(self) -> bool:
-        """Whether labelled sets were measured under as much noise."""
+        """Whether labelled data sets were measured under this much noise."""
         return self.signal >= _MEASURED
 
     @property
     def lacking(self) -> float:
-        """By what to multiply T, that a bearable loss is expected; 1 where it is."""
+        """Factor by which T must grow for an acceptable loss; 1 if the loss is acceptable."""
         return max(1.0, LOSS / BEARABLE / self.signal)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the expectation as JSON carries it."""
+        """Return the expectation in the form stored in JSON."""
         return {
             "loss": round(self.loss, 2), "one_in_ten": round(self.one_in_ten, 2),
             "mostly_noise": self.mostly_noise,
@@ -165,9 +166,9 @@ class Expectation:
 
 
 def _points(gain: float, spread: float) -> str:
-    """Write a gain in ROC-AUC as points of 100, and how far single rounds lie from it."""
+    """Write a gain in ROC-AUC in points of 100, with the deviation of single rounds."""
     if gain < 0.0005:
-        return _("next to nothing")
+        return _("almost nothing")
     return _(
         "about %(gain)s points (standard deviation %(spread)s)",
         gain=numerals(f"{100.0 * gain:.1f}"),
@@ -176,7 +177,7 @@ def _points(gain: float, spread: float) -> str:
 
 
 def about(points: float) -> str:
-    """Write points of ROC-AUC as far as they are known."""
+    """Write points of ROC-AUC with the known precision."""
     if points < 0.05:
         return "less than 0.1"
     return f"about {points:.1f}" if points < 2.95 else f"about {points:.0f}"
@@ -184,47 +185,47 @@ def about(points: float) -> str:
 
 #: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
 PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
-#: The same in a round before it, that narrows loose ranges.
+#: The same in the round before it that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
-#: The share of a round after the marginals, that finds relations between columns. Measured: see
+#: Share of the round after the marginals that finds relations between columns. Measured: see
 #: docs/tutorials/context.md.
 RELATION_SHARE = 0.30
 #: With two passes, shares of what those rounds leave: the first pass, and the gate between them.
 FIRST_PASS_SHARE, GATE_SHARE = 0.50, 0.05
 
-#: T below which the row applies; depths, number of tables, cells of a table at most.
+#: T below which the row applies; depths, number of tables, largest number of cells in a table.
 _STEPS = (
     (30.0, (1, 4), 400, 256),
     (100.0, (2, 8), 400, 256),
     (300.0, (4, 12), 200, 256),
     (math.inf, (8, 24), 200, 64),
 )
-#: T / sqrt(d) from which a first round for the marginals pays.
+#: T / sqrt(d) from which a first round for the marginals is worthwhile.
 _TWO_ROUNDS = 30.0
-#: T / sqrt(d) from which ranges are found that serve better than ones ten times too wide.
+#: T / sqrt(d) from which the ranges found are better than ones ten times too wide.
 _RANGES_FOUND = 300.0
-#: T from which a gate and a second pass pay.
+#: T from which a gate and a second pass are worthwhile.
 _SECOND_PASS = 2000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The public numbers that a private plan is laid out for, and what follows from them.
+    """The public numbers for which a private plan is laid out, and what follows from them.
 
     Attributes
     ----------
     epsilon, delta : float
         Total budget of one person, over all rounds.
     expected_rows : int
-        Rows of all sites together, roughly; a public guess, never counted. Where a person may
-        have g rows, the number of people is the better guess.
+        Approximate number of rows of all sites together; a public guess, never counted. If a
+        person may have g rows, the number of people is the better guess.
     sites : int
-        Releases that will be added up, each with the whole noise; 1 where the sites share the
-        noise under a secure sum.
+        Releases that will be added up, each with the full noise; 1 if the sites share the noise
+        under a secure sum.
     passes : int
         1 or 2.
     horizon : Horizon or None
-        The periods in which the rows come; the budget is for all of them.
+        The periods in which the rows arrive; the budget is for all of them.
 
     Examples
     --------
@@ -259,7 +260,7 @@ class Design:
         passes: int = 1,
         horizon: Horizon | int | None = None,
     ) -> "Design | None":
-        """Return the design that a plan is asked for; None for one without noise."""
+        """Return the design that the arguments describe; None for a plan without noise."""
         if epsilon is None:
             _check_exact(expected_rows, passes, horizon)
             return None
@@ -273,22 +274,22 @@ class Design:
         if horizon is not None and passes != 1:
             raise UsageError(
                 f"passes={passes} under a horizon: a second pass would count the rows of all "
-                "periods again; draw it with one pass"
+                "periods again: draw it with one pass"
             )
         design = cls(epsilon, delta, expected_rows, sites, passes, horizon)
         if passes == 2 and not design.pays_second_pass():
             raise PrivacyError(
-                f"a second pass does not pay: {design.expected_rows:,} rows at epsilon "
-                f"{design.epsilon:g} leave too much noise to tell the rows that lie dense; draw "
+                f"a second pass is not worthwhile: {design.expected_rows:,} rows at epsilon "
+                f"{design.epsilon:g} leave too much noise to find the rows in dense regions: draw "
                 "it with one pass"
             )
         return design
 
     @property
     def rho(self) -> float:
-        """The budget in zCDP, by which the steps were measured.
+        """The budget in zCDP, in which the steps were measured.
 
-        Where all noise is Gaussian, more may be spent: T is then larger by 5 to 10%.
+        If all noise is Gaussian, more may be spent: T is then larger by 5 to 10%.
         """
         return rho_from_epsilon(self.epsilon, self.delta)
 
@@ -305,35 +306,35 @@ class Design:
         return share * self.expected_rows * math.sqrt(2.0 * self.rho / (self.sites * releases))
 
     def pays_marginals(self, n_features: int) -> bool:
-        """Return whether a first round for the marginals pays."""
+        """Return whether a first round for the marginals is worthwhile."""
         return self.signal / math.sqrt(n_features) >= _TWO_ROUNDS
 
     def finds_ranges(self, n_features: int) -> bool:
-        """Return whether ranges can be found under the noise of a round for them."""
+        """Return whether ranges can be found under the noise of their round."""
         return self.signal / math.sqrt(n_features) >= _RANGES_FOUND
 
     def marginal_bins(self, n_features: int) -> int:
-        """Return the cells of a feature's marginal; raises `PrivacyError` where they do not pay."""
+        """Return the cells of a feature's marginal; raise `PrivacyError` if not worthwhile."""
         if not self.pays_marginals(n_features):
             raise PrivacyError(
-                f"a first round does not pay: {self.expected_rows:,} rows and {n_features:,} "
+                f"a first round is not worthwhile: {self.expected_rows:,} rows and {n_features:,} "
                 f"features at epsilon {self.epsilon:g} leave mostly noise in the marginals; "
                 "draw the plan in one round, without them"
             )
         return PRIVATE_MARGINAL_BINS
 
     def range_bins(self, n_features: int) -> int:
-        """Return the cells of a feature's range; raises `PrivacyError` where none can be found."""
+        """Return the cells of a feature's range; raise `PrivacyError` if none can be found."""
         if not self.finds_ranges(n_features):
             raise PrivacyError(
                 f"ranges cannot be found privately: {self.expected_rows:,} rows and "
-                f"{n_features:,} features at epsilon {self.epsilon:g} do not stand out of the "
-                "noise; give public ranges in the schema"
+                f"{n_features:,} features at epsilon {self.epsilon:g} do not exceed the "
+                "noise: give public ranges in the schema"
             )
         return RANGE_BINS
 
     def pays_second_pass(self) -> bool:
-        """Return whether a gate and a second pass pay."""
+        """Return whether a gate and a second pass are worthwhile."""
         return self.signal >= _SECOND_PASS
 
     def parameters(self) -> dict[str, int]:
@@ -342,12 +343,12 @@ class Design:
         return {"n_tables": tables, "n_cells": cells, "min_depth": low, "max_depth": high}
 
     def expectation(self, period: int | None = None) -> Expectation:
-        """Return what accuracy the noise costs, as measured on labelled sets.
+        """Return the loss of accuracy to noise, as measured on labelled data sets.
 
         Parameters
         ----------
         period : int, optional
-            Of a horizon, with as many rows in each period; by default the last.
+            A period of the horizon, with equally many rows in each; the last by default.
         """
         if period is None:
             return Expectation(self.signal)
@@ -358,24 +359,25 @@ class Design:
     def expected_loss(self) -> float:
         """Points of ROC-AUC (of 100) that the noise costs on average.
 
-        As measured on labelled sets, against the same tables without noise; where
-        `pays_marginals` says so, with the marginals' round. Of a horizon, in its last period.
+        As measured on labelled data sets, against the same tables without noise; including a
+        round for the marginals if `pays_marginals` recommends it. With a horizon, in its last
+        period.
         """
         return self.expectation().loss
 
     def helps(self, signal: float = LOSS / BEARABLE) -> dict[str, float]:
-        """Return what brings T to a value, each by itself.
+        """Return what would bring T to a value, each on its own.
 
         Parameters
         ----------
         signal : float, default=30
-            T; at 30, two points of ROC-AUC are expected to be lost.
+            T; at 30, the expected loss is two points of ROC-AUC.
 
         Returns
         -------
         dict of str to float
-            ``"rows"`` and ``"epsilon"``, rounded up, as far as they are allowed; nothing where
-            T is larger already.
+            ``"rows"`` and ``"epsilon"``, rounded up, as far as they are allowed; empty if T is
+            larger already.
         """
         lacking = signal / self.signal
         if lacking <= 1.0:
@@ -389,13 +391,13 @@ class Design:
 
     @property
     def early(self) -> int | None:
-        """The period after a fifth of a horizon; None where there are not several periods."""
+        """The period after a fifth of a horizon; None if there are not several periods."""
         if self.horizon is None or self.horizon.periods == 1:
             return None
         return max(1, round(self.horizon.periods / 5))
 
     def words(self) -> str:
-        """Say what accuracy to expect; promise none where it is mostly noise."""
+        """Describe the expected accuracy; promise none if the result is mostly noise."""
         expected = self.expectation()
         plan = f"{self.expected_rows:,} rows at epsilon {self.epsilon:g}"
         if self.sites > 1:
@@ -407,25 +409,25 @@ class Design:
         if expected.mostly_noise:
             said = f"Mostly noise: no accuracy is promised for {plan}."
             if expected.measured:
-                said += f" Labelled sets lost {lost} on average, and {tenth}."
+                said += f" Labelled data sets lost {lost} on average, and {tenth}."
         else:
-            said = f"Expect to lose {lost} to the noise, for {plan}; of labelled sets, {tenth}."
+            said = f"Noise is expected to cost {lost} for {plan}; of labelled data sets, {tenth}."
         return " ".join((said, *self._early_words(), *self._help_words(), *self.peer_words()))
 
     def peer_words(self, sites: int = 0) -> list[str]:
-        """Say what the loss compares with, and what a site is to gain over its own rows alone.
+        """Describe the baseline of the loss, and a site's expected gain over its own rows alone.
 
-        ``sites`` is how many there are, if that is known.
+        ``sites`` is the number of sites, if it is known.
         """
-        said = ["The loss is against the same tables without noise."]
-        if self.horizon is not None:  # of several periods, no home models are made
+        said = ["The loss is relative to the same tables without noise."]
+        if self.horizon is not None:  # no home models are made with several periods
             return said
         expected = self.expectation()
         rows = max(1, int(self.expected_rows) // sites) if sites else int(HALF_ROWS)
         alike, many = (_points(*expected.gain(rows, kind)) for kind in ("alike", "many cases"))
         said.append(
             _(
-                "A site of %(rows)s rows that scores with a home model (its own rows beside the "
+                "A site of %(rows)s rows that scores with a home model (its own rows and the "
                 "result) is expected to gain %(alike)s over its own rows alone if it is like the "
                 "others, and %(many)s if three in ten of its rows are rare elsewhere.",
                 rows=numerals(f"{rows:,}"),
@@ -434,9 +436,9 @@ class Design:
             )
         )
         if self.signal < _OWN_ROWS:
-            said.append(_("With the result alone, it is likely to do no better than without it."))
+            said.append(_("With the result alone, it will probably do no better than without it."))
         if ways := self._ways(self.helps(HALF_GAIN)):
-            said.append(_("It takes %(ways)s for half of what can be gained.", ways=ways))
+            said.append(_("Half of the possible gain needs %(ways)s.", ways=ways))
         return said
 
     @staticmethod
@@ -456,23 +458,29 @@ class Design:
         expected = self.expectation(self.early)
         noise = ", which is mostly noise" if expected.mostly_noise else ""
         return [
-            f"That is after all {self.horizon.periods} periods; after {self.early}, "
-            f"{about(expected.loss)} are lost{noise}."
+            f"This is the loss after all {self.horizon.periods} periods; after {self.early}, "
+            f"it is {about(expected.loss)} points{noise}."
         ]
 
     def _help_words(self) -> list[str]:
-        """Say what would help, and for which noise all this holds."""
+        """Describe what would help, and to which noise this applies."""
         said = []
         if self.expectation().lacking > 1.0:
             ways = self._ways(self.helps()) or "more rows, more sites or a larger epsilon"
-            said = [f"It takes {ways} to lose about {BEARABLE:g}."]
+            said = [f"A loss of about {BEARABLE:g} points needs {ways}."]
         if self.sites == 1:
-            return [*said, "This is for one noise: of one site, or of sites with masks."]
+            return [
+                *said,
+                "This applies to a single noise: that of one site, or of sites with masks.",
+            ]
         masked = Expectation(self.signal * math.sqrt(self.sites))
-        return [*said, f"With masks, sites share one noise, and {about(masked.loss)} are lost."]
+        return [
+            *said,
+            f"With masks, sites share one noise, and the loss is {about(masked.loss)} points.",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the design as JSON carries it."""
+        """Return the design in the form stored in JSON."""
         return {
             "epsilon": self.epsilon, "delta": self.delta,
             "expected_rows": int(self.expected_rows), "sites": int(self.sites),
@@ -492,16 +500,16 @@ class Design:
 
 
 def _check_exact(expected_rows: int | None, passes: int, horizon: object) -> None:
-    """Raise `UsageError` if a plan for exact counts is asked for what only noise needs."""
+    """Raise `UsageError` if a plan for exact counts gets arguments that only noise needs."""
     if expected_rows is not None:
-        raise UsageError("expected_rows lays out a private plan: give epsilon with it")
+        raise UsageError("expected_rows is used to lay out a private plan: give epsilon with it")
     if passes != 1:
         raise UsageError(
-            f"passes={passes!r} shares the budget of a private plan: give epsilon with it "
+            f"passes={passes!r} divides the budget of a private plan: give epsilon with it "
             "(exact counts need nothing for a second pass: Plan.gate of them)"
         )
     if horizon is not None:
         raise UsageError(
-            "a horizon lays out a private plan: give epsilon and expected_rows with it (exact "
-            "counts of periods add up as they are)"
+            "a horizon is used to lay out a private plan: give epsilon and expected_rows too "
+            "(exact counts of periods can simply be added)"
         )

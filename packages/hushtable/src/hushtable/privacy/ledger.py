@@ -13,31 +13,31 @@ from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounti
 from hushtable.privacy.budget import Charge, Spent, at_sites, check_pure
 from hushtable.privacy.mechanisms import MAX_SCALE, MECHANISMS, Cost, Sensitivity, named
 
-#: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
+#: Scales of noise, in counts, between which costs are finite. Real scales are well within them.
 _SCALES = (1e-6, MAX_SCALE)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One site's entry in a ledger: its noise, and what the site had released before.
+    """One site's entry in a ledger: its noise, and the site's earlier releases.
 
     Attributes
     ----------
     release : str
-        Random id, drawn when the noise was.
+        Random id, drawn together with the noise.
     scale : float
         Scale of the noise that the site added to each cell, in counts.
     library : str
         Name and version of the sampler's library.
     earlier : tuple of Spent
-        Earlier releases of the site on the same rows, besides those behind the plan.
+        Earlier releases of the site on the same rows, other than those behind the plan.
     apart : tuple of str
-        Ids of the releases behind the plan that hold none of these rows.
+        Ids of the releases behind the plan that contain none of these rows.
     pool : Pool or None
-        Where rounds about different people are merged: the round whose sites share this noise.
-        None where the noise is the site's own, or the ledger names one pool for all.
+        If rounds about different people are merged: the round whose sites share this noise. None
+        if the noise is the site's own, or if the ledger names one pool for all.
     start : int
-        Under a horizon: the first period that the site sends.
+        With a horizon: the first period that the site sends.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Share:
     start: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the share as JSON carries it."""
+        """Return the share in the form stored in JSON."""
         return {
             "release": self.release,
             "scale": self.scale,
@@ -74,7 +74,7 @@ class Share:
         entries(content, "ledger: each share", kinds, optional)
         scale, apart = content["scale"], content.get("apart", ())
         if type(scale) not in (int, float) or not _SCALES[0] <= scale <= _SCALES[1]:
-            raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
+            raise PlanError(f"ledger: scale {scale!r} is not a scale of noise")
         start = content.get("start", 1)
         if start < 1:
             raise PlanError(f"ledger: a share begins with period {start}: needs 1 or more")
@@ -86,21 +86,21 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A round whose sites share the noise: each adds a part, and only the sum is ever seen.
+    """A round whose sites share the noise: each adds a part, and only the sum is ever visible.
 
-    A site knows its own part, and may pass it on. The bound therefore counts on fewer parts
-    than are in the sum: with k sites of which c may collude with the reader, on ``k - 1 - c``.
+    A site knows its own part, and may pass it on. The bound therefore counts on fewer parts than
+    the sum contains: if c of k sites may collude with the reader, on ``k - 1 - c``.
 
     Attributes
     ----------
     round : str
         Id of the round.
     least : int
-        Parts that the sum has at least.
+        Smallest number of parts in the sum.
     counted : int
-        Parts that the bound counts on, k_min.
+        Number of parts on which the bound counts, k_min.
     opened : int
-        Parts that pay for what is opened of single sites: the totals of their tables.
+        Parts that pay for opening totals of single sites' tables.
 
     Examples
     --------
@@ -124,16 +124,16 @@ class Pool:
 
     @classmethod
     def against(cls, colluders: int, least: int, round: str = "") -> "Pool":
-        """Return the pool whose bound holds if so many sites besides the reader collude."""
+        """Return the pool whose bound holds if this many sites besides the reader collude."""
         return cls(round, least, least - 1 - colluders)
 
     @property
     def colluders(self) -> int:
-        """Sites besides the reader that may pass their noise on without breaking the bound, c."""
+        """Sites besides the reader that may pass on their noise without breaking the bound, c."""
         return self.least - 1 - self.counted - self.opened
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the pool as JSON carries it."""
+        """Return the pool in the form stored in JSON."""
         said = {"round": self.round, "least": self.least, "counted": self.counted}
         return said | {"opened": self.opened} if self.opened else said
 
@@ -146,32 +146,32 @@ class Pool:
 
 @dataclass(frozen=True)
 class Ledger(Displayed):
-    """Cost of a release, its plan and all that came before to the person behind a row.
+    """Cost of a release, its plan and all earlier releases to the person behind a row.
 
     Attributes
     ----------
     mechanism : str
         Name of the noise: ``"discrete-gaussian"``, ``"discrete-laplace"``, or
-        ``"laplace-per-table"`` (the same noise, of a scale that the paper calibrates for one
+        ``"laplace-per-table"`` (the same noise, with a scale that the paper calibrates for one
         table).
     sensitivity : Sensitivity
         Tables, adjacency and rows of one person.
     delta : float
         Probability that is added to the bound e^epsilon; 0 for Laplace noise alone.
     shares : tuple of Share
-        One for each release that was merged.
+        One for each merged release.
     behind_plan : tuple of Spent
-        Releases that the plan was drawn from.
+        Releases from which the plan was drawn.
     pool : Pool or None
-        Where all shares are of one noise: the round in which sites shared it. Where rounds
-        are merged, each share names its own, and this is None; see `pools`.
+        If all shares have one noise: the round in which sites shared it. If rounds are merged,
+        each share names its own, and this is None; see `pools`.
     accounting : str
-        ``"gaussian"`` if epsilon is as exact as Gaussian noise allows, where all noise is;
-        ``"zcdp"``, as in files before 0.2, if it follows from zCDP.
+        ``"gaussian"`` if epsilon is as exact as Gaussian noise allows, because all noise is
+        Gaussian; ``"zcdp"``, as in files before 0.2, if it follows from zCDP.
     period : int or None
-        Under a horizon: the last period that is in it. The cost is that of all periods.
+        With a horizon: the last period included. The cost is that of all periods.
     window : int or None
-        Of a sum that was decoded: how many periods it has; None for what a period released.
+        For a decoded sum: the number of its periods; None for what a period released.
 
     Examples
     --------
@@ -198,12 +198,12 @@ class Ledger(Displayed):
         self._check_period()
         if not named(self.mechanism).shareable and self.pools:
             raise PrivacyError(
-                f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
+                f"{self.mechanism} noise cannot be shared: a sum of such parts has another form; "
                 f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
             )
         self._check_ids()
         if self.pool is not None and any(share.pool is not None for share in self.shares):
-            raise PrivacyError("a share names a noise beside the one that all of them share")
+            raise PrivacyError("a share names a noise although all of them share one")
         if len({pool.round for pool in self.pools}) < len(self.pools):
             raise PrivacyError("two shares of one round differ in how its noise was shared")
         for spent in (*self.behind_plan, *self._earlier):
@@ -218,7 +218,7 @@ class Ledger(Displayed):
         check_pure(self.cost, self.delta)
 
     def _check_period(self) -> None:
-        """Raise if the period is not one of the horizon's, or no such noise can be decoded."""
+        """Raise if the period is not one of the horizon's, or if such noise cannot be decoded."""
         horizon = self.sensitivity.horizon
         if horizon is None:
             if self.period is not None or self.window is not None:
@@ -226,17 +226,17 @@ class Ledger(Displayed):
             return
         if not named(self.mechanism).gaussian:
             raise PrivacyError(
-                f"{self.mechanism} noise under a horizon is not accounted for: leave mechanism out"
+                f"{self.mechanism} noise is not supported under a horizon: leave mechanism out"
             )
         horizon.weights(0 if self.period is None else self.period, self.window)
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """Rounds whose sites shared their noise, one after the other; none of unmasked ones."""
+        """Rounds whose sites shared their noise, in order; empty for rounds without masks."""
         return tuple(dict.fromkeys(pool for pool in map(self.pool_of, self.shares) if pool))
 
     def pool_of(self, share: Share) -> Pool | None:
-        """Return the round with whose sites the site of a share of this ledger shared its noise."""
+        """Return the round whose sites shared the noise of a share of this ledger."""
         return self.pool or share.pool
 
     @property
@@ -244,7 +244,7 @@ class Ledger(Displayed):
         return [spent for share in self.shares for spent in share.earlier]
 
     def _check_ids(self) -> None:
-        """Raise `PrivacyError` if a release is counted twice, or one that is named is missing."""
+        """Raise `PrivacyError` if a release is counted twice, or a named one is missing."""
         ids = [share.release for share in self.shares]
         if not ids or len(set(ids)) < len(ids):
             twice = next((i for i in ids if ids.count(i) > 1), "")
@@ -260,28 +260,28 @@ class Ledger(Displayed):
         behind = {spent.release for spent in self.behind_plan}
         if len(behind) < len(self.behind_plan):
             raise PrivacyError(
-                "a release stands twice among those behind the plan: draw the plan again from "
-                "the results that it follows"
+                "a release is listed twice among those behind the plan: draw the plan again from "
+                "its results"
             )
         missing = {name for share in self.shares for name in share.apart} - behind
         if missing:
             raise PrivacyError(
-                f"release {min(missing)[:12]}, which a share names as about other rows, is not "
+                f"release {min(missing)[:12]}, which a share lists as about other rows, is not "
                 "behind the plan: get the release again from its source"
             )
 
-    # --- what it adds up to -----------------------------------------------------------------
+    # --- totals ---------------------------------------------------------------------------------
 
     @cached_property
     def own(self) -> Cost:
-        """Cost of these tables alone to a person at one of the sites (the dearest)."""
+        """Cost of these tables alone to a person at one of the sites (the most expensive)."""
         return Cost.largest(map(self.cost_of, self.shares))
 
     def cost_of(self, share: Share) -> Cost:
         """Cost of these tables alone to a person at the site of this share.
 
-        Parts of pooled noise add up: the sum of k discrete Gaussians of scale s is, to within
-        1e-15 from s = 2 on, one of scale s sqrt(k) (Kairouz, Liu and Steinke, 2021).
+        Parts of pooled noise add up: from s = 2 on, the sum of k discrete Gaussians of scale s is,
+        to within 1e-15, one of scale s sqrt(k) (Kairouz, Liu and Steinke, 2021).
         """
         pool = self.pool_of(share)
         parts = 1 if pool is None else pool.counted
@@ -289,7 +289,7 @@ class Ledger(Displayed):
 
     @cached_property
     def cost(self) -> Cost:
-        """Cost of everything to a person at one site: tables, what came before, the plan."""
+        """Cost of everything to a person at one site: tables, earlier releases, the plan."""
         return self._at(1)
 
     def _at(self, sites: int) -> Cost:
@@ -298,7 +298,7 @@ class Ledger(Displayed):
 
     @cached_property
     def _histories(self) -> list[list[Charge]]:
-        """Charges to a person at each site; then at the sites that are behind the plan only."""
+        """Charges to a person at each site; then at sites that are only behind the plan."""
         histories = [
             [
                 *(spent.charge for spent in self.behind_plan if spent.release not in share.apart),
@@ -307,8 +307,8 @@ class Ledger(Displayed):
             ]
             for share in self.shares
         ]
-        # How many sites without a share here are behind each release behind the plan. Which are
-        # the same in two of them is not known: as many as can be.
+        # How many sites without a share here are behind each release behind the plan. It is unknown
+        # which of them are the same in two releases, so as many as possible are assumed.
         others = {
             spent: max(1, len(spent.parts))
             - sum(spent.release not in share.apart for share in self.shares)
@@ -332,7 +332,7 @@ class Ledger(Displayed):
     def epsilon_at(self, sites: int) -> float:
         """Return the total epsilon for a person whose rows are at several of the sites.
 
-        Sites that are behind the plan only are among them.
+        Sites that are only behind the plan are among them.
         """
         if sites < 1:
             raise UsageError(f"sites={sites}: needs 1 or more")
@@ -349,20 +349,20 @@ class Ledger(Displayed):
 
     @property
     def release_id(self) -> str:
-        """Id of the release: random, or, for a sum, the digest of the ids that it sums."""
+        """Id of the release: random, or, for a sum, the digest of the ids of its parts."""
         ids = sorted(share.release for share in self.shares)
         return ids[0] if len(ids) == 1 else hashlib.sha256(" ".join(ids).encode()).hexdigest()
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from this one has behind it.
+        """Return the releases on which a plan drawn from this one depends.
 
-        Of several sites, without what each had released before, which each counts for itself;
-        of one, with that.
+        With several sites, it leaves out their own earlier releases, which each site counts for
+        itself; with one site, it includes them.
         """
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
         adjacency, rows = self.sensitivity.adjacency, self.sensitivity.rows_per_person
         parts = tuple(sorted(share.release for share in self.shares))
-        # What was released before 0.2 is named as before 0.2: plans drawn from it stay the same.
+        # Releases before 0.2 keep their names, so that plans drawn from them stay the same.
         tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
         pool = " ".join(sorted(pool.round for pool in self.pools)) or None
         about = release, what, self.own, adjacency, rows, pool, parts, tables
@@ -374,10 +374,10 @@ class Ledger(Displayed):
     def __add__(self, other: "Ledger") -> "Ledger":
         check_terms(self, other)
         shares, pool = self.shares + other.shares, self.pool
-        if pool != other.pool:  # then each share names its own
+        if pool != other.pool:  # in this case, each share names its own
             both, pool = (self, other), None
             shares = tuple(replace(s, pool=one.pool_of(s)) for one in both for s in one.shares)
-        # The finer account holds for both: noise is noise, no matter who accounts for it.
+        # The finer accounting holds for both, because the noise does not depend on accounting.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
         delta = max(self.delta, other.delta)
         return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)
@@ -385,7 +385,7 @@ class Ledger(Displayed):
     # --- in files --------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the ledger as JSON carries it, with what it adds up to."""
+        """Return the ledger with its totals in the form stored in JSON."""
         return {
             "mechanism": self.mechanism,
             "adjacency": self.sensitivity.adjacency,
@@ -415,7 +415,7 @@ class Ledger(Displayed):
     def from_dict(cls, content: Any) -> "Ledger":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else.
 
-        What it adds up to is worked out again, and has to be what it says.
+        Totals are computed again, and have to agree with those stated.
         """
         entries(content, "a ledger", _KINDS, _OPTIONAL)
         with translate_errors(PlanError, "ledger"):
@@ -442,13 +442,13 @@ class Ledger(Displayed):
             # Another version's logarithms may differ in the last digits.
             if not (math.isclose(value, stated, rel_tol=1e-6) if number else value == stated):
                 raise PlanError(
-                    f"the ledger was edited: it states {key} {stated!r}, its entries add up to "
-                    f"{value!r}; get the release again from its source"
+                    f"the ledger was edited: it states {key} {stated!r}, but its entries add up to "
+                    f"{value!r}: get the release again from its source"
                 )
         return ledger
 
 
-#: Entries of a ledger in JSON; those of kind object are checked by what is made of them.
+#: Entries of a ledger in JSON; their classes check those of kind object.
 _KINDS = {
     "mechanism": object, "adjacency": object, "rows_per_person": object, "sampled": bool,
     "tables": int, "l1_sensitivity": object, "l2_sensitivity": object, "shares": list[object],
@@ -461,7 +461,7 @@ _OPTIONAL = {
 
 
 def check_terms(one: "Ledger", other: "Ledger") -> None:
-    """Raise `PrivacyError` unless both are of the same terms."""
+    """Raise `PrivacyError` unless both have the same terms."""
     ours, others = one.sensitivity, other.sensitivity
     for name, mine, theirs in (
         ("mechanisms", one.mechanism, other.mechanism),

@@ -1,8 +1,8 @@
-"""Mechanisms: the forms of noise, their registry, and the exact samplers that draw them.
+"""Mechanisms: the kinds of noise, their registry, and the exact samplers that draw them.
 
-A mechanism is added by a call of `register`, here or anywhere else; nothing else knows one by name.
+A call of `register`, here or anywhere else, adds a mechanism; no other code knows one by name.
 No seed can be given. Floating-point samplers of Laplace and Gaussian noise can be attacked
-(Mironov, 2012); OpenDP's draw integers exactly, fed by the system's secure random numbers.
+(Mironov, 2012); OpenDP's samplers draw integers exactly, from the system's secure random numbers.
 
 """
 
@@ -31,7 +31,7 @@ Adjacency = Literal["add-remove", "replace-one"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Scale of noise beyond which a count in 64 bits might not hold it.
+#: Scale of noise beyond which a count in 64 bits might overflow.
 MAX_SCALE = 2.0**40
 
 
@@ -44,14 +44,14 @@ class Sensitivity:
     tables : int
         Tables in which a row is counted, m.
     adjacency : {"add-remove", "replace-one"}
-        Whether neighbouring data have a person's rows more or less, or other values in them.
+        Whether neighbouring data differ by adding or removing a person's rows, or by their values.
     rows_per_person : int
-        Rows of one person at most, g: the unit that is protected.
+        Largest number of rows of one person, g: the unit that is protected.
     sampled : bool
-        Whether each table counts a sample of fixed size: a row more then pushes another out,
-        so that two cells of a table change under either adjacency.
+        Whether each table counts a sample of fixed size: an additional row then pushes another
+        out, so that two cells of a table change under either adjacency.
     horizon : Horizon or None
-        Where rows of one period are in the releases of those that follow: how.
+        If rows of one period are also in the following releases: the horizon.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Sensitivity:
                 "person more or less) or 'replace-one' (one person's values differ)"
             )
         whole("tables", self.tables)
-        # JSON knows no NumPy integer.
+        # JSON cannot hold NumPy integers.
         rows = whole("rows_per_person", self.rows_per_person)
         object.__setattr__(self, "rows_per_person", rows)
 
@@ -84,18 +84,18 @@ class Sensitivity:
 
     @property
     def l1(self) -> int:
-        """L1 sensitivity of the vector of all counts, of all periods."""
+        """L1 sensitivity of the vector of all counts of all periods."""
         each = 1 if self.horizon is None else int(self.horizon.columns.sum())
         return self.rows_per_person * self._cells * self.tables * each
 
     @property
     def l2_squared(self) -> int:
-        """Square of the L2 sensitivity of the vector of all counts, of all periods."""
+        """Square of the L2 sensitivity of the vector of all counts of all periods."""
         each = 1 if self.horizon is None else self.horizon.sensitivity_squared
         return self.rows_per_person**2 * self._cells * self.tables * each
 
     def cost(self, mechanism: str, scale: float) -> "Cost":
-        """Return what noise of this scale on every cell costs one person."""
+        """Return the cost to one person of noise of this scale on every cell."""
         return named(mechanism).cost(self, scale)
 
     def gaussian_cost(self, rho: float) -> "Cost":
@@ -115,10 +115,10 @@ class Cost:
     rho : float
         Zero-concentrated differential privacy.
     pure : float
-        Pure epsilon (delta = 0); infinite where some noise needs a delta.
+        Pure epsilon (delta = 0); infinite if some noise needs a delta.
     spread : float
-        Where all noise is Gaussian, what its being discrete adds to the variance of the privacy
-        loss (`hushtable.privacy.accounting`); infinite where some is not, and zCDP alone holds.
+        If all noise is Gaussian, what its discreteness adds to the variance of the privacy loss
+        (`hushtable.privacy.accounting`); infinite if some is not, so that only zCDP applies.
 
     Examples
     --------
@@ -138,12 +138,12 @@ class Cost:
 
     @classmethod
     def total(cls, costs: Iterable["Cost"]) -> "Cost":
-        """Return the cost of all releases on the same rows; nothing costs nothing."""
+        """Return the cost of all releases on the same rows; no releases cost nothing."""
         return sum(costs, start=cls(0.0, 0.0, 0.0))
 
     @classmethod
     def largest(cls, costs: Iterable["Cost"]) -> "Cost":
-        """Return the cost to a person whose rows are behind one of the releases only."""
+        """Return the cost to a person whose rows are behind only one of the releases."""
         costs = list(costs)
         return cls(*(max(getattr(c, name) for c in costs) for name in ("rho", "pure", "spread")))
 
@@ -156,18 +156,18 @@ class Cost:
         return min(self.pure, epsilon_bound(self.rho, self.spread, delta))
 
     def by_zcdp(self) -> "Cost":
-        """Return the same cost, with an epsilon that follows from zCDP, as before 0.2."""
+        """Return the same cost with an epsilon that follows from zCDP, as before 0.2."""
         return replace(self, spread=math.inf)
 
 
 class Mechanism(ABC):
-    """One form of integer noise, drawn independently on every cell."""
+    """One kind of integer noise, drawn independently on every cell."""
 
-    name: ClassVar[str]  # as calls, ledgers and files have it
-    words: ClassVar[str]  # a few, for the help of the command line
+    name: ClassVar[str]  # in calls, ledgers and files
+    words: ClassVar[str]  # a short description for the help of the command line
     pure: ClassVar[bool]  # whether it is accounted in pure epsilon, without a delta; else in zCDP
-    excess_kurtosis: ClassVar[float]  # fourth cumulant over the squared variance, at most
-    #: Whether k parts of scale s add up to this noise of scale s sqrt(k), as Gaussian noise does:
+    excess_kurtosis: ClassVar[float]  # upper bound: fourth cumulant over the squared variance
+    #: Whether k parts of scale s add up to this noise with scale s sqrt(k), as Gaussian noise does:
     #: only then may sites share it.
     shareable: ClassVar[bool] = False
     takes_samples: ClassVar[bool] = False  # whether tables of random samples may have it
@@ -175,11 +175,11 @@ class Mechanism(ABC):
 
     @abstractmethod
     def cost(self, sensitivity: Sensitivity, scale: float) -> Cost:
-        """Return what noise of this scale on every cell costs one person."""
+        """Return the cost to one person of noise of this scale on every cell."""
 
     @abstractmethod
     def scale(self, sensitivity: Sensitivity, budget: float) -> float:
-        """Return the scale that costs so much: epsilon if `pure`, rho otherwise."""
+        """Return the scale that costs this much: epsilon if `pure`, rho otherwise."""
 
     @abstractmethod
     def sampler(self, opendp: Any, domain: Any, scale: float) -> Any:
@@ -193,7 +193,7 @@ class Mechanism(ABC):
     def log_ratio(self, scale: float, x: Ints, added: Ints | np.int64) -> Floats:
         """Return ln(P[x | with the row] / P[x | without it]) for each cell.
 
-        ``x`` is what cells hold beyond what they do without the row; ``added`` what it adds.
+        ``x`` is how much cells exceed their values without the row; ``added`` is what it adds.
         """
 
     def ideal_ratios(
@@ -201,16 +201,16 @@ class Mechanism(ABC):
     ) -> tuple[Floats, Floats] | None:
         """Return log likelihood ratios, without the row and with it, at exactly this epsilon.
 
-        Drawn from a fixed seed, for audits alone; None if there is no such simulation.
+        They are drawn from a fixed seed, for audits only; None if there is no such simulation.
         """
         return None
 
     def fixed_scale(self, epsilon: float) -> float | None:
-        """Return the scale if it follows from epsilon alone, whatever else is spent; else None."""
+        """Return the scale if it follows from epsilon alone, whatever was spent; else None."""
         return None
 
     def spent(self, cost: Cost) -> float:
-        """Return a cost in the currency that this mechanism is accounted in."""
+        """Return a cost in the currency in which this mechanism is accounted."""
         return cost.pure if self.pure else cost.rho
 
 
@@ -219,10 +219,10 @@ MECHANISMS: dict[str, Mechanism] = {}
 
 
 def register(mechanism: Mechanism) -> None:
-    """Add a mechanism; raises `UsageError` if there is another one of its name.
+    """Add a mechanism; raises `UsageError` if there is already one with its name.
 
-    One that is not accounted in pure epsilon has to be Gaussian: of an earlier release, a ledger
-    says no more than its costs.
+    A mechanism that is not accounted in pure epsilon has to be Gaussian, because a ledger holds
+    only the costs of an earlier release.
     """
     if not (mechanism.pure or mechanism.gaussian):
         raise UsageError(f"mechanism {mechanism.name!r}: needs a pure epsilon, or Gaussian noise")
@@ -232,17 +232,17 @@ def register(mechanism: Mechanism) -> None:
 
 
 def named(name: Any) -> Mechanism:
-    """Return the mechanism of this name; raises `UsageError` if there is none."""
+    """Return the mechanism of this name; raise `UsageError` if there is none."""
     if not isinstance(name, str) or name not in MECHANISMS:
         raise UsageError(f"mechanism={name!r} is unknown: needs one of {', '.join(MECHANISMS)}")
     return MECHANISMS[name]
 
 
 class DiscreteGaussian(Mechanism):
-    """Costs rho = L2^2 / 2 scale^2 (Canonne, Kamath and Steinke, 2020), and is Gaussian besides."""
+    """Costs rho = L2^2 / 2 scale^2 (Canonne, Kamath and Steinke, 2020), and is Gaussian."""
 
     name = "discrete-gaussian"
-    words = "the least noise from about ten tables on"
+    words = "the least noise with about ten tables or more"
     pure = False
     shareable = True  # from a scale of 2 on: `hushtable.privacy.budget.part_scale`
     gaussian = True
@@ -273,7 +273,7 @@ class DiscreteGaussian(Mechanism):
 
 
 class DiscreteLaplace(Mechanism):
-    """Costs a pure epsilon of L1 / scale, and rho as `hushtable.privacy.budget` says."""
+    """Costs a pure epsilon of L1 / scale, and rho as in `hushtable.privacy.budget`."""
 
     name = "discrete-laplace"
     words = "a pure epsilon, no delta"
@@ -312,10 +312,10 @@ class DiscreteLaplace(Mechanism):
 
 
 class LaplacePerTable(DiscreteLaplace):
-    """The paper's: takes epsilon for that of one table; its cost is the true total, over all."""
+    """The paper's noise: calibrated to epsilon of one table; the cost is the total over all."""
 
     name = "laplace-per-table"
-    words = "the paper's, E being that of one table alone"
+    words = "the paper's calibration, in which E is that of one table alone"
     takes_samples = True
 
     def fixed_scale(self, epsilon: float) -> float:
@@ -329,14 +329,14 @@ for _one in (DiscreteGaussian(), DiscreteLaplace(), LaplacePerTable()):
 DEFAULT = DiscreteGaussian.name
 
 
-#: Cells that are drawn in one call of OpenDP: between two calls, progress shows and Ctrl-C works.
+#: Cells drawn in one call of OpenDP: progress is updated and Ctrl-C works between two calls.
 _CHUNK = 4096
-#: The first OpenDP without a division that biased the noise at some scales, as 4.5 (its #2638).
+#: The first OpenDP without a division that biased the noise at some scales, such as 4.5 (#2638).
 _UNBIASED = (0, 14, 2)
 
 
 def _opendp() -> Any:
-    from importlib.metadata import version  # which takes a while to import
+    from importlib.metadata import version  # takes a while to import
 
     try:
         import opendp.prelude as opendp
@@ -375,11 +375,11 @@ def add_noise(
 ) -> NDArray[np.int64]:
     """Return the counts (n_cells,) with independent, exactly drawn noise on every cell.
 
-    They may be negative then. ``scale`` is in counts; ``progress`` is called after each chunk with
-    how many more cells are done. Raises `MissingExtraError` if OpenDP is not installed.
+    The result may be negative. ``scale`` is in counts; ``progress`` is called after each chunk with
+    the number of further cells done. Raises `MissingExtraError` if OpenDP is not installed.
     """
     if not 0.0 < scale <= MAX_SCALE:
-        raise PrivacyError(f"noise of scale {scale:g}: needs one above 0 and at most 2^40")
+        raise PrivacyError(f"noise of scale {scale:g}: needs a scale above 0 and at most 2^40")
     released = np.empty_like(counts)
     samplers = {
         size: _sampler(mechanism, scale, size)
@@ -392,6 +392,6 @@ def add_noise(
         if progress is not None:
             progress(len(chunk))
 
-    # OpenDP lets go of Python's lock while it draws.
+    # OpenDP releases Python's lock while it draws.
     for_each(fill, [range(0, len(counts), _CHUNK)], n_threads(-1))
     return released

@@ -1,4 +1,4 @@
-"""The seal of a result: its round and the submissions in it, signed by the coordinator."""
+"""The seal of a result: its round and submissions, signed by the coordinator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ _KEYS = {"round_id", "coordinator", "submissions"}
 
 @dataclass(frozen=True)
 class Seal:
-    """A coordinator's signature of a result. Only one that holds is ever made.
+    """A coordinator's signature of a result. Only valid signatures become objects.
 
-    That a signature holds says that the holder of the key in `coordinator` made the file. Whose
-    key that is, the round says (`hushtable_federation.result`).
+    A valid signature proves that the holder of the key in `coordinator` made the file. The round
+    states whose key that is (`hushtable_federation.result`).
     """
 
     round_id: str
-    coordinator: Mapping[str, str]  # card of who signed, as files carry it
-    submissions: Mapping[str, str]  # by site, the digest of the submission that is in the sum
-    digest: str  # SHA-256 of all that the file says
+    coordinator: Mapping[str, str]  # the signer's card, as files hold it
+    submissions: Mapping[str, str]  # by site, the digest of its submission in the sum
+    digest: str  # SHA-256 of the content of the file
     signature: str  # of kind and digest
 
     @staticmethod
     def entry(
         round_id: str, coordinator: Mapping[str, str], submissions: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return what the manifest says of it, under the digest that is signed."""
+        """Return the seal's part of the manifest, under the digest that is signed."""
         entry = {"coordinator": dict(coordinator), "submissions": dict(submissions)}
         return {"result": {"round_id": round_id, **entry}}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Seal | None":
-        """Return the seal of a file, or None if nobody signed it.
+        """Return the seal of a file, or None if the file is not signed.
 
-        Raises `PlanError` if there is one that does not hold, or a part of one, and
+        Raises `PlanError` if a seal is invalid or incomplete, and
         `MissingExtraError` if pyca/cryptography is not installed to check it.
         """
         entry, signature = content.manifest.get("result"), content.signature
@@ -46,8 +46,8 @@ class Seal:
             return None
         if entry is None or not _well_formed(entry) or not isinstance(signature, str):
             raise PlanError(
-                "the file is signed in part only: its signature, or what it signs, was cut off or "
-                "edited; get the result again from the coordinator"
+                "the file is only partly signed: its signature, or what it signs, was cut off or "
+                "edited: get the result again from the coordinator"
             )
         card = entry["coordinator"]
         whole = signatures.of_card(card["name"], card["signing"], card["masking"])
@@ -59,17 +59,17 @@ class Seal:
         message = signatures.of_file(content.kind, content.digest)
         if not signatures.verifies(card["signing"], signature, message):
             raise PlanError(
-                f"the signature is not that of {card['name']!r}: the file was forged or edited; "
+                f"the signature is not that of {card['name']!r}: the file was forged or edited: "
                 "get the result again from the coordinator"
             )
         return cls(entry["round_id"], card, entry["submissions"], content.digest, signature)
 
     def sign(self, kind: str, digest: str) -> str:
-        """Return the signature, for `hushtable.files.pack`, if it is of what is to be written."""
+        """Return the signature for `hushtable.files.pack`, if it fits what is to be written."""
         if digest != self.digest:
             raise FileError(
-                f"the {kind} is not, to the bit, what {self.coordinator['name']!r} signed: copy "
-                "the signed file, or write this one without its seal"
+                f"the {kind} is not bit-identical to what {self.coordinator['name']!r} signed: "
+                "copy the signed file, or write this one without its seal"
             )
         return self.signature
 
@@ -81,7 +81,7 @@ def write(
     arrays: files.Arrays,
     seal: Seal | None,
 ) -> None:
-    """Write a file that may have a seal, as `hushtable.files.write` does."""
+    """Write a file that may have a seal, like `hushtable.files.write`."""
     if seal is None:
         files.write(path, kind, entries, arrays)
         return

@@ -1,8 +1,8 @@
 """Scores from counts: scorer, explanations, reasons, ranks, and the lowest rows.
 
-Explanations are numbers, reasons are words; detectors, command line and report only show them.
-May import `counts` and what lies below; tested in ``tests/test_explain.py``, ``test_reasons.py``
-and ``test_ranks.py``. Names load on first use.
+Explanations are numbers, reasons are words; detectors, command line and report only display them.
+May import `counts` and the packages below it; tested in ``tests/test_explain.py``,
+``test_reasons.py`` and ``test_ranks.py``. Names load on first use.
 """
 
 from typing import TYPE_CHECKING

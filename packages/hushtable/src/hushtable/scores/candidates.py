@@ -1,4 +1,4 @@
-"""Rows that a review may ask about: the lowest of all, and each with all that is known of it."""
+"""Rows that a review may ask about: the lowest of all, each with everything known about it."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -33,20 +33,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Some rows of many, with all that a review needs of them.
+    """Some rows out of many, with everything that a review needs to know about them.
 
     Attributes
     ----------
     numbers : ndarray of shape (n,), int64
-        Of the rows, from 0, among all that were read.
+        Numbers of the rows, from 0, among all that were read.
     rows : ndarray or pyarrow.RecordBatch
         The features, and the columns to keep.
     codes : Codes
-        The features, encoded as they are scored: by the rules of the rows' owner.
+        The features, encoded for scoring, with the rules of the rows' owner applied.
     plain : Codes
-        The features, encoded as they are.
+        The features, encoded without rules.
     n_rows : int
-        All rows that were read.
+        Number of all rows that were read.
     """
 
     numbers: Ints
@@ -57,23 +57,23 @@ class Candidates:
 
     @classmethod
     def of(cls, scorer: Scorer, numbers: Ints, rows: Batch, n_rows: int) -> "Candidates":
-        """Encode some rows, of all that were read."""
+        """Encode some of the rows that were read."""
         codes = plain = scorer.encode((0, rows, None))
         if scorer.rules is not None:
             plain = scorer.by_rules(None).encode((0, rows, None))
         return cls(numbers, rows, codes, plain, n_rows)
 
     def row(self, k: int) -> Batch:
-        """Return the k-th row alone."""
+        """Return the k-th row as a batch of its own."""
         return self.rows[k : k + 1] if isinstance(self.rows, np.ndarray) else self.rows.slice(k, 1)
 
     def check(self, k: int) -> str:
-        """Return what stands for the k-th row's values under the plan: another row has another."""
+        """Return a check value of the k-th row under the plan, which differs for other rows."""
         values = self.plain.codes[: len(self.plain.tally), k]
         return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
     def place(self, number: int) -> int | None:
-        """Return the place of a row among these, if it is one of them."""
+        """Return the position of a row among these, or None if it is not one of them."""
         found = np.flatnonzero(self.numbers == number)
         return int(found[0]) if len(found) else None
 
@@ -83,9 +83,9 @@ def lowest_candidates(
 ) -> Candidates | None:
     """Keep the rows with the lowest scores in one pass, lowest first; None if there are no rows.
 
-    By the owner's rules, rows with an impossible value are the lowest, and rows that are known are
-    left out. Memory stays flat: two times ``most``
-    rows are held at most, besides the batches under way.
+    With the owner's rules, rows with an impossible value are the lowest, and known rows are left
+    out. Memory stays flat: it holds at most two times ``most`` rows, besides the batches being
+    processed.
     """
     found: list[tuple[Ints, Floats, Batch]] = []
     held, n_rows, bar = 0, 0, np.inf
@@ -113,7 +113,7 @@ def lowest_candidates(
 
 
 def impossible(scorer: Scorer, rows: Batch) -> NDArray[np.bool_]:
-    """Return which rows (n,) have a value that is impossible by the rules of their owner."""
+    """Return which rows (n,) have a value that is impossible by their owner's rules."""
     if scorer.rules is None:
         return np.zeros(len(rows), np.bool_)
     return scorer.rules.impossible(rows) >= 0
@@ -122,7 +122,7 @@ def impossible(scorer: Scorer, rows: Batch) -> NDArray[np.bool_]:
 def _lowest(
     found: list[tuple[Ints, Floats, Batch]], most: int, scorer: Scorer
 ) -> tuple[Ints, Floats, Batch]:
-    """Return the lowest of rows that came in order; of equal scores, the earlier."""
+    """Return the lowest of rows that arrived in order; of equal scores, the earlier ones."""
     numbers, scores = (np.concatenate([one[k] for one in found]) for k in (0, 1))
     order = np.lexsort((numbers, scores))[:most]
     rows = joined([one[2] for one in found], _numeric(scorer))
@@ -136,7 +136,7 @@ def _numeric(scorer: Scorer) -> set[str]:
 def named_candidates(
     scorer: Scorer, reader: Reader, numbers: Iterable[int], keep: Sequence[str] = ()
 ) -> Candidates:
-    """Pick rows by their numbers, in one pass; those that are not there are left out."""
+    """Pick rows by their numbers in one pass; numbers without a row are left out."""
     wanted = np.unique(np.fromiter(numbers, np.int64))
     opened = scorer.open(reader, keep)
     found, at, start = list[Batch](), list[Ints](), 0
@@ -155,26 +155,26 @@ def named_candidates(
 
 @dataclass(frozen=True)
 class ReviewRow(Displayed):
-    """A row to be looked at.
+    """A row for someone to judge.
 
     Attributes
     ----------
     row : int
-        Its number, from 0.
+        Number of the row, from 0.
     score, severity : float
-        Score by all verdicts so far, in bits; 100 times one minus the share of rows as rare.
+        Score with all verdicts so far, in bits; 100 times one minus the share of rows as rare.
     values : dict of str to ValuePhrase
-        Of each feature: the value in words, and what is usual. The reasons come first.
+        For each feature: the value in words, and what is usual. The reasons come first.
     kept : dict of str to str
-        Of each column to keep, the value as a text; empty if it is missing.
+        For each column to keep, the value as text; empty if it is missing.
     detail : Detail
-        Reasons, columns outside the plan, and what verdicts moved the score by.
+        Reasons, columns outside the plan, and how far verdicts moved the score.
     check : str
-        Stands for the row's values under the plan.
+        Check value of the row's values under the plan.
     usual : Usual or None
         What the values are compared with.
     features : tuple of Feature
-        The columns that reasons are of.
+        The columns that reasons refer to.
     """
 
     row: int
@@ -189,7 +189,7 @@ class ReviewRow(Displayed):
 
     @property
     def words(self) -> str:
-        """Why the row scores low, in a sentence without its full stop."""
+        """Why the row scores low, in a sentence without a full stop."""
         found = [self.detail.rule] if self.detail.rule else []
         found += [one.words for one in self.detail.reasons or []]
         found += [self.detail.likeness] if self.detail.likeness else []
@@ -203,11 +203,11 @@ class ReviewRow(Displayed):
 
 
 class ReviewRows:
-    """Shows rows as a scorer scores them, with columns to keep beside."""
+    """Makes the rows to show from a scorer's results, with the columns to keep."""
 
     @property
     def usual(self) -> Usual | None:
-        """The values that others are compared with."""
+        """The values with which others are compared."""
         return self.reasons.usual
 
     def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
@@ -226,7 +226,7 @@ class ReviewRows:
         self._behind = tuple(name for name in self._details.columns if name not in names)
 
     def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
-        """Show the k-th of some rows, which have these scores (n,)."""
+        """Show the k-th of some rows that have these scores (n,)."""
         row = found.row(k)
         (detail,) = explained(self.details(row), self.reasons, None)
         share = np.count_nonzero(scores <= scores[k]) / found.n_rows
@@ -255,7 +255,7 @@ class ReviewRows:
         )
 
     def details(self, rows: Batch) -> list[Detail]:
-        """Return the details of some rows, which have no reasons yet."""
+        """Return the details of some rows, without reasons yet."""
         reader, n = self.reader(rows), len(rows)
 
         def in_order(batch: Scored) -> list[Detail]:
@@ -265,7 +265,7 @@ class ReviewRows:
         return [one for some in details for one in some]
 
     def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
-        """Return each feature's value in words, those of the reasons first."""
+        """Return each feature's value in words, starting with those of the reasons."""
         values = {
             feature.name: self._in_words.of(row, 0, j)
             for j, feature in enumerate(self._schema.of_rows.features)
@@ -275,6 +275,6 @@ class ReviewRows:
 
 
 def as_text(value: pa.Array) -> str:
-    """Return a value, an array of one, as a text; empty if it is missing."""
+    """Return a value, given as an array of one, as text; empty if it is missing."""
     text = value.cast(pa.string())[0].as_py()
     return "" if text is None else str(text)

@@ -1,22 +1,22 @@
-"""How the columns of a site's rows differ from those of others, of whom there are counts alone.
+"""How the columns of a site's rows differ from those of others, of whom only counts are known.
 
 Each column is compared in two ways:
 
-Values: the largest difference between both distribution functions (Kolmogorov and Smirnov), or
-between both shares of a category, of what is outside the plan, or of missing values; from
-histograms.
+Values: the largest difference between the two distribution functions (Kolmogorov and Smirnov), or
+between the two shares of a category, of values outside the plan, or of missing values; computed
+from histograms.
 
-Rows that are alike otherwise: a table's hash functions answer yes or no of one column each. Let a
-row's code in a table be c1 with the answer of one function set to yes, and c0 with no. The mean
-over the site's rows of n(c1) - n(c0), over that of n(c1) + n(c0), n being counts of others, is what
-the others' rows with the same other answers say; the site's own counts, without the row itself, say
-another. Half the difference, in the mean over five neighbouring cuts of a column, is the share of
-rows that are on the other side than elsewhere. Sums of counts are linear in their noise.
+Similar rows: each hash function of a table answers yes or no about one column. Let a row's code in
+a table be c1 if the answer of one function is set to yes, and c0 if it is set to no. Let n be the
+counts of others. The mean over the site's rows of n(c1) - n(c0), divided by that of n(c1) + n(c0),
+is the answer among the others' rows with the same other answers; the site's own counts, without the
+row itself, give a different answer. Half the difference, averaged over five neighbouring cuts of a
+column, is the share of rows on the other side of a cut. Sums of counts are linear in their noise.
 
-A fault of a device, a unit or a code moves one column, in rows of all kinds. Another mix of cases
-moves several columns. So a column is systematic if the largest difference is its own, beyond
-chance, and no other column's values differ by more than chance, or a fifth as much. A mix that
-moves one column alone, such as the age in a children's hospital, looks the same in all counts.
+A fault of a device, a unit or a code moves one column, in rows of all kinds. A different mix of
+cases moves several columns. A column is therefore systematic if it has the largest difference,
+beyond chance, and no other column's values differ by more than chance or a fifth as much. A mix
+that moves only one column, such as the age in a children's hospital, looks the same in all counts.
 """
 
 import math
@@ -38,37 +38,37 @@ from hushtable.scores.typical import percent
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Differences that count: of at least so many times the scale of chance, and such a share. Of the
-#: largest of one column's, chance is beyond 1.6 in one of a hundred cases (Kolmogorov).
-#: Measured: see docs/benchmarks/all.md.
+#: Differences that count: at least this many times the scale of chance, and this share. For the
+#: largest difference of one column, chance exceeds 1.6 in one of a hundred cases (Kolmogorov).
+#: Measured: see docs/benchmarks/index.md.
 _CHANCE, _LEAST = 1.6, 0.03
-#: Differences of all other columns' values: chance has larger ones so rarely, or such a part.
+#: Differences of all other columns' values: how rarely chance has larger ones, or which part.
 _RARELY, _PART = 0.001, 0.2
-#: Cuts whose differences are averaged; rows that are compared with rows alike otherwise.
+#: Cuts whose differences are averaged; rows that are compared with similar rows.
 _CUTS, _ROWS = 5, 8_192
-#: The part of the site's own counts in a pair of cells that the others' are taken to have at least:
-#: noise makes some sums small.
+#: Least sum of others' counts in a pair of cells, as a part of the site's own counts: noise makes
+#: some sums too small.
 _FLOOR = 0.3
 
 
 @dataclass(frozen=True)
 class ColumnDifference:
-    """A column of a site's rows, and of the rows of others.
+    """A column of a site's rows, compared with the rows of others.
 
     Attributes
     ----------
     name : str
         The column.
     alike : float
-        Share of rows, from 0 to 1, on the other side of a cut than rows that are alike otherwise.
+        Share of rows, from 0 to 1, on the other side of a cut than otherwise similar rows.
     values : float
-        Largest difference between the shares of both in a range, or of a category.
+        Largest difference between the shares of the two in a range or a category.
     here, elsewhere : float
-        These shares.
+        These two shares.
     place : str
-        In words, what these rows have: ``"104 or more"``, ``"F"``, ``"missing"``.
+        Where these rows are, in words: ``"104 or more"``, ``"F"``, ``"missing"``.
     chance : float
-        About what chance and noise make of either difference in one of a hundred cases.
+        Approximate size that chance and noise give to either difference in one of 100 cases.
     """
 
     name: str
@@ -89,7 +89,8 @@ class ColumnDifference:
         """Both shares in words."""
         if self.values < self.chance:
             return _(
-                "%(name)s differs from what rows alike otherwise have elsewhere", name=self.name
+                "%(name)s differs from its values in otherwise similar rows elsewhere",
+                name=self.name,
             )
         return _(
             "%(name)s is %(place)s in %(here)s of the rows here, in %(elsewhere)s elsewhere",
@@ -102,14 +103,14 @@ class ColumnDifference:
 
 @dataclass(frozen=True)
 class ColumnDifferences:
-    """The columns of a site's rows against those of others.
+    """The columns of a site's rows, compared with those of others.
 
     Attributes
     ----------
     columns : tuple of ColumnDifference
-        The largest difference first.
+        The columns, the largest difference first.
     systematic : ColumnDifference or None
-        The one column that differs beyond chance in rows of all kinds, if no other does.
+        The column that differs beyond chance in rows of all kinds, if no other column does.
     """
 
     columns: tuple[ColumnDifference, ...]
@@ -117,12 +118,12 @@ class ColumnDifferences:
 
     @property
     def differing(self) -> tuple[ColumnDifference, ...]:
-        """Columns whose values differ beyond chance, and by a share that matters."""
+        """Columns whose values differ beyond chance and by a relevant share."""
         return tuple(one for one in self.columns if one.values > max(one.chance, _LEAST))
 
     @property
     def words(self) -> str:
-        """Sentence or two about what is systematic in the rows."""
+        """One or two sentences about systematic differences in the rows."""
         if self.systematic is not None:
             return _(
                 "Systematic at this site: %(what)s, and no other column differs: a device, a unit, "
@@ -131,12 +132,12 @@ class ColumnDifferences:
             )
         some = self.differing
         if not some:
-            return _("The columns do not differ from elsewhere beyond chance.")
+            return _("The columns do not differ from those elsewhere by more than chance.")
         return ngettext(
-            "One column differs from elsewhere, most of all: %(what)s. That is how another mix of "
-            "cases looks; a fault beside it cannot be told apart.",
-            "%(n)s of %(k)s columns differ from elsewhere, most of all: %(what)s. That is how "
-            "another mix of cases looks; a fault beside it cannot be told apart.",
+            "One column differs from elsewhere, most of all: %(what)s. A different mix of cases "
+            "looks like this, and a fault could not be distinguished from it.",
+            "%(n)s of %(k)s columns differ from elsewhere, most of all: %(what)s. A different "
+            "mix of cases looks like this, and a fault could not be distinguished from it.",
             len(some),
             k=len(self.columns),
             what=some[0].words,
@@ -151,10 +152,10 @@ def column_differences(
     Parameters
     ----------
     rows : Reader
-        The site's rows, repeatable; with more than 8,192, evenly spaced ones are compared with rows
-        that are alike otherwise.
+        The site's rows, which can be read repeatedly; of more than 8,192, evenly spaced ones are
+        compared with similar rows.
     n_rows : int
-        How many there are.
+        Number of rows.
     elsewhere : Counts
         The others' counts under a plan of `HushTable` or `LSHiTables`.
     here, marginals : Counts
@@ -163,12 +164,12 @@ def column_differences(
     Raises
     ------
     UsageError
-        If the tables of the plan do not keep features apart.
+        If the tables of the plan do not keep features separate.
     """
     plan = elsewhere.plan
     if not isinstance(plan.family, RandomFeature):
         raise UsageError(
-            f"the tables of {plan.detector} do not tell columns apart: needs a plan of HushTable "
+            f"the tables of {plan.detector} do not separate the columns: needs a plan of HushTable "
             "or LSHiTables, without context"
         )
     size = min(n_rows, _ROWS)
@@ -193,7 +194,7 @@ def column_differences(
 
 
 def _by_rows_alike(plan: Plan, family: RandomFeature, others: Ints, rows: Reader) -> Floats:
-    """Return the largest difference of each column (d,) in the mean over neighbouring cuts."""
+    """Return the largest difference of each column (d,), averaged over neighbouring cuts."""
     encoder = Encoder(plan.schema)
     answers = np.concatenate([family.answers(encoder.encode(b)) for b in rows.read()], axis=1)
     difference = np.zeros(len(family.feature))
@@ -213,7 +214,7 @@ def _by_rows_alike(plan: Plan, family: RandomFeature, others: Ints, rows: Reader
 
 
 def _of_table(family: RandomFeature, answers: NDArray[np.bool_], others: Floats) -> Floats:
-    """Return the difference of each hash function of a table: see the top of this file."""
+    """Return the difference of each hash function of a table: see the module's docstring."""
     depth, n = answers.shape
     bits = 1 << np.arange(depth - 1, -1, -1, dtype=np.int64)
     codes = bits @ answers
@@ -225,7 +226,7 @@ def _of_table(family: RandomFeature, answers: NDArray[np.bool_], others: Floats)
             np.bincount(family.cells_of(code, depth), minlength=len(others)) / n
             for code in (codes | bit, codes & ~bit)
         )
-        # Without each row itself: its cell is that of one of both codes.
+        # Without each row itself, whose cell is that of one of the two codes.
         itself = (2.0 * answers[h].mean() - 1.0) / n
         mine, pair = (yes - no) @ own - itself, (yes + no) @ own - 1.0 / n
         theirs, their_pair = (yes - no) @ others, (yes + no) @ others
@@ -236,7 +237,7 @@ def _of_table(family: RandomFeature, answers: NDArray[np.bool_], others: Floats)
 
 
 class _Histograms:
-    """Histograms of both under one plan of marginals."""
+    """Histograms of the site's and the others' rows under one plan of marginals."""
 
     def __init__(self, here: Counts, elsewhere: Counts) -> None:
         self._features, self._offsets = here.plan.schema.features, here.plan.family.offsets
@@ -250,12 +251,12 @@ class _Histograms:
         return np.sqrt(1.0 / max(1, n_rows) + 1.0 / self._others + noise)
 
     def largest(self, j: int) -> tuple[float, float, float, str]:
-        """Return the largest difference in column j, both shares, and what these rows have."""
+        """Return the largest difference in column j, the two shares, and where it is."""
         feature, cells = self._features[j], slice(self._offsets[j], self._offsets[j + 1])
         here, elsewhere = (_shares(counts[cells]) for counts in self._counts)
         below = (here - elsewhere)[:-1]
         if feature.kind == "numeric":
-            below = np.cumsum(below)[:-1]  # of each inner end of a bin
+            below = np.cumsum(below)[:-1]  # at each inner edge of a bin
         at = int(np.abs(below).argmax())
         difference, missing = abs(float(below[at])), abs(float(here[-1] - elsewhere[-1]))
         if missing > difference:
@@ -272,7 +273,7 @@ class _Histograms:
 
 
 def _shares(counts: Floats) -> Floats:
-    """Return the share of each cell among rows that have a value, and of missing values last."""
+    """Return the share of each cell among rows with a value; the last is that of missing values."""
     present, total = max(1.0, counts[:-1].sum()), max(1.0, counts.sum())
     return np.append(counts[:-1] / present, counts[-1] / total)
 

@@ -1,4 +1,4 @@
-"""Findings of rows besides their scores: standard errors, ranks, and reasons."""
+"""Findings about rows besides their scores: standard errors, ranks, and reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,69 +27,69 @@ from hushtable.scores.usual import FARTHEST, Usual
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
-#: By how much keys of rows with a value far outside everything are below their scores, for each
-#: time that it is as far as the limit; and of rows with an impossible value, below all others.
+#: How far the keys of rows with a value far outside everything are below their scores, for each
+#: multiple of the limit; and those of rows with an impossible value, below all others.
 FAR_FIRST = float(1 << 20)
 IMPOSSIBLE_FIRST = 2.0 * FARTHEST * FAR_FIRST
-#: The year 9999 in milliseconds since 1970: no calendar goes further.
+#: The year 9999 in milliseconds since 1970: calendars end there.
 _LAST_DATE = 253402300799999.0
 
 
 @dataclass(frozen=True)
 class Detail:
-    """Findings of one row besides its score; None where they were not asked for."""
+    """Findings about one row besides its score; None if they were not requested."""
 
     #: Standard error of the score.
     error: float | None = None
-    #: Proportion of the rows of all sites that is at least as rare, and two between which it lies.
+    #: Share of the rows of all sites that are at least as rare, and the interval that contains it.
     ranks: list[float] | None = None
-    #: The row's values, and the share of each feature in the score (d,), by which `explained` finds
-    #: the reasons; None where they were not asked for.
+    #: The row's values, and the share of each feature in the score (d,), from which `explained`
+    #: finds the reasons; None if they were not requested.
     row: Any = field(default=None, repr=False)
     shares: Floats | None = field(default=None, repr=False)
-    #: The reasons, once they are found.
+    #: The reasons, once `explained` has found them.
     why: RowReasons | None = None
-    #: How far outside everything a value is: see `Usual.far`; 0 if none is.
+    #: How far outside everything a value is: see `Usual.far`; 0 if no value is.
     far: float = 0.0
-    #: That a value is impossible by the rules of the owner, in words; empty if none is.
+    #: The value that is impossible by the owner's rules, in words; empty if there is none.
     rule: str = ""
-    #: Names of the columns whose value is outside the plan's range or categories.
+    #: Names of the columns with a value outside the plan's range or categories.
     outside: tuple[str, ...] = ()
-    #: How many similar rows a typical row has beside this one, in words; empty if not known.
+    #: How many more similar rows a typical row has than this one, in words; empty if unknown.
     crowding: str = ""
-    #: That few rows of the row's context were counted, in words; empty if that is not so.
+    #: A note that few rows of the row's context were counted, in words; empty if many were.
     context: str = ""
-    #: Of each column that is kept, the row's value: an array of one.
+    #: For each column to keep, the row's value as an array of one.
     kept: tuple[pa.Array, ...] = ()
-    #: Bits that verdicts on rows took off the score; below 0 where they added some, and 0 where it
-    #: is less than scores spread anyway.
+    #: Bits that verdicts on rows subtracted from the score; negative if they added some, and 0 if
+    #: it is less than the ordinary spread of scores.
     moved: float = 0.0
 
     @property
     def reasons(self) -> list[Reason] | None:
-        """The reasons, the strongest first; None where none were asked for."""
+        """The reasons, the strongest first; None if they were not requested."""
         return None if self.why is None else self.why.reasons
 
     @property
     def likeness(self) -> str:
-        """Verdicts that moved the score by much, in words; empty if none did."""
+        """The effect of verdicts on the score, in words; empty if it is small."""
         if not self.moved:
             return ""
         bits = numerals(f"{abs(self.moved):.1f}")
         if self.moved > 0.0:
             return _("like rows that were confirmed as outliers (%(bits)s bits)", bits=bits)
-        return _("like rows that were found fine (%(bits)s bits)", bits=bits)
+        return _("like rows that were judged fine (%(bits)s bits)", bits=bits)
 
     @property
     def rank_words(self) -> list[str]:
-        """The rank, and the two that it lies between, for a table; empty where none is known."""
+        """The rank and its interval, for a table; empty if unknown."""
         if self.ranks is None:
             return []
         own, low, high = (percents(f"{100.0 * one:.2f}") for one in self.ranks)
         return [own, _("%(low)s and %(high)s", low=low, high=high)]
 
     def facts(self) -> dict[str, Any]:
-        """Return ranks, reasons and columns outside, for machines."""
+        """Return ranks, reasons and columns outside the plan in machine-readable form."""
         ranks = self.ranks
         return {
             **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
@@ -103,59 +103,59 @@ class Detail:
 
 @dataclass(frozen=True)
 class Scored:
-    """A batch of n rows, scored."""
+    """A batch of n scored rows."""
 
-    #: (n,): low is abnormal; NaN of rows that are not judged.
+    #: (n,): low is abnormal; NaN for rows that are not judged.
     scores: Floats
-    #: (d, 2): missing and outside values of each feature.
+    #: (d, 2): numbers of missing and of outside values of each feature.
     tally: NDArray[np.int64]
-    #: (n,): by which rows are listed: the scores, far below all others where a value is far outside
-    #: everything and the score is among the rarest.
+    #: (n,): the keys that order the list: the scores, but far below all others if a value is far
+    #: outside everything and the score is among the rarest.
     keys: Floats
-    #: Numbers in the batch of the lowest rows, by their keys, lowest first.
+    #: Numbers in the batch of the rows with the lowest keys, lowest first.
     lowest: NDArray[np.int64]
-    #: (n, 3): the rank of each row, and two between which it lies.
+    #: (n, 3): the rank of each row, and the interval that contains it.
     ranks: Floats | None
-    #: As `Reasons.top` returns them; empty if no reasons of all rows were asked for.
+    #: As returned by `Reasons.top`; empty if reasons of all rows were not requested.
     top: Top
-    #: (n,): names of the columns whose value is outside, joined by commas; null if none is.
+    #: (n,): names of the columns with outside values, joined by commas; null if there are none.
     outside: pa.Array
-    #: From a place in ``lowest`` to the row's details.
+    #: Details of rows, by their positions in ``lowest``.
     detail: Callable[[int], Detail]
-    #: The columns that are kept, of all rows.
+    #: The columns to keep, of all rows.
     kept: list[pa.Array] = field(default_factory=list)
-    #: What the rules of the owner say of the rows.
+    #: What the owner's rules state about the rows.
     ruled: "Ruled | None" = None
 
 
 @dataclass(frozen=True)
 class Ruled:
-    """Rows that are impossible or known by the rules of their owner."""
+    """Rows that are impossible or known by their owner's rules."""
 
-    #: (n,): number of the first feature whose value is impossible, or -1.
+    #: (n,): number of the first feature with an impossible value, or -1.
     impossible: NDArray[np.int64]
-    #: (n,): whether a row is known: it is not listed.
+    #: (n,): whether a row is known, so that it is not listed.
     known: NDArray[np.bool_]
 
     @classmethod
     def of(cls, rules: Rules, rows: Batch) -> "Ruled":
-        """Ask the rules of rows as they were read."""
+        """Apply the rules to rows as they were read."""
         return cls(rules.impossible(rows), rules.known(rows))
 
     def keys(self, keys: Floats) -> Floats:
-        """Return the keys by which rows are listed: first what is impossible, never what is known.
+        """Return the keys that order the list: impossible rows first, known rows never.
 
-        ``keys`` are those without the rules.
+        ``keys`` are the keys without the rules.
         """
         found = keys - IMPOSSIBLE_FIRST * (self.impossible >= 0)
         return np.where(self.known, np.inf, found)
 
     def flagged(self, outliers: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which rows are outliers: so is what is impossible, and no row that is known."""
+        """Return which rows are outliers: impossible ones always are, known ones never."""
         return (outliers | (self.impossible >= 0)) & ~self.known
 
     def column(self, names: Sequence[str]) -> pa.Array:
-        """Return words on each row, given the columns' names; null where there are none."""
+        """Return words about each row, given the columns' names; null if there are none."""
         words = texts_column([*(f"{name} is impossible" for name in names), "known"])
         index = np.where(self.known, len(names), self.impossible)
         return words.take(as_column(index, index >= 0))
@@ -163,32 +163,32 @@ class Ruled:
 
 @dataclass(frozen=True)
 class RowDetails:
-    """Scores rows, and finds what else is asked for."""
+    """Scores rows, and finds the other results that are requested."""
 
     scorer: Scorer
-    #: Rows of each batch, the lowest, whose details may be asked for.
+    #: Number of lowest rows in each batch whose details may be requested.
     most: int = 0
-    #: Whether to find the ranks of all rows, and not of the lowest alone.
+    #: Whether to find the ranks of all rows instead of only the lowest.
     every_rank: bool = False
     #: Whether to find standard errors.
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
-    #: Whether the features with the largest shares are asked for of all rows.
+    #: Whether the features with the largest shares are requested for all rows.
     every_top: bool = False
-    #: What is known of the counted rows.
+    #: What is known about the counted rows.
     usual: Usual | None = None
-    #: Columns whose values stay beside the scores: features, or others that the rows have.
+    #: Columns whose values are kept with the scores: features, or others that the rows have.
     keep: Sequence[str] = ()
-    #: Whether rows are not judged of whose context few rows were counted.
+    #: Whether to leave out rows if few rows of their context were counted.
     only_counted: bool = False
 
     def __post_init__(self) -> None:
         if self.only_counted and self._contexts is None:
             why = "its counts have noise" if self.scorer.plan.context else "it has no context"
             raise UsageError(
-                "only_counted (--only-counted) leaves rows out of whose context few rows were "
-                f"counted; the model cannot tell: {why}"
+                "only_counted (--only-counted) leaves out rows of contexts with few counted "
+                f"rows, which this model does not know, because {why}: leave it out"
             )
 
     @cached_property
@@ -198,19 +198,19 @@ class RowDetails:
 
     @cached_property
     def _dates(self) -> set[str]:
-        """The names of features that are points in time."""
+        """The names of the features that are points in time."""
         return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
 
     @property
     def columns(self) -> list[str]:
-        """Columns that are read behind the features: those to keep, and those of rules."""
+        """Columns that are read after the features: those to keep, and those of rules."""
         rules = [] if self.scorer.rules is None else self.scorer.rules.columns
         return list(dict.fromkeys([*self.keep, *rules]))
 
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
-        """Yield ``reduce`` of each batch, in order; it is called by the threads."""
+        """Yield ``reduce`` of each batch, in order; the threads call it."""
         if (reasons := self.reasons) is None:
 
             def scored(item: Numbered) -> T:
@@ -224,7 +224,7 @@ class RowDetails:
         return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.columns)
 
     def _ranked(self, codes: Codes, scores: Floats) -> Floats:
-        """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
+        """Return the ranks (n, 3) of scores (n,): the rank, and the interval that contains it."""
         assert self.ranks is not None
         ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
         return np.column_stack([self.ranks.of(scores), ends])
@@ -237,7 +237,7 @@ class RowDetails:
         far, rules = self._far(rows, scores), self.scorer.rules
         ruled = None if rules is None else Ruled.of(rules, rows)
         keys = scores - FAR_FIRST * far if ruled is None else ruled.keys(scores - FAR_FIRST * far)
-        # Of the codes, what is kept while others are scored is that of the lowest rows alone.
+        # Only the codes of the lowest rows are kept while other batches are scored.
         lowest = lowest_rows(keys, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
         kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
@@ -269,13 +269,13 @@ class RowDetails:
         return Scored(scores, codes.tally, keys, lowest, ranks, top, words, detail, kept, ruled)
 
     def _top(self, shares: Floats | None) -> Top:
-        """Return the features with the largest shares of all rows, if they are asked for."""
+        """Return the features with the largest shares of all rows, if requested."""
         if not self.every_top or self.reasons is None or shares is None:
             return []
         return self.reasons.top(shares)
 
     def _rule_words(self, ruled: "Ruled | None", rows: Any, i: int) -> str:
-        """Return words on an impossible value of row i; empty if there is none."""
+        """Return words about an impossible value of row i; empty if there is none."""
         rules = self.scorer.rules
         if rules is None or ruled is None or ruled.impossible[i] < 0:
             return ""
@@ -311,13 +311,13 @@ def explained(details: Sequence[Detail], reasons: Reasons, bar: float | None) ->
 
 
 def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:
-    """Return a column without a dictionary, which differs from batch to batch, and no views.
+    """Return a column without views or a dictionary, which differs from batch to batch.
 
-    ``dates`` says that it is a feature of points in time, which are counted as seconds since 1970.
+    ``dates`` means that it is a feature of points in time, which count as seconds since 1970.
     """
     if pa.types.is_nested(column.type):
         raise DataTypeError(
-            f"column {name!r} has type {column.type}: needs single values to stand beside scores; "
+            f"column {name!r} has type {column.type}: needs single values to list with scores: "
             "leave it out of those to keep"
         )
     if pa.types.is_dictionary(column.type):
@@ -353,7 +353,7 @@ def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
 def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
     """Return the numbers of the lowest scores, lowest first; of equal ones, the earlier first.
 
-    Those that are NaN come last.
+    NaN scores come last.
     """
     if 0 < most < len(scores):
         few = np.flatnonzero(scores <= np.partition(scores, most - 1)[most - 1])

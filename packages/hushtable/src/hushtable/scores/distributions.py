@@ -1,4 +1,4 @@
-"""Distributions of values over merged rows, from counts of a round about columns."""
+"""Distributions of values over merged rows, from the counts of a round about columns."""
 
 import itertools
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from hushtable.scores.usual import MERGED, Usual
 class Frequencies:
     """Relative frequencies of values among the merged rows, feature by feature.
 
-    Of counts under `Plan.marginals`, else `FileError` is raised; ``name`` is theirs, for messages.
+    It needs counts under `Plan.marginals`, else it raises `FileError`, with ``name`` for the file.
     """
 
     def __init__(self, counts: Counts, name: str) -> None:
@@ -31,13 +31,13 @@ class Frequencies:
             )
         if plan.schema.relations is not None:
             raise UsageError(
-                f"{name} counts residuals of columns with relations, and no values: count under "
+                f"{name} counts residuals of columns with relations, not values: count under "
                 "hushtable plan marginals of a schema without relations"
             )
         self.features, self._name = plan.schema.features, name
         n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))
-        #: For each feature, the relative frequency of each cell, with the noise smoothed out: of a
-        #: range from low to high, or of the categories; the last cell is that of missing values.
+        #: For each feature, the relative frequency of each cell, with the noise smoothed out: cells
+        #: divide a range from low to high, or are categories; the last is for missing values.
         self.cells = []
         for first, last in itertools.pairwise(plan.family.offsets):
             rows = counts.counts[first:last].astype(np.float64)
@@ -59,17 +59,17 @@ class Frequencies:
         """Raise `PlanError` unless these are the features that were counted."""
         if [(f.name, f.kind) for f in self.features] != [(f.name, f.kind) for f in features]:
             raise PlanError(
-                f"{self._name}: the marginals are not of the model's features, in its order"
+                f"{self._name}: the marginals do not belong to the model's features, in its order"
             )
 
     def beside(self, own: Usual | None) -> Usual:
-        """Return what is usual among the merged rows; bars and pairs are of the own rows."""
+        """Return what is usual among the merged rows; bars and pairs come from the own rows."""
         if own is None:
             return Usual(None, tuple(self.usual), among=MERGED)
         return replace(own, values=tuple(self.usual), within={}, bars_within={}, among=MERGED)
 
 
 def _edges(feature: Feature, n_cells: int, first: int, last: int) -> tuple[float, float]:
-    """Return the outer ends of two of the cells that a range is cut into."""
+    """Return the outer edges of two of the cells into which a range is divided."""
     width = (feature.high - feature.low) / n_cells
     return feature.low + first * width, min(feature.low + (last + 1) * width, feature.high)

@@ -1,17 +1,17 @@
-"""Shares of the features in a row's low score, from counts alone.
+"""Shares of the features in a row's low score, computed from counts alone.
 
-For each feature and table, the row's cell is compared with the cells that the row reaches if this
-feature's value changes and all others stay. What the score would gain by that is the feature's
-separable contribution, in the words of cooperative games (Moulin, *The separability axiom and
-equal-sharing methods*, 1985). A row's score falls short of a typical one by some other amount
-than its gains add up to. By more, where two features are odd at once, so that changing one alone
-helps little: the rest is then divided in proportion to the gains. By less, where either of two
-changes would help: the rest is then taken off all features alike. Either way the shares add up,
-and have the order of the gains.
+For each feature and table, the row's cell is compared with the cells that the row would reach if
+this feature's value changed and all others stayed. The gain in score is the feature's separable
+contribution, a term of cooperative games (Moulin, *The separability axiom and equal-sharing
+methods*, 1985). The gains of a row do not add up to the gap between its score and a typical one.
+The gap is larger if two features are unusual together, so that changing one alone helps little: the
+rest is then divided in proportion to the gains. It is smaller if changing either of two would help:
+the difference is then subtracted from all features equally. In both cases the shares add up, and
+have the order of the gains.
 
-Of a few rows, `Repairs` asks which usual values in place of their own would make them unusual no
-more (Wachter, Mittelstadt and Russell, *Counterfactual explanations without opening the black box*,
-2018).
+For a few rows, `Repairs` finds which usual values, in place of their own, would make them no longer
+unusual (Wachter, Mittelstadt and Russell, *Counterfactual explanations without opening the black
+box*, 2018).
 """
 
 import itertools
@@ -31,7 +31,7 @@ from hushtable.data.weights import Numbered
 from hushtable.scores.scorer import Scorer
 
 #: A table counts for a row if the row's cell is among the rarest, which hold at most this part of
-#: the counted rows: enough to find what makes an outlier, at a tenth of the work.
+#: the counted rows: enough to find the causes of an outlier, at a tenth of the work.
 RARE = 0.1
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Explained:
-    """A batch of rows with what their scores are made of.
+    """A batch of rows, with the parts of their scores.
 
     Attributes
     ----------
@@ -51,10 +51,9 @@ class Explained:
     scores : ndarray of shape (n,), float64
         In the unit of the plan's score rule; low is abnormal.
     shares : ndarray of shape (n, d), float64
-        As `Explainer.explain` returns them.
+        As returned by `Explainer.explain`.
     codes : Codes
-        What the values are encoded to, and how many of each feature are missing or outside the
-        plan.
+        The encoded values, and how many of each feature are missing or outside the plan.
 
     Examples
     --------
@@ -77,24 +76,24 @@ class Explained:
 
 
 class Explainer:
-    """Divides the difference between a typical score and a row's among the features.
+    """Divides the difference between a typical score and a row's score among the features.
 
     Parameters
     ----------
     scorer : Scorer
-        Of a plan whose tables keep features apart: `HushTable` or `LSHiTables`.
+        Scorer of a plan whose tables keep features separate: of `HushTable` or `LSHiTables`.
 
     Attributes
     ----------
     typical : float
-        Mean score of the counted rows, in bits; numbers beyond count as their range's end.
+        Mean score of the counted rows, in bits; numbers beyond a range count as its end.
     equal : ndarray of shape (d,), float64
-        Shares in equal parts, of the features that can have any: of what no feature accounts for.
+        Equal shares, for the features that can have any, of what no feature accounts for.
 
     Raises
     ------
     UsageError
-        If the plan is another detector's.
+        If the plan belongs to another detector.
 
     Examples
     --------
@@ -119,21 +118,21 @@ class Explainer:
         self.typical = float(scorer.histogram_means().mean())
 
     def explain(self, X: Any, *, n_jobs: int | None = None) -> Floats:
-        """Return how much each feature adds to the gap between a typical score and a row's.
+        """Return how much each feature adds to the gap between a typical and a row's score.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, as `hushtable.data.readers.as_reader` takes them.
+            Rows, in any form that `hushtable.data.readers.as_reader` takes.
         n_jobs : int, optional
-            Threads; None is one, -1 every core. The shares are the same for any number.
+            Threads: None means one, -1 every core. The shares do not depend on it.
 
         Returns
         -------
         ndarray of shape (n, d), float64
             In bits; high makes the row an outlier. A row's shares add up to `typical` minus its
-            score. A feature that takes one value only, or has no hash function, has none. What a
-            row loses by numbers beyond the ranges is theirs, by how far they are beyond.
+            score. A feature with only one value, or without a hash function, has no share. What a
+            row loses by numbers beyond the ranges is shared by how far they are beyond.
         """
         shape = (len(self.equal),)
         return self._scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
@@ -144,9 +143,9 @@ class Explainer:
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows; give outliers alone to see what makes them so.
+            Rows; give only outliers to see what makes them outliers.
         n_jobs : int, optional
-            Threads; None is one, -1 every core.
+            Threads: None means one, -1 every core.
 
         Returns
         -------
@@ -169,11 +168,11 @@ class Explainer:
         Parameters
         ----------
         other : Explainer
-            Of other scores under the same plan, such as those before verdicts were learned.
+            With other scores under the same plan, such as those before verdicts were learned.
         X : array, data frame, Arrow object or path
             Rows.
         n_jobs : int, optional
-            Threads; None is one, -1 every core.
+            Threads: None means one, -1 every core.
 
         Returns
         -------
@@ -199,9 +198,9 @@ class Explainer:
         n_jobs: int | None = None,
         keep: Sequence[str] = (),
     ) -> Iterator[T]:
-        """Yield ``reduce`` of each batch, in order; its ``rows`` have the columns ``keep``, too.
+        """Yield ``reduce`` of each batch, in order; ``rows`` also have the columns ``keep``.
 
-        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
+        The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
         """
         return self._scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs, keep)
 
@@ -212,7 +211,7 @@ class Explainer:
         shares = self._of_columns(shares)
         n_tables = self._scorer.plan.family.n_tables
         scores = totals / n_tables
-        # Exact, in whatever order BLAS adds: values of cells are multiples of 2**-20.
+        # Exact in any order in which BLAS adds: values of cells are multiples of 2**-20.
         gained = shares @ self._ones
         rest = n_tables * (self.typical - scores) - gained
         scale = np.ones(len(rest))
@@ -224,7 +223,7 @@ class Explainer:
         if len(outside):
             lost = self._scorer.scoring.lost(codes, scores)
             scores -= lost
-            # To the features beyond, by how far they are.
+            # Assigned to the features beyond their range, by how far beyond they are.
             total = outside.totals(len(lost))[outside.rows]
             part = np.divide(outside.beyond, total, out=np.zeros(len(total)), where=total > 0.0)
             shares[outside.rows, outside.features] += part * lost[outside.rows]
@@ -233,7 +232,7 @@ class Explainer:
     def _of_columns(self, shares: Floats) -> Floats:
         """Return shares (..., d) of the columns, given those of all features.
 
-        What a column's difference from what the context predicts gains is the column's.
+        The gain of a column's difference from the context's prediction belongs to the column.
         """
         differences, d = self._schema.differences, len(self._schema.of_rows)
         if differences is None:
@@ -243,40 +242,40 @@ class Explainer:
 
 
 def rare_below(scorer: Scorer) -> Floats:
-    """Return the score below which a cell is a rare one, in each table (n_tables,)."""
+    """Return the score below which a cell is rare, in each table (n_tables,)."""
     counts, values = np.maximum(scorer.row_counts, 0), scorer.values
     limits = []
     for first, last in itertools.pairwise(scorer.plan.family.offsets):
         order = np.argsort(values[first:last], kind="stable")
         rows = np.cumsum(counts[first:last][order])
-        # The lowest score that is not rare: cells of the same score are alike.
+        # The lowest score that is not rare: cells with the same score are treated equally.
         at = np.searchsorted(rows, RARE * rows[-1], side="right")
         limits.append(values[first:last][order][min(at, len(rows) - 1)])
     return np.array(limits)
 
 
-#: Columns that are repaired at most.
+#: Largest number of columns to repair.
 MOST_REPAIRED = 3
-#: Columns of a row that are tried, those with the largest shares.
+#: Number of columns of a row to try: those with the largest shares.
 _TRIED = 32
-#: A value that is further from the usual than this counts as no further, in standard deviations.
+#: Cap on the distance of a value from the usual, in standard deviations.
 _FARTHEST = 100.0
 
 
 @dataclass(frozen=True)
 class Repair:
-    """The columns that bring a row back, if they are repaired one after the other.
+    """The columns that make a row usual again, if they are repaired one after the other.
 
     Attributes
     ----------
     columns : list of int
-        Their numbers, in the order of the repairs: three at most.
+        Their numbers, in the order of the repairs: at most three.
     score : float
-        After all of them.
+        Score after all repairs.
     enough : bool
-        Whether the row is then unusual no more.
+        Whether the row is then no longer unusual.
     alone : dict of int to float
-        What the score gains by each column that was tried, if it alone is repaired.
+        For each column that was tried, the gain in score if only this column is repaired.
     """
 
     columns: list[int]
@@ -286,9 +285,9 @@ class Repair:
 
 
 class Repairs:
-    """Repairs values of some rows by usual ones, given for each feature of each row.
+    """Replaces values of some rows by usual ones, given for each feature of each row.
 
-    None stands for a feature of which nothing usual is known.
+    None means that nothing usual is known for a feature.
     """
 
     def __init__(
@@ -320,9 +319,9 @@ class Repairs:
     ) -> Repair:
         """Find the columns to repair until row i scores above ``bar``.
 
-        ``shares`` (d,) say which columns to try. Those that are ``far`` outside everything come
-        first; then, of those that raise the score, the one with the largest product of gain and
-        ``distance`` from the usual.
+        ``shares`` (d,) determine which columns to try. Those that are ``far`` outside everything
+        come first; then, of those that raise the score, the one with the largest product of gain
+        and ``distance`` from the usual value.
         """
         order = [*far, *np.argsort(-shares, kind="stable").tolist()]
         tried = [j for j in dict.fromkeys(order) if self.possible[i, j]][:_TRIED]
@@ -358,7 +357,7 @@ class Repairs:
 
 
 def _usual_column(feature: Feature, values: Sequence[float | str | None]) -> pa.Array:
-    """Return the usual values of a feature, one for each row; any where none is known."""
+    """Return the usual values of a feature, one for each row; any value if it is unknown."""
     if feature.kind == "numeric":
         numbers = [np.nan if x is None else float(x) for x in values]
         return as_column(np.array(numbers, np.float64))
@@ -366,7 +365,7 @@ def _usual_column(feature: Feature, values: Sequence[float | str | None]) -> pa.
 
 
 def _left_outside(outside: Outside, i: int, choices: list[list[int]]) -> Outside:
-    """Return what of row i lies outside of the plan after the repairs of each choice."""
+    """Return what of row i is outside the plan after the repairs of each choice."""
     here = outside.rows == i
     if not here.any():
         return NOTHING_OUTSIDE

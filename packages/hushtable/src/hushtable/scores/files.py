@@ -1,4 +1,4 @@
-"""Files of rows beside the files of their scores: which are done, and which are to be made."""
+"""Files of rows, and the files of their scores: which are done, and which to make."""
 
 import hashlib
 import json
@@ -10,26 +10,26 @@ from hushtable.counts.base import Counts
 from hushtable.data.readers import paths
 from hushtable.errors import UsageError
 
-#: Where a Parquet file of scores says what it was made of, and by which model.
+#: Metadata key of a Parquet file of scores that states its rows and its model.
 STAMP = b"hushtable.scores"
 
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A file of rows, the file that its scores go to, and the digest of the model."""
+    """A file of rows, the file for its scores, and the digest of the model."""
 
     source: Path
     target: Path
     model: str
 
     def stamp(self) -> bytes:
-        """Return the note that the target carries: which model scored which rows."""
+        """Return the note that the target contains: which model scored which rows."""
         seen = self.source.stat()
         stamp = {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
         return json.dumps(stamp).encode()
 
     def is_done(self) -> bool:
-        """Return whether the target holds the scores of these rows, as they are, by this model.
+        """Return whether the target holds the scores of these rows, unchanged, by this model.
 
         It is made again if the rows' file has changed since. Raises `UsageError` if it holds
         anything else, which would be lost.
@@ -40,7 +40,7 @@ class ScoreFile:
         model = None if stamp is None else _model_of(stamp)
         if model is None:
             raise UsageError(
-                f"{self.target} is no file of scores as hushtable writes them: give another "
+                f"{self.target} is not a file of scores that hushtable wrote: give another "
                 "folder, or remove it"
             )
         if model != self.model:
@@ -61,12 +61,12 @@ class ScoreFile:
         except OSError as error:
             if error.errno is not None:
                 raise
-            return None  # what Arrow says of a damaged file
+            return None  # Arrow's error for a damaged file
         return stamp
 
 
 def _model_of(stamp: bytes) -> str | None:
-    """Return the digest of the model that a stamp names; None if hushtable made no such stamp."""
+    """Return the digest of the model in a stamp; None if hushtable did not make the stamp."""
     try:
         content = json.loads(stamp)
     except (ValueError, RecursionError):
@@ -84,17 +84,17 @@ def score_files_of(
 ) -> list[ScoreFile]:
     """Pair every file of rows with its file of scores.
 
-    ``data`` is a file, a folder of files, or a glob pattern. The scores go into ``folder``, in
-    folders as the rows are; ``rows.parquet`` becomes ``rows.scores.parquet``. ``offset`` is the
-    threshold, if outliers are to be marked; ``details`` says which other columns are written:
-    files without them are made again. Raises `UsageError` if two files would have the same name,
-    or the folder is one that rows are read from.
+    ``data`` is a file, a folder of files, or a glob pattern. The scores go into ``folder``, in the
+    same subfolders as the rows; ``rows.parquet`` becomes ``rows.scores.parquet``. ``offset`` is the
+    threshold, if outliers are to be marked; ``details`` names the other columns to write: files
+    without them are made again. Raises `UsageError` if two files would have the same name, or if
+    the folder is one from which rows are read.
     """
     sources = paths(data)
     within = Path(data).is_dir()
     top = Path(data) if within else Path(os.path.commonpath([s.parent for s in sources]))
     if within and Path(folder).resolve().is_relative_to(top.resolve()):
-        raise UsageError(f"{folder} lies within {data}, where rows are read from: give another")
+        raise UsageError(f"{folder} is inside {data}, from which rows are read: give another")
     about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
     digest = hashlib.sha256(about.encode())
     digest.update(model.counts.tobytes())
@@ -105,6 +105,6 @@ def score_files_of(
         pairs.append(ScoreFile(source, target, digest.hexdigest()))
     if len({pair.target for pair in pairs}) < len(pairs):
         raise UsageError(
-            f"{data}: several files have the same name but for its ending: score them apart"
+            f"{data}: several files have the same name apart from the ending: score them separately"
         )
     return pairs

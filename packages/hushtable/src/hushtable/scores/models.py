@@ -1,4 +1,4 @@
-"""Models as files: what scores, the line, how rows are read, and what is usual in them."""
+"""Models as files: their scores, their threshold, how they read rows, and what is usual."""
 
 import math
 import os
@@ -21,15 +21,15 @@ class OpenedModel(NamedTuple):
     """A model that was read from a file."""
 
     scorer: Scorer
-    #: Rows that score below are outliers; NaN where noise leaves no line.
+    #: Rows with a lower score are outliers; NaN if noise leaves no threshold.
     threshold: float
     reading: Reading
-    #: What a detector knows of the rows that it counted.
+    #: What a detector knows about the rows that it counted.
     usual: Usual | None
 
 
 def open_model(path: str | os.PathLike[str]) -> OpenedModel:
-    """Read a detector, or counts that score, and the rules of the rows' owner beside it, if any.
+    """Read a detector, or counts that score, and the rules of the rows' owner next to it, if any.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
     Raises
     ------
     UsageError
-        If the rules beside it do not fit: see `Rules.read`.
+        If the rules next to it do not fit: see `Rules.read`.
     FileError
-        If it is not such a file, or one whose counts do not score rows: what they are for.
+        If it is not such a file, or if its counts do not score rows; the message states their use.
     OSError
         If the file cannot be read.
     """
@@ -57,12 +57,12 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
         return model
     usual = None if model.usual is None else model.usual.values
     rules = Rules.read(beside, counts.plan.schema, usual)
-    notes.append(f"Rows are scored by the rules in {beside}.")
+    notes.append(f"Rows are scored with the rules in {beside}.")
     return model._replace(scorer=model.scorer.by_rules(rules))
 
 
 def scoring(content: Content, counts: Counts) -> OpenedModel:
-    """Return what the file of counts that score rows says besides them."""
+    """Return the entries of a file of counts that score rows, other than the counts."""
     scorer = Scorer(counts)
     usual = content.build(lambda one: Usual.from_file(one, counts.plan.schema))
     reading = content.build(Reading.from_file)
@@ -74,29 +74,29 @@ def _check_scores(path: str | os.PathLike[str], counts: Counts) -> None:
     plan = counts.plan
     if plan.purpose.refines:
         raise FileError(
-            f"{path} holds {plan.detector}, which do not score: draw a plan with them "
+            f"{path} holds {plan.detector}, which do not score rows: draw a plan with them "
             f"(hushtable plan draw schema.toml --{plan.detector} {path} -o plan.hush) and "
             "sketch again"
         )
     if plan.purpose is Purpose.GATE:
         raise FileError(
-            f"{path} holds counts for a gate, which do not score: make the second plan with them "
-            f"(hushtable plan second FIRST --gate {path} -o second.plan.hush) and sketch again"
+            f"{path} holds counts for a gate, which do not score rows: make the second plan with "
+            f"them (hushtable plan second FIRST --gate {path} -o second.plan.hush) and sketch again"
         )
     if plan.purpose is Purpose.VERDICTS:
         raise FileError(
-            f"{path} holds verdicts, which change the scores of a model: hushtable learn MODEL "
-            f"{path} -o FILE, and score with that"
+            f"{path} holds verdicts, which change the scores of a model: run hushtable learn MODEL "
+            f"{path} -o FILE, and score rows with that file"
         )
     if not plan.purpose.scores_rows:
         raise FileError(
-            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
-            "--ranks"
+            f"{path} holds ranks, which do not score rows: give the model as --model, and this "
+            "file as --ranks"
         )
 
 
 def threshold(content: Content, scorer: Scorer) -> float:
-    """Return the threshold of a model's file; NaN if the counts are too noisy to derive one."""
+    """Return the threshold of a model's file; NaN if noise in the counts does not allow one."""
     if content.kind != "detector":
         return scorer.auto_offset()
     offset = content.manifest.get("offset")

@@ -1,4 +1,4 @@
-"""The rows with the lowest scores as a table: how rare, how sure, their values, and why."""
+"""The rows with the lowest scores as a table: how rare, how certain, their values, and why."""
 
 import contextlib
 import heapq
@@ -37,20 +37,20 @@ class LowRow:
     """One of the rows with the lowest scores."""
 
     score: float
-    #: That the row is in; empty if there is only one.
+    #: File of the row; empty if there is only one file.
     file: str
-    #: Its number in the file, from 0.
+    #: Number of the row in the file, from 0.
     row: int
     detail: Detail = field(default_factory=Detail, compare=False)
 
     def facts(self) -> dict[str, Any]:
-        """Return the row for machines."""
+        """Return the row in machine-readable form."""
         place = {"file": self.file} if self.file else {}
         return {**place, "row": self.row, "score": self.score, **self.detail.facts()}
 
     @property
     def key(self) -> float:
-        """By which rows are listed: see `Scored.keys`."""
+        """The key that orders the list: see `Scored.keys`."""
         key = self.score - FAR_FIRST * self.detail.far
         return key - IMPOSSIBLE_FIRST * bool(self.detail.rule)
 
@@ -63,7 +63,7 @@ class Lowest:
 
     def __init__(self, most: int, file: str = "") -> None:
         self.most, self.file = most, file
-        #: Rows that came with `add`, and those of them with the highest score of ``rows``.
+        #: Rows given to `add`, and how many of them have the highest score of ``rows``.
         self.n_rows = self._ties = 0
         #: Of these, rows that were not judged, and rows that are known by the owner's rules.
         self.n_unjudged = self.n_known = 0
@@ -71,8 +71,8 @@ class Lowest:
         self.rows: list[LowRow] = []
 
     def add(self, batch: Scored, start: int) -> None:
-        """Take in the next batch; ``start`` is the number of its first row."""
-        # Of equal scores, the one that is here already is the earlier.
+        """Add the next batch; ``start`` is the number of its first row."""
+        # Of equal scores, the one that was added first is the earlier.
         before, bar = self.rows, self._bar
         self.merge(
             LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(k))
@@ -82,7 +82,7 @@ class Lowest:
         self.n_rows += len(batch.scores)
         self.n_unjudged += int(np.isnan(batch.scores).sum())
         self.n_known += 0 if batch.ruled is None else int(batch.ruled.known.sum())
-        # Below the bar there are fewer rows than ``most``: those that now lie on it were listed.
+        # Fewer than ``most`` rows are below the bar: rows exactly on it were listed before.
         listed = self._ties if self._bar == bar else sum(r.key == self._bar for r in before)
         self._ties = listed + int((batch.keys == self._bar).sum())
 
@@ -91,30 +91,30 @@ class Lowest:
         return self.rows[-1].key if self.rows and len(self.rows) == self.most else np.inf
 
     def as_rare(self, score: float) -> int:
-        """Return how many of all rows that came score as low as one of ``rows``, or lower."""
+        """Return how many of all added rows have at most the score of each of ``rows``."""
         if score == self._bar:
             return sum(row.score < score for row in self.rows) + self._ties
         return sum(row.score <= score for row in self.rows)
 
     def merge(self, rows: Iterable[LowRow]) -> None:
-        """Take in rows that were found elsewhere."""
+        """Add rows that were found elsewhere."""
         self.rows = heapq.nsmallest(
             self.most, [*self.rows, *rows], key=lambda one: (one.key, one.file, one.row)
         )
 
 
-#: Where a table says which rows its severities are among.
+#: Metadata key of a table that states among which rows its severities are.
 AMONG = b"hushtable.severity_among"
-#: The rows that severities are among.
+#: Descriptions of the rows among which severities are.
 _ALL_SITES = N_("the rows that the ranks count")
 #: Meanings of columns of a list, for its reader.
 REASON_MEANS = N_(
-    "The columns that make the row unusual, the strongest first: with usual values in their place, "
+    "The columns that make the row unusual, the strongest first: with usual values instead, "
     "the score would rise most."
 )
 REPAIR_MEANS = N_(
-    "The fewest columns whose usual values would take the row off this list, three at most, and "
-    "the severity that it would have."
+    "The fewest columns, at most three, whose usual values would take the row off this list, and "
+    "the severity that the row would then have."
 )
 INCIDENT_MEANS = N_("Rows with the same number have the same strongest reason.")
 
@@ -128,17 +128,17 @@ class Outliers:
     rows : list of LowRow
         With standard errors, reasons and kept columns.
     severities : list of float
-        100 times one minus the share of rows that are as rare, or rarer.
+        100 times one minus the share of rows that are as rare or rarer.
     among : str
-        Which rows those are.
+        The rows of that share.
     keep : tuple of str
         Names of the kept columns.
     explained : bool
         Whether the model gives reasons.
     n_rows : int
-        Rows that were scored.
+        Number of rows that were scored.
     meaning : str
-        What a difference between two scores stands for.
+        What a difference between two scores means.
     """
 
     rows: list[LowRow]
@@ -148,17 +148,17 @@ class Outliers:
     explained: bool
     n_rows: int
     meaning: str
-    #: Of the rows that were scored, those that were not judged: see ``only_counted``.
+    #: Of the scored rows, the number that was not judged: see ``only_counted``.
     n_unjudged: int = 0
-    #: Of the rows that were scored, those that are known by the owner's rules.
+    #: Of the scored rows, the number that is known by the owner's rules.
     n_known: int = 0
-    #: What values are compared with; None if nothing is known of usual ones.
+    #: What values are compared with; None if usual values are unknown.
     usual: Usual | None = None
-    #: The columns that reasons are of.
+    #: The columns to which reasons refer.
     features: Sequence[Feature] = ()
 
     def severity(self, k: int) -> str:
-        """Return a row's severity, rounded down: 100 would say that no row is as rare."""
+        """Return a row's severity, rounded down: 100 would mean that no row is as rare."""
         return rounded_down(self.severities[k])
 
     def reasons(self, row: LowRow) -> list[Reason]:
@@ -173,16 +173,16 @@ class Outliers:
         return "; ".join(words) or _("no column stands out")
 
     def repair(self, row: LowRow) -> str:
-        """Return in words which columns to repair so that a row is not listed, and how far."""
+        """Return in words which columns to repair so that a row is not listed, and the effect."""
         return repair_words(row.detail.why, self.usual)
 
     @cached_property
     def incidents(self) -> list["Incident"]:
-        """Rows with the same strongest reason, those of the lowest row first."""
+        """Groups of rows with the same strongest reason, that of the lowest row first."""
         return find_incidents([self.reasons(row) for row in self.rows])
 
     def notes(self, model: str) -> dict[str, str]:
-        """Return by headings what a reader of the rows needs to know; ``model`` is its name."""
+        """Return notes for a reader of the rows, by headings; ``model`` is the model's name."""
         k, n = numerals(f"{len(self.rows):,}"), numerals(f"{self.n_rows:,}")
         rows = _("%(k)s of %(n)s rows, the lowest scores first.", k=k, n=n)
         rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
@@ -195,36 +195,36 @@ class Outliers:
             ),
             _("Rows"): rows,
             "severity": _(
-                "From 0 to 100: 100 times one minus the share of rows that are as rare, or rarer, "
+                "From 0 to 100: 100 times one minus the share of rows that are as rare or rarer, "
                 "among %(rows)s.",
                 rows=_(self.among),
             ),
             "score": self.meaning,
             "error": _(
-                "One standard error of the score: rows whose scores differ by less may change "
-                "places."
+                "One standard error of the score: rows whose scores differ by less may swap places."
             ),
-            "outside": _("Columns whose value lies beyond the ranges or categories of the model."),
+            "outside": _("Columns whose value is outside the ranges or categories of the model."),
         }
         if self.explained:
             notes |= {"reason": _(REASON_MEANS), "usual": self._usual_means}
             notes |= {"direction": _(DIRECTION_MEANS, **MEANT), "repair": _(REPAIR_MEANS)}
             notes["incident"] = _(INCIDENT_MEANS)
-        stays = _("This describes rows and contains their values: keep it where the rows are.")
+        stays = _("This describes rows and contains their values: keep it where the rows are kept.")
         return notes | {_("Keep it"): stays}
 
     @property
     def _usual_means(self) -> str:
         if self.usual is None:
-            return _("The model's range: nothing is known of usual values.")
+            return _("The model's range, because usual values are unknown.")
         return _(USUAL_MEANS, rows=_(self.usual.among), **MEANT)
 
     def table(self) -> pa.Table:
         """Return a table with a line for each row.
 
-        Columns: rank, file (if there are several), row, those kept, severity, score, error,
-        outside, and if the model gives reasons, for each of three the column, its value, what is
-        usual and the direction, all in words, the repair, and the number of the incident.
+        Columns: rank, file (if there are several), row, the kept columns, severity, score, error
+        and outside. If the model gives reasons, each of three has its column, its value, what is
+        usual, and the direction, followed by all of them in words, the repair, and the number of
+        the incident.
         """
         columns: dict[str, Any] = {"rank": _numbers(range(1, len(self.rows) + 1), np.int64)}
         if any(row.file for row in self.rows):
@@ -256,14 +256,14 @@ class Outliers:
 
 
 def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
-    """Return numbers of a kind as a column, null for None."""
+    """Return numbers of a kind as a column, with null for None."""
     found = list(values)
     there = np.array([one is not None for one in found], np.bool_)
     return as_column(np.array([one or 0 for one in found], kind), there)
 
 
 def repair_words(why: RowReasons | None, usual: Usual | None) -> str:
-    """Say which columns to repair so that a row is not listed, and the severity it would have."""
+    """Describe which columns to repair so that a row is not listed, and its severity then."""
     if why is None or not why.repaired:
         return ""
     at = ""
@@ -282,12 +282,12 @@ def repair_words(why: RowReasons | None, usual: Usual | None) -> str:
 
 
 def rounded_down(severity: float) -> str:
-    """Return a severity in words: 100 would say that no row is as rare."""
+    """Return a severity in words: 100 would mean that no row is as rare."""
     return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
 
 
 def explained_rows(rows: Sequence[LowRow], n: int, reasons: Reasons | None) -> list[LowRow]:
-    """Return the n lowest of some rows with their reasons; the next one ends the list."""
+    """Return the n lowest of some rows with their reasons; the next row ends the list."""
     listed, bar = list(rows[:n]), rows[n].score if len(rows) > n else None
     if reasons is None:
         return listed
@@ -302,21 +302,21 @@ class Incident:
     Attributes
     ----------
     rows : list of int
-        Their places in the list, from 0; the first represents them.
+        Their positions in the list, from 0; the first represents them.
     words : str
-        The reasons that all of them share.
+        The reasons that they all share.
     """
 
     rows: list[int]
     words: str
 
     def facts(self) -> dict[str, Any]:
-        """Return the incident for machines."""
+        """Return the incident in machine-readable form."""
         return {"ranks": [k + 1 for k in self.rows], "words": self.words}
 
 
 def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
-    """Return the groups of rows, by their reasons, that have the same strongest one."""
+    """Return the groups of rows, given their reasons, that have the same strongest one."""
     groups: dict[str, list[int]] = {}
     for k, own in enumerate(reasons):
         if own and own[0].kind:
@@ -331,7 +331,7 @@ def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
 
 
 def unjudged_words(n_rows: int) -> str:
-    """Say how many rows were not judged, and why."""
+    """Describe how many rows were not judged, and why."""
     return ngettext(
         "%(n)s row was not judged: fewer than %(few)s rows of their context were counted.",
         "%(n)s rows were not judged: fewer than %(few)s rows of their context were counted.",
@@ -341,45 +341,46 @@ def unjudged_words(n_rows: int) -> str:
 
 
 def known_words(n_rows: int) -> str:
-    """Say how many rows were left out since they are known."""
+    """Describe how many rows were left out because they are known."""
     return ngettext(
-        "%(n)s row is known by your rules, and not listed.",
-        "%(n)s rows are known by your rules, and not listed.",
+        "%(n)s row is known by your rules and not listed.",
+        "%(n)s rows are known by your rules and not listed.",
         n_rows,
     )
 
 
 def _joined(values: list[pa.Array]) -> pa.Array:
-    """Return kept values as one column; as texts, where files have them in several types."""
+    """Return kept values as one column; as text if files have them in several types."""
     if len({one.type for one in values}) > 1:
         values = [one.cast(pa.string()) for one in values]
     return pa.concat_arrays(values)
 
 
 def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
-    """Return column, value, usual values and direction of the k-th reason, or None each."""
+    """Return column, value, usual values and direction of the k-th reason, or None for each."""
     if k >= len(reasons) or (phrase := reasons[k].phrase) is None:
         return (None,) * 4
     return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
 def outside(row: LowRow) -> str:
-    """Return the names of the columns in which a row lies beyond the plan."""
+    """Return the names of the columns in which a row is outside the plan."""
     return ", ".join(getattr(row.detail, "outside", None) or ())
 
 
 def reasons_of(scorer: Scorer, usual: Usual | None) -> Reasons | None:
-    """Return what finds reasons; None of a detector whose tables mix features."""
+    """Return an object that finds reasons; None for a detector whose tables mix features."""
     with contextlib.suppress(UsageError):
         return Reasons(scorer, usual=usual)
     return None
 
 
 class Search:
-    """Finds the n rows with the lowest scores of several sources, one after the other.
+    """Finds the n rows with the lowest scores of several sources, one source after the other.
 
-    Severities are among the rows of ``ranks``, else among those that the model counted, if it
-    knows, else among these. ``reasons`` may be made before, by `reasons_of`. Memory stays flat.
+    Severities are among the rows of ``ranks``; otherwise among those that the model counted, if it
+    knows them; otherwise among these rows. ``reasons`` may be made earlier, by `reasons_of`. Memory
+    stays flat.
     """
 
     def __init__(
@@ -399,17 +400,17 @@ class Search:
         errors = scorer.plan.family.n_tables > 1
         self._details = RowDetails(
             scorer,
-            n + 1,  # the first row behind the list says when one of it would leave
+            n + 1,  # the first row after the list shows when a listed row would leave it
             errors=errors,
             reasons=self._reasons,
-            # Lists of detectors that give no reasons follow their papers' scores alone.
+            # Lists of detectors without reasons are ordered by their papers' scores alone.
             usual=None if self._reasons is None else usual,
             keep=keep,
             only_counted=only_counted,
         )
         self._usual, self._ranks, self._keep, self._n = usual, ranks, tuple(keep), n
         self._frequencies, self._lowest = frequencies, Lowest(n + 1)
-        #: Of rows of whose like the model knows nothing: what is usual among these themselves.
+        #: If the model knows nothing about such rows: what is usual among these rows themselves.
         unknown = self._reasons is not None and usual is None
         self._sample = PassingSample(len(scorer.plan.schema)) if unknown else None
 
@@ -421,9 +422,9 @@ class Search:
         n_jobs: int | None = None,
         see: Callable[[Scored], None] = lambda batch: None,
     ) -> None:
-        """Look through all rows of a reader, or through none if it fails.
+        """Search all rows of a reader, or none if it fails.
 
-        Its columns are the plan's features, and those to keep; ``see`` gets each batch, scored.
+        Its columns are the plan's features, and those to keep; ``see`` gets each scored batch.
         """
         lowest, start = copy(self._lowest), 0
         lowest.file = file
@@ -436,7 +437,7 @@ class Search:
         self._lowest = lowest
 
     def found(self) -> Outliers:
-        """Return the lowest of the rows; there must have been some."""
+        """Return the lowest of the rows; there must have been some rows."""
         lowest = self._lowest
         if not lowest.rows:
             raise DataError(
@@ -460,7 +461,7 @@ class Search:
         return Outliers(rows, severities, among, self._keep, explained, *seen, usual, features)
 
     def _explained(self, rows: list[LowRow]) -> tuple[list[LowRow], Usual | None]:
-        """Return the rows to list with their reasons, and what is usual beside their values."""
+        """Return the rows to list with their reasons, and what is usual for their values."""
         if self._reasons is None:
             return list(rows[: self._n]), None
         usual, plan = self._usual, self._details.scorer.plan
@@ -472,22 +473,22 @@ class Search:
 
     @property
     def columns(self) -> list[str]:
-        """Columns that the rows need behind the features."""
+        """Columns that the rows need after the features."""
         return self._details.columns
 
     @property
     def n_rows(self) -> int:
-        """Rows that were looked through."""
+        """Number of rows searched."""
         return self._lowest.n_rows
 
 
 def find_outliers(
     scorer: Scorer, reader: Reader, n: int, *, n_jobs: int | None = None, **known: Any
 ) -> Outliers:
-    """Find the n rows with the lowest scores in one pass, and what can be said of each.
+    """Find the n rows with the lowest scores in one pass, and describe each.
 
-    ``reader`` has the plan's features as columns, and those to keep; ``known`` is as `Search`
-    takes it. Raises `DataError` if there are no rows.
+    ``reader`` has the plan's features as columns, and those to keep; ``known`` is the argument of
+    `Search`. Raises `DataError` if there are no rows.
     """
     search, several = Search(scorer, n, **known), len(reader.parts) > 1
     for part in reader.parts:

@@ -1,10 +1,10 @@
-"""Pairs of values that are usual each, and rare together: rows in cells of every pair of columns.
+"""Pairs of values that are usual separately but rare together: counts for every pair of columns.
 
-A column of many numbers has up to eight cells by its quantiles; any other has one for each of its
-most frequent values, and one for the rest. Counts of pairs of cells say how many times rarer a pair
-is than it would be if the two columns had nothing to do with each other. They are read off the
-sample that a model keeps, and stay with it: released, they would take a part of the budget, and
-show a pair from tens of thousands of rows on (see docs/benchmarks/all.md).
+A column of many numbers has up to eight cells by its quantiles; any other column has one for each
+of its most frequent values, and one for the rest. Counts of pairs of cells show how many times
+rarer a pair is than it would be if the two columns were independent. They are read off the sample
+that a model keeps, and stay with it: releasing them would take a part of the budget, and reveal
+pairs only from tens of thousands of rows on (see docs/benchmarks/index.md).
 """
 
 import math
@@ -34,16 +34,16 @@ from hushtable.scores.typical import (
     texts_of,
 )
 
-#: Cells of a column at most.
+#: Largest number of cells of a column.
 CELLS = 8
-#: Columns whose pairs are counted: the first, 2,016 pairs of 128 bytes.
+#: Number of columns whose pairs are counted: the first ones, with 2,016 pairs of 128 bytes.
 MOST_COLUMNS = 64
-#: Rows from which on pairs are counted, and are expected in two cells of which a pair is said to be
-#: rarer than expected.
+#: Number of rows from which on pairs are counted, and least number of rows expected in two cells
+#: before their pair can be reported as rarer than expected.
 _LEAST_ROWS, _LEAST_EXPECTED = 100, 5.0
-#: Outer edges of the cells: quantiles, beyond which values are in the outer cells, too.
+#: Outer edges of the cells, as quantiles; values beyond them are in the outer cells too.
 _ENDS = (0.01, 0.99)
-#: Digits of a range that is read off cells, and values that are named as the usual ones.
+#: Digits of a range that is read off cells; number of values named as the usual ones.
 _DIGITS = 3
 _NAMED = 2
 
@@ -55,9 +55,9 @@ Ints = NDArray[np.int64]
 class Cells:
     """The cells of one column.
 
-    Those of many numbers lie between ``edges``, which rise; numbers beyond are in the outer ones.
-    Those of other values are of ``names``,
-    as `UsualValues.shares` has them, and the last cell is of any other.
+    For many numbers, they lie between ``edges``, which rise; numbers beyond are in the outer cells.
+    For other values, ``names`` lists them, as `UsualValues.shares` does, and the last cell is for
+    any other value.
     """
 
     edges: tuple[float, ...] = ()
@@ -65,7 +65,7 @@ class Cells:
 
     @classmethod
     def of(cls, usual: UsualValues, numbers: Floats) -> "Cells":
-        """Return the cells of a column with some numbers, if any, in the sample."""
+        """Return the cells of a column of numbers, if the sample has any."""
         if usual.shares or not len(numbers):
             most = sorted(usual.shares, key=lambda name: -usual.shares[name])
             return cls(names=tuple(most[: CELLS - 1]))
@@ -76,11 +76,11 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self.edges) - 1 if self.edges else len(self.names) + 1
 
     def place(self, feature: Feature, rows: Batch, j: int) -> Ints:
-        """Return the cell of the value of column j in each of some rows (n,); -1 of a missing."""
+        """Return the cell of the value of column j in each of some rows (n,); -1 if missing."""
         if feature.kind != "numeric":
             texts = texts_of(feature, rows, j)
             index = pc.index_in(texts, texts_column(self.names), skip_nulls=True)
@@ -97,13 +97,13 @@ class Cells:
         return np.where(missing, -1, found).astype(np.int64)
 
     def words(self, rows: Floats, feature: Feature, kind: pa.DataType, own: Any) -> str:
-        """Return the values of the middle 90% of some rows, or the most frequent, as people do.
+        """Return the values of the middle 90% of some rows, or the most frequent, in words.
 
-        ``rows`` (8,) are those in each cell; the column has the type ``kind``, and ``own`` is the
-        value that is compared with them.
+        ``rows`` (8,) are the numbers of rows in each cell; the column has the type ``kind``, and
+        ``own`` is the value that is compared with them.
         """
         if self.edges:
-            # Between edges, as if rows were evenly spaced.
+            # Between edges, rows are assumed to be evenly spaced.
             below = np.cumsum([0.0, *rows[: self.size]]) / max(float(rows.sum()), 1.0)
             low, high = np.interp([QUANTILES[0], QUANTILES[2]], below, self.edges[: len(below)])
             return range_text(float(low), float(high), feature, kind, _DIGITS)
@@ -115,7 +115,7 @@ class Cells:
         return _(" or ").join(names) or _("another")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them as a file carries them."""
+        """Return the entry that a file contains."""
         return {"edges": list(self.edges)} if self.edges else {"names": list(self.names)}
 
     @classmethod
@@ -129,7 +129,7 @@ class Cells:
         right = right and len(edges) != 1
         right = right and all(isinstance(name, str) for name in names) and len(names) < CELLS
         if not right or bool(edges) + bool(names) > 1 or (edges and feature.kind != "numeric"):
-            raise PlanError(f"{what}: needs up to {CELLS + 1} numbers that rise, or fewer names")
+            raise PlanError(f"{what}: needs up to {CELLS + 1} rising numbers, or fewer names")
         if feature.kind == "numeric":
             try:
                 list(map(float, names))
@@ -142,7 +142,7 @@ class Cells:
 class RarePair:
     """A pair of values that is rarer than expected."""
 
-    #: Numbers of the columns: the value that is explained, and its partner.
+    #: Numbers of the columns: that of the explained value, and that of its partner.
     column: int
     partner: int
     #: How many times rarer it is than expected.
@@ -151,9 +151,9 @@ class RarePair:
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Sampled rows in the cells of each pair of columns.
+    """Numbers of sampled rows in the cells of each pair of columns.
 
-    ``counts`` (p, 8, 8) are of the pairs of the first c columns, in the order of
+    ``counts`` (p, 8, 8) are those of the pairs of the first c columns, in the order of
     ``np.triu_indices(c, 1)``.
     """
 
@@ -168,7 +168,7 @@ class PairCounts:
         batches: Sequence[Batch],
         times: Ints,
     ) -> "PairCounts | None":
-        """Count the pairs of some batches, whose rows stand for ``times`` rows; None of few."""
+        """Count the pairs of some batches, whose rows represent ``times`` rows; None if few."""
         if int(times.sum()) < _LEAST_ROWS:
             return None
         cells, places = [], []
@@ -193,7 +193,7 @@ class PairCounts:
     def rarity(self, places: Ints) -> Floats:
         """Return how many times rarer than expected the pairs of one row (c,) are, as (c, c).
 
-        1 where too few rows are expected to tell, and where a value is missing.
+        1 if too few rows are expected for an answer, or if a value is missing.
         """
         a, b = _pairs(len(self.cells))
         p, found = np.arange(len(a)), np.ones((len(places), len(places)))
@@ -205,7 +205,7 @@ class PairCounts:
         return found
 
     def given(self, column: int, partner: int, cell: int) -> Floats:
-        """Return the sampled rows in each cell of a column, of those in a partner's cell."""
+        """Return the sampled rows in each cell of a column, among those in a partner's cell."""
         return self.between(column, partner)[:, cell]
 
     def between(self, column: int, partner: int) -> Floats:
@@ -229,12 +229,12 @@ class PairCounts:
 
     @classmethod
     def from_file(cls, content: Content, features: Sequence[Feature]) -> "PairCounts | None":
-        """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
+        """Build what a file contains, if it has any; raise `PlanError` if it is not valid."""
         if "usual_cells" not in content.manifest:
             return None
         said = content.said("cells of pairs", {"usual_cells": list}, {})["usual_cells"]
         if len(said) > len(features):
-            raise PlanError(f"cells of pairs: needs {len(features)} columns at most")
+            raise PlanError(f"cells of pairs: needs at most {len(features)} columns")
         cells = tuple(map(Cells.from_dict, said, features))
         counts, p = content.array("usual.pairs"), len(cells) * (len(cells) - 1) // 2
         if counts.dtype != np.uint16 or counts.shape != (p, CELLS, CELLS):
@@ -248,7 +248,7 @@ def _pairs(n: int) -> tuple[Ints, Ints]:
 
 
 def _counted(a: Ints, b: Ints, times: Ints) -> NDArray[Any]:
-    """Count rows in two columns' cells; those with a value missing are left out."""
+    """Count rows in the cells of two columns; rows with a missing value are left out."""
     both = (a >= 0) & (b >= 0)
     found = np.bincount(CELLS * a[both] + b[both], times[both], CELLS * CELLS)
     return found.reshape(CELLS, CELLS)

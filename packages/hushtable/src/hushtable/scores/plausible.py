@@ -1,12 +1,12 @@
 """Plausible ranges: quantiles of a number's values, read off histograms with noise.
 
-All of it is post-processing of noised counts under `Plan.marginals`, and costs no privacy. A
-quantile is sought from its own end of the range: the sum of the first k cells has the noise of k
-cells, and none of the others. Since a distribution function does not fall, these sums are fitted by
-isotonic regression, each weighted by its variance, and between the edges of cells by a monotone
-cubic (Fritsch and Carlson). Where one cell holds more than the quantile leaves beyond it, nothing
-is known of the places inside that cell, and its outer edge is taken: the position is then off by no
-more than that share, plus the noise.
+Everything here is post-processing of noisy counts under `Plan.marginals`, and costs no privacy. A
+quantile is searched from its own end of the range: the sum of the first k cells has the noise of k
+cells and no other. Since a distribution function never falls, these sums are fitted by isotonic
+regression, each weighted by its variance, and between the edges of cells by a monotone cubic
+(Fritsch and Carlson). If one cell holds more than the share beyond the quantile, positions inside
+that cell are unknown, and its outer edge is used: the position is then off by at most that share,
+plus the noise.
 """
 
 import math
@@ -28,27 +28,27 @@ Floats = NDArray[np.float64]
 
 #: Quantiles of a plausible range.
 QUANTILES = (0.005, 0.995)
-#: Standard deviations of noise within which a position is stated: 95 of 100 are nearer.
+#: Standard deviations of noise within which a position is stated: 95 of 100 are closer.
 SURE = 2.0
-#: Cells of a number's histogram, the fewest first; share of the expected rows that has to be enough
-#: for a range, so that a column that half of all have gets one.
+#: Cells of a number's histogram, the fewest first; the share of the expected rows that has to be
+#: enough for a range, so that a column for which half of the rows have values gets a range.
 _CELLS, _COLUMN = (32, 64, 128, 256), 0.5
 #: Parts of a cell to which a threshold is rounded.
 _PARTS = 50.0
 
 
 def values_needed(noise_sd: float, cells: int, tail: float) -> int:
-    """Return how many values a range needs: the noise on a tail is then half of it at most.
+    """Return how many values a range needs so that the noise on a tail is at most half of it.
 
-    Follows from public numbers alone: by the noise of all cells together, which is the most that
-    any sum of them can have.
+    It follows from public numbers alone: from the noise of all cells together, which is the largest
+    noise that any sum of them can have.
 
     Parameters
     ----------
     noise_sd : float
         Standard deviation of the noise on a cell of the sum.
     cells : int
-        Of a number's range.
+        Number of cells of a number's range.
     tail : float
         Share of the values beyond the quantile, such as .005.
     """
@@ -56,7 +56,7 @@ def values_needed(noise_sd: float, cells: int, tail: float) -> int:
 
 
 def cells_for(design: Design, n_features: int) -> int:
-    """Return into how many cells to divide ranges, given how many rows are expected."""
+    """Return the number of cells for ranges, given how many rows are expected."""
     noise_sd = math.sqrt(n_features * design.sites / (2.0 * design.rho))
     enough = _COLUMN * design.expected_rows
     tail = QUANTILES[0]
@@ -65,7 +65,7 @@ def cells_for(design: Design, n_features: int) -> int:
 
 
 def check_quantiles(quantiles: Sequence[float]) -> tuple[float, float]:
-    """Return a low and a high quantile; raises `UsageError` unless they leave both tails."""
+    """Return a low and a high quantile; raise `UsageError` unless they leave both tails."""
     if len(quantiles) != 2 or not 0.0 < quantiles[0] < 0.5 < quantiles[1] < 1.0:
         said = ", ".join(f"{one:g}" for one in quantiles)
         raise UsageError(
@@ -84,14 +84,14 @@ class RangeLimit:
     value : float
         In the feature's unit, rounded away from the values.
     quantile : float
-        Share of the values that are meant to lie below.
+        Share of the values that should be below it.
     off : float
-        By how much the share may be another because of noise: two standard deviations.
+        Possible difference of that share because of noise: two standard deviations.
     interval : tuple of float
         The same in the feature's unit: whole cells, so that it holds for any values inside them.
     at_end : bool
-        Whether this is the end of the public range: so many values lie in its last cell that
-        nothing nearer can be said.
+        Whether this is the end of the public range, because its last cell holds so many values
+        that a closer limit is impossible.
     """
 
     value: float
@@ -101,13 +101,13 @@ class RangeLimit:
     at_end: bool
 
     def words(self, unit: str) -> str:
-        """Return what the limit is, and how sure it is, for a note."""
+        """Return the limit and its precision, for a note."""
         low, high = (f"{one:.10g}" for one in self.interval)
         said = f"quantile {self.quantile:g}, +/- {self.off:.2g} by noise: {low} to {high} {unit}"
         return f"{said.strip()}; end of the public range" if self.at_end else said.strip()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the limit as JSON carries it."""
+        """Return the limit in the form stored in JSON."""
         return {
             "value": self.value, "quantile": self.quantile, "off": self.off,
             "interval": list(self.interval), "at_end": self.at_end,
@@ -116,18 +116,18 @@ class RangeLimit:
 
 @dataclass(frozen=True)
 class PlausibleRange:
-    """The plausible range of a number, or what is lacking for one.
+    """The plausible range of a number, or the reason why there is none.
 
     Attributes
     ----------
     feature : Feature
         With its public range and unit.
     values : int
-        About how many have a value, as the noised counts say.
+        Approximate number of rows with a value, according to the noisy counts.
     needed : int
-        How many it takes.
+        Number of values that a range needs.
     limits : tuple of RangeLimit
-        The low and the high one; empty where there are too few values.
+        The low and the high limit; empty if there are too few values.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class PlausibleRange:
     limits: tuple[RangeLimit, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the range as JSON carries it."""
+        """Return the range in the form stored in JSON."""
         return {
             "name": self.feature.name, "unit": self.feature.unit, "values": self.values,
             "needed": self.needed, "limits": [one.to_dict() for one in self.limits],
@@ -165,9 +165,9 @@ class ValueHistogram:
     feature : Feature
         With its range and unit.
     counts : ndarray of shape (n,), float64
-        Values in equal parts of the range; those beyond it in the first or the last one.
+        Numbers of values in equal parts of the range; those beyond it count in the outer parts.
     values : float
-        About how many have a value.
+        Approximate number of rows with a value.
     noise_sd : float
         Standard deviation of the noise on a count.
     """
@@ -193,7 +193,7 @@ class ValueHistogram:
         return PlausibleRange(self.feature, max(0, round(self.values)), needed, limits)
 
     def _limit(self, tail: float, inwards: int) -> RangeLimit:
-        """Return the limit of the low end (``inwards`` +1) or of the high one (-1)."""
+        """Return the limit of the low end (``inwards`` +1) or of the high end (-1)."""
         sums = _Sums(self.counts[::inwards] / self.values)
         n_summed = sums.cell(tail) + 1
         off = SURE * self.noise_sd * math.sqrt(n_summed) / self.values
@@ -213,17 +213,17 @@ class ValueHistogram:
         return (feature.low if inwards > 0 else feature.high) + inwards * place * self.width
 
     def _rounded(self, value: float, inwards: int) -> float:
-        """Return a value rounded away from the middle, to what a cell allows to be said."""
+        """Return a value rounded away from the middle, to the precision that a cell allows."""
         decimals = max(0, math.ceil(-math.log10(self.width / _PARTS)))
         scale = 10.0**decimals
-        # A value such as 3.1 stays what it is, though 3.1 * 10 is no whole number.
+        # A value such as 3.1 stays unchanged, although 3.1 * 10 is not a whole number.
         scaled = round(value * scale, 6)
         away = math.floor(scaled) if inwards > 0 else math.ceil(scaled)
         return float(min(max(away / scale, self.feature.low), self.feature.high))
 
 
 class _Sums:
-    """Shares of the values up to each edge, from one end of a range: noised shares made to rise."""
+    """Shares of the values up to each edge, from one end of a range: noisy, but made to rise."""
 
     def __init__(self, shares: Floats) -> None:
         from scipy.optimize import isotonic_regression
@@ -240,14 +240,14 @@ class _Sums:
         return PchipInterpolator(np.arange(len(self._steps)), self._steps)
 
     def cell(self, share: float) -> int:
-        """Return in which cell from the end that share of the values is reached."""
+        """Return in which cell, counted from the end, that share of the values is reached."""
         cell = int(np.searchsorted(self._steps, max(share, 0.0), side="right")) - 1
         return min(cell, len(self._steps) - 2)
 
     def place(self, share: float) -> float:
         """Return how many cells from the end that share of the values is reached.
 
-        In a cell that holds more than that share, it is taken to be at the outer edge.
+        In a cell that holds more than that share, the position is the outer edge.
         """
         cell = self.cell(share)
         before, after = self._steps[cell : cell + 2]
@@ -261,23 +261,23 @@ class _Sums:
 def histograms(counts: Counts) -> list[ValueHistogram]:
     """Return the histograms of all numbers, from counts with noise under `Plan.marginals`.
 
-    Raises `UsageError` if the counts are something else.
+    Raises `UsageError` if the counts are of any other kind.
     """
     plan, noise_sd = counts.plan, counts.noise_sd
     if plan.purpose is not Purpose.MARGINALS:
         raise UsageError(
-            f"these counts are of a {plan.detector!r} plan, and ranges are read off histograms of "
+            f"these counts are of a {plan.detector!r} plan, but ranges are read off histograms of "
             "columns: give the result of a round about the marginals (hushtable round open "
             "--ranges)"
         )
     if plan.schema.relations is not None:
-        raise UsageError("these histograms count residuals of relations, and no values")
+        raise UsageError("these histograms count residuals of relations, not values")
     if not noise_sd > 0.0:
         raise UsageError(
             "these counts have no noise: release them first (hushtable release), or run a round"
         )
     offsets, found = plan.family.offsets, []
-    # All histograms count all rows: together they say best how many there are.
+    # All histograms count all rows: together they give the best estimate of the number.
     n_rows = float(counts.counts.sum()) / len(plan.schema)
     for j, feature in enumerate(plan.schema.features):
         if feature.kind != "numeric" or feature.constant:
@@ -288,14 +288,14 @@ def histograms(counts: Counts) -> list[ValueHistogram]:
 
 
 def merged(parts: Sequence[ValueHistogram], name: str) -> ValueHistogram:
-    """Return the histogram of the values of several, none of which two of them count.
+    """Return the histogram of the values of several histograms without common values.
 
     Parameters
     ----------
     parts : sequence of ValueHistogram
-        Over one range, such as those of women and of men.
+        Histograms over one range, such as those of women and of men.
     name : str
-        Of the feature of all.
+        Name of the feature of all of them.
     """
     feature = replace(parts[0].feature, name=name)
     counts = reduce(np.add, (one.counts for one in parts))

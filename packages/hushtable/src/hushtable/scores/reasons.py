@@ -34,7 +34,7 @@ from hushtable.scores.typical import (
 )
 from hushtable.scores.usual import Usual
 
-#: Below how many times as much, and how to say it.
+#: Upper bounds of a factor, and the words for it.
 _WORDS = (
     (0.95, N_("fewer similar rows")),
     (1.05, N_("as many similar rows")),
@@ -49,11 +49,11 @@ _COUNTED = (
 
 
 class Crowding:
-    """Compares rows with a typical one by how many counted rows share their cells.
+    """Compares rows with a typical row by how many counted rows share their cells.
 
-    The mean over the tables is that of the logarithm, as in scores; these are smoothed besides,
-    and a gap between two of them says less. The counts must be exact: with noise, the small ones,
-    which matter here, say little. Of tables that keep features apart, `HushTable`'s for one.
+    The mean over the tables is that of the logarithm, as in scores; scores are also smoothed, so
+    a gap between two of them is less informative. The counts must be exact: noise drowns the small
+    counts, which matter here. The tables must separate features, as `HushTable`'s do.
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -71,7 +71,7 @@ class Crowding:
 
 
 def crowding_words(bits: float) -> str:
-    """Return how many similar rows a typical row has, beside a row with ``bits`` fewer."""
+    """Return how many more similar rows a typical row has than a row with ``bits`` fewer."""
     times = 2.0 ** min(bits, 60.0)
     for below, words in _WORDS:
         if times < below:
@@ -79,21 +79,21 @@ def crowding_words(bits: float) -> str:
     whole = round(times)
     if whole < 10:
         return _("%(n)s times as many similar rows", n=_(_COUNTED[whole - 3]))
-    # Two digits are all that tables tell.
+    # Tables give only two significant digits.
     about = round(whole, min(2 - len(str(whole)), 0))
     return _("about %(n)s times as many similar rows", n=numerals(f"{about:,}"))
 
 
-#: Rows of a context below which the list states that a row is compared with all rows, too. At as
-#: many, both weigh alike.
+#: Number of rows of a context below which the list states that a row is also compared with all
+#: rows. At this number, both have the same weight.
 FEW_OF_CONTEXT = WEIGHT
 
 
 class ContextRows:
-    """Says of a row how many rows of its context were counted, if these are few.
+    """Reports how many rows of a row's context were counted, if these are few.
 
-    Of a context whose hash functions are drawn, that is the mean over the tables of the rows in the
-    same cell, which may be of other contexts, too. The counts must be exact.
+    If the hash functions of the context are drawn, this is the mean over the tables of the rows in
+    the same cell, which may include rows of other contexts. The counts must be exact.
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -104,11 +104,11 @@ class ContextRows:
         self._columns = [(j, scorer.plan.schema.features[j]) for j in family.context_features]
 
     def few(self, codes: Codes) -> NDArray[np.bool_]:
-        """Return of which rows (n,) few of their context were counted."""
+        """Return which rows (n,) have a context with few counted rows."""
         return np.asarray(self._sum(codes) < FEW_OF_CONTEXT * self._n_tables)
 
     def words(self, rows: Batch, i: int, codes: Codes) -> str:
-        """Return it in words, for row i of some rows, the only one of ``codes``; empty if many."""
+        """Return it in words for row i of some rows, the only one of ``codes``; empty if many."""
         counted = float(self._sum(codes)[0]) / self._n_tables
         if counted >= FEW_OF_CONTEXT:
             return ""
@@ -121,19 +121,19 @@ class ContextRows:
         if counted < 0.5:
             return _("%(context)s: no rows counted, so compared with all rows", context=context)
         return ngettext(
-            "%(context)s: about %(n)s row counted, so compared with all rows, too",
-            "%(context)s: about %(n)s rows counted, so compared with all rows, too",
+            "%(context)s: about %(n)s row counted, so also compared with all rows",
+            "%(context)s: about %(n)s rows counted, so also compared with all rows",
             round(counted),
             context=context,
         )
 
 
-#: Features named for each row.
+#: Number of features named for each row.
 TOP = 3
-#: Part of the strongest reason's gain from which another is put into words.
+#: Part of the strongest reason's gain from which on another reason is put into words.
 WORTH_A_WORD = 0.1
-#: Times rarer than expected that two values, each usual by itself, have to be together, to be named
-#: as a pair; and where calm matters.
+#: How many times rarer than expected two values, each usual separately, have to be together to be
+#: named as a pair; and the same for a row that is not unusual.
 RARER, CALM = 4.0, 8.0
 
 #: For each rank, the feature (n,) of each row that has it, and its share (n,), in bits.
@@ -145,25 +145,25 @@ class Reason:
     """A feature that makes a row's score low."""
 
     feature: str
-    #: What the score gains if this value alone is a usual one; where nothing is known of usual
-    #: values, what it falls short by. In bits, 0 or more.
+    #: The gain in score if this value alone becomes a usual one; if usual values are unknown, its
+    #: part of the gap to a typical score. In bits, 0 or more.
     share: float
-    #: The value beside what is usual; None where values are kept out.
+    #: The value together with what is usual; None if values are left out.
     phrase: ValuePhrase | None = None
-    #: Of a pair that is rarer than expected: the column that the value is rare with.
+    #: For a pair that is rarer than expected: the column with which the value is rare.
     partner: str = ""
-    #: The value, as a number (a date in seconds) or a text; None if it is missing, or kept out.
+    #: The value, as a number (a date in seconds) or text; None if it is missing, or left out.
     value: float | str | None = None
-    #: The partner's value, likewise.
+    #: The partner's value, in the same form.
     partner_value: float | str | None = None
-    #: The context that the value is compared within, by itself and with the name of its column,
-    #: such as ``"ward gyn"``; empty if it is compared with all rows.
+    #: The context within which the value is compared, on its own and with the name of its column,
+    #: such as ``"ward gyn"``; empty if the value is compared with all rows.
     context: str = ""
     within: str = ""
 
     @property
     def kind(self) -> str:
-        """The words that rows with alike reasons have in common; empty where nothing stands out."""
+        """The words that rows with similar reasons share; empty if nothing stands out."""
         phrase = self.phrase
         if self.partner:
             return self.named
@@ -177,7 +177,7 @@ class Reason:
 
     @property
     def words(self) -> str:
-        """The value beside what is usual; the name alone where values are kept out."""
+        """The value and what is usual, in words; only the name if values are left out."""
         if self.phrase is not None:
             return self.phrase.words
         return self.named
@@ -195,7 +195,7 @@ class Reason:
         return [self.feature, *([self.partner] if self.partner else [])]
 
     def facts(self) -> dict[str, Any]:
-        """Return the reason for machines."""
+        """Return the reason in machine-readable form."""
         partner = {"with": self.partner} if self.partner else {}
         return {"feature": self.feature, **partner, "share": self.share, "words": self.words}
 
@@ -207,14 +207,14 @@ class RowReasons:
     Attributes
     ----------
     reasons : list of Reason
-        The strongest first: three at most.
+        The strongest first: at most three.
     repaired : list of str
-        The fewest columns whose usual values would make the row unusual no more, three at most;
-        empty if nothing is known of usual values.
+        The fewest columns, at most three, whose usual values would make the row no longer unusual;
+        empty if usual values are unknown.
     score : float
-        The score that the row would have then.
+        The score that the row would then have.
     enough : bool
-        Whether it would be unusual no more.
+        Whether it would no longer be unusual.
     """
 
     reasons: list[Reason] = field(default_factory=list)
@@ -223,7 +223,7 @@ class RowReasons:
     enough: bool = False
 
     def facts(self) -> dict[str, Any]:
-        """Return the reasons for machines."""
+        """Return the reasons in machine-readable form."""
         facts: dict[str, Any] = {"reasons": [reason.facts() for reason in self.reasons]}
         if self.repaired:
             repaired = {"columns": self.repaired, "score": self.score, "enough": self.enough}
@@ -231,14 +231,14 @@ class RowReasons:
         return facts
 
 
-#: Standard deviations of a residual beyond which its value is high or low beside the other columns.
+#: Standard deviations of a residual beyond which its value is high or low given the other columns.
 _FAR = 2.0
-#: Columns of a context that are named.
+#: Largest number of columns of a context that are named.
 _NAMED = 2
 
 
 class RowPhrases:
-    """Puts values of rows in words, beside what is usual: in the row's context, or anywhere."""
+    """Describes values of rows with what is usual: in the row's context, or among all rows."""
 
     def __init__(self, plan: Plan, usual: Usual | None) -> None:
         self._features, self._usual = plan.schema.features, usual
@@ -260,7 +260,7 @@ class RowPhrases:
         return describe_cell(feature, one, usual)
 
     def context(self, rows: Batch, i: int) -> str:
-        """Return the context of row i whose usual values are known; empty if there is none."""
+        """Return the context of row i if its usual values are known; otherwise empty."""
         if self._usual is None or self._context is None:
             return ""
         column = self._features[self._context]
@@ -280,10 +280,10 @@ class RowPhrases:
         return usual.is_far(read_value(self._features[j], cell(rows, j, i)))
 
     def usual_values(self, rows: Batch, i: int) -> list[float | str | None]:
-        """Return the usual value of each feature in place of that of row i.
+        """Return the usual value of each feature that would replace that of row i.
 
-        It is what the context or the other columns predict, or the usual value of the row's
-        context, or of all rows; None where it is not known.
+        It is the prediction of the context or of the other columns, or the usual value of the row's
+        context, or of all rows; None if it is unknown.
         """
         assert self._usual is not None
         context, row = self.context(rows, i), rows[i : i + 1]
@@ -296,7 +296,7 @@ class RowPhrases:
         return values
 
     def _beside_others(self, relations: Relations, rows: Batch, i: int, j: int) -> ValuePhrase:
-        """Return the value of column j in words, beside the one that the other columns predict."""
+        """Return the value of column j in words, with the prediction of the other columns."""
         k, names = relations.columns.index(j), self._columns
         X = numbers_of(rows[i : i + 1], relations.columns, names)
         left = float(relations.residuals(X)[0, k])
@@ -307,7 +307,7 @@ class RowPhrases:
         return self._beside(rows, i, j, others, float(X[0, k]) - left, far)
 
     def _beside_predicted(self, rows: Batch, i: int, j: int) -> ValuePhrase | None:
-        """Return the value of column j beside what the context predicts, if it is far from that."""
+        """Return the value of column j and the context's prediction, if they are far apart."""
         differences = self._differences
         if differences is None or j not in differences.columns:
             return None
@@ -323,7 +323,7 @@ class RowPhrases:
     def _beside(
         self, rows: Batch, i: int, j: int, by: str, predicted: float, far: float
     ) -> ValuePhrase:
-        """Return the value of column j beside another, ``far`` standard deviations away."""
+        """Return the value of column j and another, ``far`` standard deviations away."""
         feature, one = self._features[j], cell(rows, j, i)
         phrase = describe_cell(feature, one, self._usual_of(j))
         expected = number_text(predicted, feature, plain_type(one), 3)
@@ -370,9 +370,9 @@ class _Row:
         return 0.0 if phrase.common else phrase.distance
 
     def pair(self, j: int, rarer: float) -> RarePair | None:
-        """Return the column with which a value, usual by itself, is rarest.
+        """Return the column with which a value, usual on its own, is rarest.
 
-        None if that is not more than ``rarer`` times rarer than expected.
+        None if the pair is not more than ``rarer`` times rarer than expected.
         """
         if self._pairs is None or not self.phrase(j).alone:
             return None
@@ -407,7 +407,7 @@ class _Row:
 
 
 class RowPairs:
-    """Pairs of values of some rows, and how much rarer they are than expected."""
+    """Pairs of values of some rows, and how much rarer than expected they are."""
 
     def __init__(self, features: Sequence[Feature], pairs: PairCounts, rows: Batch) -> None:
         self._features, self._pairs, self._rows = features, pairs, rows
@@ -448,10 +448,10 @@ class RowPairs:
 
 
 class Reasons:
-    """Finds the features that lower the scores of rows, and puts them in words.
+    """Finds the features that lower the scores of rows, and describes them in words.
 
-    With ``values``, the words hold the rows' values; ``usual`` is what they lie beside.
-    Raises `UsageError` if the model's tables do not keep features apart.
+    With ``values``, the words contain the rows' values; ``usual`` is what they are compared with.
+    Raises `UsageError` if the model's tables do not separate features.
     """
 
     def __init__(self, scorer: Scorer, *, values: bool = True, usual: Usual | None = None) -> None:
@@ -462,7 +462,7 @@ class Reasons:
 
     @property
     def n_top(self) -> int:
-        """Features named for each row."""
+        """Number of features named for each row."""
         return min(TOP, len(self.features))
 
     def top(self, shares: NDArray[np.float64]) -> Top:
@@ -476,11 +476,11 @@ class Reasons:
         return top
 
     def crowding(self, row: Codes) -> str:
-        """Return how many similar rows a typical row has; empty for counts with noise."""
+        """Return how many more similar rows a typical row has; empty for counts with noise."""
         return "" if self._crowding is None else crowding_words(self._crowding.bits(row))
 
     def beside(self, usual: Usual | None) -> "Reasons":
-        """Return the same for values beside what is usual among other rows."""
+        """Return the same reasons with values compared with what is usual among other rows."""
         other = copy(self)
         other.usual = usual
         return other
@@ -490,8 +490,8 @@ class Reasons:
     ) -> list[RowReasons]:
         """Return the reasons of some rows, which have these shares (n, d).
 
-        A row is unusual no more if its score rises above ``bar``: that of the first row behind a
-        list, or else the highest score of the rarest 1% of the counted rows.
+        A row is no longer unusual if its score rises above ``bar``: the score of the first row
+        after a list, or by default the highest score of the rarest 1% of the counted rows.
         """
         plan = self._scorer.plan
         phrases = RowPhrases(plan, self.usual)
@@ -513,7 +513,7 @@ class Reasons:
         ]
 
     def _by_share(self, row: _Row, shares: NDArray[np.float64]) -> RowReasons:
-        """Return the features with the largest shares: nothing is known of usual values."""
+        """Return the features with the largest shares; usual values are unknown."""
         order = np.argsort(-shares, kind="stable")[: self.n_top].tolist()
         least = max(0.0, WORTH_A_WORD * shares[order[0]])
         gains = {
@@ -521,15 +521,15 @@ class Reasons:
             for j in order
             if shares[j] > 0.0 and shares[j] >= least and not row.phrase(j).common
         }
-        # By chance, many rows that are not unusual have a rare pair somewhere.
+        # Many rows that are not unusual have a rare pair somewhere, by chance.
         return RowReasons(self._named(row, gains, 1))
 
     def _by_repair(
         self, row: _Row, repairs: Repairs, shares: NDArray[np.float64], bar: float
     ) -> RowReasons:
-        """Return the features that repair the row, and then those that would help alone.
+        """Return the features that repair the row, followed by those that would help alone.
 
-        Those with the largest shares of a row that is not unusual.
+        For a row that is not unusual, return those with the largest shares.
         """
         far = [j for j in range(len(self.features)) if row.far(j)]
         if repairs.scores[row.i] > bar and not far:
@@ -548,14 +548,14 @@ class Reasons:
         return RowReasons(reasons, repaired, found.score, found.enough)
 
     def _odd(self, row: _Row, shares: NDArray[np.float64]) -> list[Reason]:
-        """Return the values that stand out, of a row that no single repair makes less unusual."""
+        """Return the values that stand out if no single repair makes the row less unusual."""
         order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0.0]
         odd = [j for j in order[: 2 * self.n_top] if row.phrase(j).stands_out]
         odd.sort(key=lambda j: -row.distance(j))
         return self._named(row, dict.fromkeys(odd, 0.0))
 
     def _together(self, row: _Row, gains: dict[int, float]) -> list[Reason]:
-        """Return the rarest pair of the features that gain most, where none stands out."""
+        """Return the rarest pair of the features with the largest gains if no value stands out."""
         most = [j for j in sorted(gains, key=lambda j: -gains[j])[: self.n_top] if gains[j] > 0.0]
         pairs = [pair for j in most if (pair := row.pair(j, 1.0)) is not None]
         if not pairs:
@@ -564,9 +564,9 @@ class Reasons:
         return [row.reason(pair.column, gains[pair.column], self.features, self._values, pair)]
 
     def _named(self, row: _Row, gains: dict[int, float], paired: int = TOP) -> list[Reason]:
-        """Return reasons for the features that gain most, each column named once.
+        """Return reasons for the features with the largest gains; each column is named once.
 
-        Behind the first ``paired`` of them, pairs have to be rarer.
+        After the first ``paired`` of them, pairs have to be rarer.
         """
         reasons, named = list[Reason](), set[str]()
         for j, gain in gains.items():

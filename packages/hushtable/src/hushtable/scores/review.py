@@ -1,4 +1,4 @@
-"""A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
+"""A review: a person judges the rows with the lowest scores, and each verdict changes the rest."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,29 +42,29 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-#: Verdicts, and the answer that is none.
+#: Verdicts, and the answer that is not a verdict.
 OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
 ANSWERS = (OUTLIER, FINE, SKIP)
-#: Rows with the lowest scores that a verdict scores again; the others wait for `Review.rescan`.
+#: Number of lowest rows that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
-#: Rows whose shares say what verdicts moved.
+#: Number of rows whose shares show what verdicts changed.
 _MOVED = 2_000
 #: Part of a usual range within which two numbers are about the same.
 _ABOUT = 0.1
-#: Part of what scores would rise by if the rows of a list were found fine, by which the list moves
-#: rows back that are like those before. On 79 labelled sets, six lists so find 33.1 outliers, of
-#: the ten lowest each 31.9, row by row 36.3; with half of it 32.9, with the whole 32.0.
+#: Part of the rise in scores, if the rows of a list were judged fine, by which the list moves back
+#: similar rows. On 79 labelled sets, six such lists find 33.1 outliers, and six lists of the ten
+#: lowest rows 31.9; row by row 36.3. With half of that part it is 32.9, with the whole rise 32.0.
 UNLIKE = 0.25
-#: Times as many rows, of the lowest, among which those of a list are chosen.
+#: Rows of a list are chosen among this many times as many lowest rows.
 _AMONG = 100
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of somebody to a row.
+    """Someone's answer to a row.
 
-    ``check`` stands for the row's values under the plan: another row has another. ``who`` gave it,
-    and ``when`` (UTC, ISO 8601), as far as a log says so.
+    ``check`` is a check value of the row's values under the plan, which differs for other rows.
+    ``who`` answered, and ``when`` (UTC, ISO 8601), are as recorded in the log, if they are.
     """
 
     row: int
@@ -76,37 +76,37 @@ class Answer:
 
 
 class Review:
-    """Shows rows, the lowest score first, and learns from each verdict at once.
+    """Shows rows, the lowest score first, and learns from each verdict immediately.
 
     As in a list (`hushtable.scores.details.Scored.keys`), rows with a value that is impossible, or
     far outside everything, come before the others. All rows are scored once. The lowest are kept
-    and scored again after each verdict; the others when `rescan` is called. The model itself is
-    left as it is.
+    and scored again after each verdict; the others when `rescan` is called. The model itself does
+    not change.
 
     Parameters
     ----------
     scorer : Scorer
-        Of a model, with verdicts or without.
+        Scorer of a model, with or without verdicts.
     reader : Reader
-        Rows that have the plan's features as columns, then ``keep``; as `Scorer.open` opens them.
+        Rows with the plan's features as columns, then ``keep``; as `Scorer.open` returns them.
     keep : sequence of str
-        Columns that are shown beside.
+        Columns to display with each row.
     usual : Usual, optional
-        What is known of the rows that the model counted.
+        What is known about the rows that the model counted.
     answers : sequence of Answer
-        Of an earlier review of these rows: the last word on each row counts. Verdicts that the
-        model has learned already do not count twice.
+        Answers of an earlier review of these rows: the last answer to each row counts. Verdicts
+        that the model has already learned do not count twice.
     most : int
-        Rows that are kept.
+        Number of rows to keep.
     n_jobs : int, optional
-        Threads to score all rows with.
+        Threads for scoring all rows.
 
     Raises
     ------
     UsageError
-        If verdicts cannot change the model's scores, or it learned from a release of verdicts.
+        If verdicts cannot change the model's scores, or if it learned from a release of verdicts.
     DataError
-        If there are no rows, or an answer is of another row.
+        If there are no rows, or an answer belongs to another row.
     """
 
     def __init__(
@@ -125,9 +125,9 @@ class Review:
         self._usual = usual
         self._most, self._n_jobs = most, n_jobs
         self._model, self.before = apart(scorer.sketch)
-        #: Verdicts of this review, and of the one that it goes on with.
+        #: Verdicts of this review, and of the one that it continues.
         self.learned = Verdicts.zero(scorer.plan)
-        #: The answers, in order; the last on a row counts.
+        #: The answers, in order; the last answer to a row counts.
         self.answers: list[Answer] = []
         #: Verdicts of ``answers`` that the model had learned before: they count once.
         self.n_known = 0
@@ -144,27 +144,27 @@ class Review:
 
     @property
     def n_rows(self) -> int:
-        """Rows that were scored."""
+        """Number of rows that were scored."""
         return self._found.n_rows
 
-    # --- rows to look at ----------------------------------------------------------------------
+    # --- rows to judge ------------------------------------------------------------------------
 
     def use(self, rules: Rules) -> None:
-        """Score all rows by these rules of their owner."""
+        """Score all rows with these rules of their owner."""
         self.scorer = self.scorer.by_rules(rules)
         self.rescan()
 
     def rescan(self) -> None:
-        """Score all rows again, by all verdicts so far, and keep the lowest."""
+        """Score all rows again, with all verdicts so far, and keep the lowest."""
         if self._reader.one_shot and hasattr(self, "_found"):
-            raise UsageError("these rows can be read once only: give a file, or rows in memory")
+            raise UsageError("these rows can be read only once: give a file, or rows in memory")
         rules = self.scorer.rules
         keep = list(dict.fromkeys([*self._keep, *(rules.columns if rules else ())]))
         found = lowest_candidates(self.scorer, self._reader, self._most, keep, self._n_jobs)
         if found is None:
             raise no_rows(self._reader)
         self._found: Candidates = found
-        self._bases.clear()  # of rows as other rules read them
+        self._bases.clear()  # they belong to rows under other rules
         self._base = self._model_scoring(found.codes)
         self._first = IMPOSSIBLE_FIRST * impossible(self.scorer, found.rows)
         self._far = np.zeros(len(self._base))
@@ -174,7 +174,7 @@ class Review:
 
     @cached_property
     def _model_scoring(self) -> Callable[[Codes], Floats]:
-        """Scores by the model, without verdicts."""
+        """The model's scorer, without verdicts."""
         return self.scorer.plan.family.scoring(self._model.cell_scores())
 
     def _score(self) -> None:
@@ -182,42 +182,42 @@ class Review:
         self._showing: ReviewRows | None = None
 
     def next(self) -> ReviewRow | None:
-        """Return the row with the lowest score of those without an answer; None if none is left."""
+        """Return the unanswered row with the lowest score; None if none is left."""
         number = self.next_number()
         return None if number is None else self.of_row(number)
 
     def next_number(self) -> int | None:
-        """Return the number of the row that `next` shows; None if none is left."""
+        """Return the number of the row that `next` returns; None if none is left."""
         waiting = self._waiting()
         if not np.isfinite(waiting).any():
             return None
         return int(self._found.numbers[waiting.argmin()])
 
     def _waiting(self) -> Floats:
-        """Return the candidates' scores (n,); infinite where there is an answer."""
+        """Return the candidates' scores (n,); infinite if there is an answer."""
         answered = list(self.last())
         return np.where(np.isin(self._found.numbers, answered), np.inf, self.keys)
 
     @property
     def keys(self) -> Floats:
-        """By which the rows that are kept (n,) come: see `hushtable.scores.details.Scored.keys`."""
+        """The keys that order the kept rows (n,): see `hushtable.scores.details.Scored.keys`."""
         keys = self.scores - self._first
         if self._usual is None or self._usual.scores is None:
             return keys
         return keys - FAR_FIRST * np.where(self.scores <= self._usual.rare_below, self._far, 0.0)
 
     def of_row(self, number: int) -> ReviewRow:
-        """Return a row by its number; raises `UsageError` if it is not among those kept."""
+        """Return a row by its number; raise `UsageError` if it is not among those kept."""
         place = self._found.place(number)
         if place is None:
             raise UsageError(
                 f"row {number} is not among the {len(self._found.numbers):,} lowest of "
-                f"{self.n_rows:,} rows: answer a row that is shown or listed"
+                f"{self.n_rows:,} rows: answer a row that the review shows or lists"
             )
         return self.shown(place)
 
     def kept(self, number: int) -> dict[str, str]:
-        """Return the columns beside a row that is kept, as texts; nothing if it is not there."""
+        """Return the columns to keep of a kept row, as text; empty if it is not kept."""
         place = self._found.place(number)
         if place is None or not self._keep:
             return {}
@@ -225,10 +225,10 @@ class Review:
         return {name: as_text(row.column(name)) for name in self._keep}
 
     def named(self, column: str | None, text: str, most: int) -> list[tuple[int, str]]:
-        """Return rows that are kept whose text in a column holds one, and else by their numbers.
+        """Return kept rows by a text that one of their columns contains, or by their numbers.
 
-        Each as its number and that text, the lowest first, and those with the very text before all
-        others; ``most`` at most.
+        Each is given as its number and its text, the lowest first, and those with exactly the text
+        before all others; at most ``most`` rows.
         """
         if column is None or isinstance(self._found.rows, np.ndarray):
             number = int(text) if text.isdecimal() and len(text) < 19 else -1
@@ -240,16 +240,18 @@ class Review:
         return sorted(found, key=lambda one: one[1] != text)[:most]
 
     def alike(self, number: int, n: int) -> list[tuple[int, int]]:
-        """Return the rows, of those kept, that are most like one of them, the nearest first.
+        """Return the kept rows that are most similar to one of them, the nearest first.
 
-        Each is given by its number, and by in how many columns it is about the same. Rows are near
-        if the mean over the columns is low: of the difference of two numbers, as a part of the
-        range from the 5% to the 95% quantile and 1 at most; of two categories, 1 if they differ;
-        and 1 where one value alone is missing.
+        Each is given by its number and by the number of columns in which it is about the same. The
+        distance of rows is a mean over the columns: of the difference of two numbers, divided by
+        the range from the 5% to the 95% quantile, at most 1; of two categories, 1 if they differ;
+        and 1 if only one of the values is missing.
         """
         place = self._found.place(number)
         if place is None:
-            raise UsageError(f"row {number} is not among those kept")
+            raise UsageError(
+                f"row {number} is not among those kept: choose a row that the review shows"
+            )
         codes = self._found.plain.codes[: len(self._spans)]
         away = np.abs(codes.astype(np.float32) - codes[:, [place]]) / self._spans[:, np.newaxis]
         np.minimum(away, 1.0, out=away)
@@ -261,7 +263,7 @@ class Review:
 
     @cached_property
     def _spans(self) -> NDArray[np.float32]:
-        """Usual ranges of the columns (d,), in codes; less than 1 for categories."""
+        """Usual ranges of the columns (d,), in codes; below 1 for categories."""
         features = self.scorer.plan.schema.of_rows.features
         spans = np.full(len(features), 0.5, np.float32)
         for j, feature in enumerate(features):
@@ -285,9 +287,9 @@ class Review:
         return self._showing
 
     def lowest(self, n: int) -> Outliers:
-        """Return the n first of the rows that are kept as a list, and all that have an answer.
+        """Return the first n of the kept rows as a list, and all rows with an answer.
 
-        Its severities are among the rows that were scored.
+        Severities are among the rows that were scored.
         """
         order = np.argsort(self.keys, kind="stable")
         answered = np.isin(self._found.numbers[order[n:]], list(self.last()))
@@ -310,10 +312,10 @@ class Review:
         )  # fmt: skip
 
     def list_of(self, n: int = 10) -> list[ReviewRow]:
-        """Return the lowest rows without an answer that are unlike each other, for a team.
+        """Return the lowest unanswered rows that differ from each other, for a team to share.
 
-        Each is the lowest once all rows are moved back by a quarter of what their scores would
-        rise by if the rows before it were found fine. They are chosen among the 100 n lowest.
+        Each is the lowest after all rows are moved back by a quarter of the rise in their scores if
+        the rows before it were judged fine. They are chosen among the 100 n lowest.
         """
         waiting = np.where(np.isfinite(self._waiting()), self.scores, np.inf)
         some = np.argsort(waiting, kind="stable")[: _AMONG * n]
@@ -334,28 +336,30 @@ class Review:
     # --- answers ------------------------------------------------------------------------------
 
     def answer(self, shown: ReviewRow, verdict: str, note: str = "") -> None:
-        """Take an answer to a row that was shown: "outlier", "fine" or "skip"."""
+        """Record an answer to the row on display: "outlier", "fine" or "skip"."""
         self.check(shown, verdict)
         self.take(Answer(shown.row, verdict, note, shown.check))
 
     def check(self, shown: ReviewRow, verdict: str) -> None:
-        """Raise `UsageError` if an answer to a row cannot be taken."""
+        """Raise `UsageError` if an answer to a row is not possible."""
         if verdict not in ANSWERS:
             raise UsageError(f"answer {verdict!r}: needs one of {', '.join(ANSWERS)}")
         if self._found.place(shown.row) is None:
-            raise UsageError(f"row {shown.row} is not among those kept: it was left at a rescan")
+            raise UsageError(
+                f"row {shown.row} is no longer among those kept since a rescan: answer another"
+            )
 
     def take(self, answer: Answer) -> None:
-        """Take an answer to a row that is among those kept."""
+        """Record an answer to one of the kept rows."""
         place = self._found.place(answer.row)
-        assert place is not None  # as `check` made sure
+        assert place is not None  # `check` ensures this
         self._codes[answer.row] = self._found.codes.take(np.array([place]))
         before = self.last().get(answer.row)
         self.answers.append(answer)
         self._replace(before, answer)
 
     def undo(self) -> Answer | None:
-        """Take the last answer back, and return it; None if there is none."""
+        """Take back the last answer, and return it; None if there is none."""
         if not self.answers:
             return None
         gone = self.answers.pop()
@@ -367,7 +371,7 @@ class Review:
         return {answer.row: answer for answer in self.answers}
 
     def _replace(self, gone: Answer | None, now: Answer | None) -> None:
-        """Learn one answer in place of another on the same row."""
+        """Learn an answer that replaces another on the same row."""
         before = self.learned
         if gone is not None and gone.verdict != SKIP:
             self.learned = self.learned - self._counted(gone)
@@ -389,7 +393,7 @@ class Review:
             self._score()
 
     def _recall(self, answers: Sequence[Answer]) -> None:
-        """Take the answers of an earlier review, which may be to rows that score higher now."""
+        """Load the answers of an earlier review, which may refer to rows that now score higher."""
         self.answers = list(answers)
         last = self.last()
         found = named_candidates(self.scorer, self._reader, last, self._keep)
@@ -397,13 +401,13 @@ class Review:
             if last[number].check not in ("", found.check(k)):
                 raise DataError(
                     f"row {number} of {self._reader.source} is not the row that was answered: give "
-                    "the rows and the model of that review, or begin another log"
+                    "the rows and the model of that review, or start another log"
                 )
             self._codes[number] = found.codes.take(np.array([k]))
         if lacking := [number for number in last if number not in self._codes]:
             raise DataError(
-                f"{self._reader.source} has {found.n_rows:,} rows, and answers are on row "
-                f"{lacking[0]}: give the rows of that review, or begin another log"
+                f"{self._reader.source} has {found.n_rows:,} rows, but there is an answer to row "
+                f"{lacking[0]}: give the rows of that review, or start another log"
             )
         for answer in last.values():
             if answer.verdict != SKIP:
@@ -413,13 +417,13 @@ class Review:
                 self.learned = self.learned + one
         self._relearn()
 
-    # --- what came of it ----------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------
 
     def found(self) -> dict[str, int]:
-        """Return what was looked at: verdicts, outliers, skipped; and by score alone.
+        """Return the numbers of rows judged: verdicts, outliers, skipped; and by score alone.
 
-        ``by_score_alone`` are the confirmed outliers among as many rows of the lowest scores
-        without verdicts.
+        ``by_score_alone`` is the number of confirmed outliers among as many rows, taken by their
+        scores without verdicts.
         """
         found, alone = self.curve()
         looked, outliers = len(found) - 1, int(found[-1])
@@ -429,13 +433,13 @@ class Review:
         }  # fmt: skip
 
     def curve(self) -> tuple[Ints, Ints]:
-        """Return how many outliers were found in the first 0, 1, 2... rows that were looked at.
+        """Return how many outliers were found in the first 0, 1, 2... judged rows.
 
         Returns
         -------
         found, alone : ndarray of shape (looked + 1,), int64
-            In the order of the verdicts, and of these outliers as many as among the rows of the
-            lowest scores without verdicts.
+            In the order of the verdicts; and the number of these outliers among as many rows, taken
+            by their scores without verdicts.
         """
         said = [one for one in self.last().values() if one.verdict != SKIP]
         hits = [one.row for one in said if one.verdict == OUTLIER]
@@ -446,15 +450,15 @@ class Review:
         return found.astype(np.int64), at.astype(np.int64)
 
     def _base_of(self, row: int) -> float:
-        """Return the score of a row with an answer by the model alone."""
+        """Return the score of an answered row by the model alone."""
         if row not in self._bases:
             self._bases[row] = float(self._model_scoring(self._codes[row])[0])
         return self._bases[row]
 
     def moved_columns(self) -> list[tuple[str, float]]:
-        """Return by how many bits verdicts moved the shares of columns, the furthest first.
+        """Return by how many bits verdicts changed the shares of columns, the largest first.
 
-        In the mean over the lowest rows, 2,000 at most.
+        The values are means over the lowest rows, at most 2,000.
         """
         if not self.verdicts.n_rows:
             return []
@@ -465,9 +469,10 @@ class Review:
         return [(names[j], float(bits[j])) for j in np.argsort(-bits, kind="stable").tolist()]
 
     def places(self, n: int) -> list[tuple[int, int, int]]:
-        """Return the places of the first n rows by all verdicts, and of those that were first.
+        """Return the places of the rows that are first with all verdicts, or were first before.
 
-        Each row by its number, its place by all verdicts, and the one by the model alone, from 1.
+        Each row has its number, its place with all verdicts, and its place by the model alone,
+        from 1.
         """
         now, before = (np.argsort(np.argsort(x, kind="stable")) for x in (self.scores, self._base))
         few = np.flatnonzero((now < n) | (before < n))
@@ -484,12 +489,12 @@ def apart(model: Counts) -> tuple[Counts, Verdicts]:
         return model, Verdicts.zero(model.plan)
     if not isinstance(model.verdicts, Verdicts):
         raise UsageError(
-            "the model learned from a release of all sites' verdicts, in which own ones would "
-            "count twice: give the model before it"
+            "the model learned from a release of all sites' verdicts, so your own would "
+            "count twice: give the model from before that"
         )
     return model.model, model.verdicts
 
 
 def _holds(verdicts: Verdicts, one: Verdicts) -> bool:
-    """Return whether verdicts may have this one among them: in every table."""
+    """Return whether verdicts may include this one: in every table."""
     return bool((one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all())

@@ -1,6 +1,6 @@
-"""The file of a table's rules: read, checked against the table and each other, and written.
+"""The file of a table's rules: read, checked against the table and against each other, and written.
 
-See `hushtable.scores.rules`, which alone needs it.
+See `hushtable.scores.rules`, the only module that uses it.
 """
 
 import difflib
@@ -21,9 +21,9 @@ from hushtable.data.schema import DATE, SINCE, Feature, Schema, value_words
 from hushtable.errors import UsageError
 from hushtable.scores.typical import MAJORITY, UsualValues
 
-#: Beginning of a file that `add_rule` makes.
+#: Header of a file that `add_rule` creates.
 HEADER = """\
-# Rules for this table. They stay beside the model and never leave this site.
+# Rules for this table. They stay next to the model and never leave this site.
 #
 # [[column]]                    # values of one column, with any of the lines below "name"
 # name = "creatinine"
@@ -33,7 +33,7 @@ HEADER = """\
 # only = "high"                 # or "low": values on the other side of the median do not matter
 # ignore_within = 0.2           # up to 0.2 beyond the usual range does not matter
 #
-# [[known]]                     # rows that are known: all columns that are given have to match
+# [[known]]                     # rows that are known: all the given columns have to match
 # order = 17
 """
 BOUNDS = ("impossible_below", "impossible_above")
@@ -43,18 +43,18 @@ _LENGTH = re.compile(r"(\d{1,9}(?:\.\d+)?) (day|hour|minute|second)s?")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
 
-#: What the rules of a column say, by the names of their settings; numbers are the model's.
+#: The settings of a column's rules, by name; numbers are converted to the model's.
 Settings: TypeAlias = dict[str, Any]
 
 
 class Match(NamedTuple):
-    """A value that a known row has to have in a column."""
+    """A value that a known row must have in a column."""
 
     column: str
     #: "number", "date" (in seconds) or "text".
     kind: str
     value: float | str
-    #: How the rule writes it, for a column behind the features.
+    #: The value as the rule writes it, for a column after the features.
     text: str = ""
 
 
@@ -62,24 +62,24 @@ class Match(NamedTuple):
 
 
 def parsed(text: bytes, source: str) -> dict[str, Any]:
-    """Return what the bytes of a file say; raises `UsageError` if they are no TOML in UTF-8."""
+    """Return the content of a file's bytes; raise `UsageError` if they are not TOML in UTF-8."""
     import tomllib
 
     try:
-        return tomllib.loads(text.decode("utf-8-sig"))  # an editor's mark is no text
+        return tomllib.loads(text.decode("utf-8-sig"))  # an editor's byte order mark is not text
     except UnicodeDecodeError as error:
         line = text[: error.start].count(b"\n") + 1
         raise UsageError(f"{source}: line {line} is not UTF-8: save the file as UTF-8") from None
     except RecursionError:
         raise UsageError(f"{source}: nested too deeply: needs [[column]] and [[known]]") from None
-    except ValueError as error:  # a number too long to be read is one, too
+    except ValueError as error:  # a number that is too long raises one, too
         last = f"at the end, line {len(text.splitlines())}"
         what = str(error).replace("at end of document", last)
         raise UsageError(f"{source}: not TOML: {what}: correct it there") from None
 
 
 def block(kind: str, rule: Mapping[str, Any], before: bytes) -> bytes:
-    """Return a rule as it stands behind what a file holds."""
+    """Return the text of a rule to append to a file."""
     if kind not in ("column", "known"):
         raise UsageError(f"kind={kind!r}: needs 'column' or 'known'")
     lines = [
@@ -92,7 +92,7 @@ def block(kind: str, rule: Mapping[str, Any], before: bytes) -> bytes:
 
 
 def _in_toml(value: Any) -> str:
-    """Return a value as TOML has it; raises `UsageError` if a rule cannot hold it."""
+    """Return a value in TOML; raise `UsageError` if a rule cannot contain it."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_in_toml, value))}]"
@@ -118,7 +118,7 @@ def _is_finite(value: float) -> bool:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a date, or its text in ISO 8601, as seconds since 1970-01-01 UTC; else None."""
+    """Return a date, or its text in ISO 8601, as seconds since 1970-01-01 UTC; otherwise None."""
     if isinstance(value, str) and _ISO_DATE.match(value):
         try:
             value = datetime.fromisoformat(value)
@@ -138,7 +138,7 @@ def _length(value: Any) -> float | None:
 
 
 def _number(feature: Feature, value: Any, where: str) -> float:
-    """Return a value of a numeric feature as the model has it, or raise `UsageError`."""
+    """Return a value of a numeric feature in the model's form; raise `UsageError` otherwise."""
     found, needed = None, "a finite number"
     if feature.unit == DATE:
         found, needed = _seconds(value), "a date, such as 2026-01-31"
@@ -148,17 +148,19 @@ def _number(feature: Feature, value: Any, where: str) -> float:
     elif type(value) in (int, float) and _is_finite(value):
         found = float(value) + 0.0
     if found is None:
-        raise UsageError(f"{where} {value!r:.80}: needs {needed}, as {feature.name!r} has")
+        raise UsageError(
+            f"{where} {value!r:.80}: needs {needed}, like the values of {feature.name!r}"
+        )
     return found
 
 
 def _untrue(value: Any) -> Any:
-    """Return true and false as numbers, which columns of them hold."""
+    """Return true and false as the numbers that columns of truth values hold."""
     return int(value) if isinstance(value, bool) else value
 
 
 def _text(value: Any, where: str) -> str:
-    """Return a value as the text that a column of categories, or another, has in its place."""
+    """Return a value as the text that a column of categories, or another column, holds for it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | date):
@@ -169,7 +171,7 @@ def _text(value: Any, where: str) -> str:
 
 
 def _near(name: str, names: Sequence[str]) -> str:
-    """Return words on which of some names may be meant."""
+    """Return words that suggest which of some names may be meant."""
     folded = {one.casefold(): one for one in names}
     close = [folded[one] for one in difflib.get_close_matches(name.casefold(), folded)]
     if close:
@@ -179,13 +181,13 @@ def _near(name: str, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class RuleColumns:
-    """The columns that rules may be about."""
+    """The columns to which rules may refer."""
 
     features: tuple[Feature, ...]
     usual: Sequence[UsualValues | None] | None
-    #: Columns of the rows; None if they are not known.
+    #: Columns of the rows; None if they are unknown.
     columns: frozenset[str] | None
-    #: By their names, the places of the features.
+    #: The places of the features, by their names.
     places: dict[str, int] = field(repr=False)
 
     @classmethod
@@ -195,7 +197,7 @@ class RuleColumns:
         usual: Sequence[UsualValues | None] | None,
         columns: Sequence[str] | None,
     ) -> "RuleColumns":
-        """Return those of a schema, and the columns of the rows besides: see `Rules.read`."""
+        """Return those of a schema, and the other columns of the rows: see `Rules.read`."""
         features = schema.of_rows.features
         places = {feature.name: j for j, feature in enumerate(features)}
         return cls(features, usual, None if columns is None else frozenset(columns), places)
@@ -215,9 +217,9 @@ class RuleColumns:
         return self.places[name]
 
     def matches(self, block: Mapping[str, Any], where: str) -> frozenset[Match]:
-        """Return what a row has to match to be known."""
+        """Return the values that a row must have to be known."""
         if not block:
-            raise UsageError(f"{where}: needs a column at least, such as order = 17")
+            raise UsageError(f"{where}: needs at least one column, such as order = 17")
         return frozenset(self._match(*entry, where) for entry in block.items())
 
     def _match(self, name: str, value: Any, where: str) -> Match:
@@ -249,16 +251,16 @@ class RuleColumns:
 def checked(
     content: Mapping[str, Any], table: RuleColumns, source: str
 ) -> tuple[dict[int, Settings], list[frozenset[Match]]]:
-    """Return the settings of each feature that has some, and what each known row has to match.
+    """Return the settings of each feature that has some, and what each known row must match.
 
-    ``content`` is what a file says, as `parsed` returns it. Raises `UsageError` if that does not
-    fit the table, or contradicts itself.
+    ``content`` is the content of a file, as returned by `parsed`. Raises `UsageError` if it does
+    not fit the table, or contradicts itself.
     """
     for key, blocks in content.items():
         if key not in ("column", "known"):
             raise UsageError(f"{source}: {key!r}: needs [[column]] and [[known]], nothing else")
         if not isinstance(blocks, list) or not all(isinstance(one, dict) for one in blocks):
-            raise UsageError(f"{source}: {key!r}: needs two brackets around it: [[{key}]]")
+            raise UsageError(f"{source}: {key!r}: needs double brackets: [[{key}]]")
     settings: dict[int, Settings] = {}
     for i, said in enumerate(content.get("column", ()), start=1):
         _add_settings(table, settings, said, f"{source}: [[column]] {i}")
@@ -269,18 +271,18 @@ def checked(
         where = f"{source}: [[known]] {i}"
         first = rows.setdefault(table.matches(said, where), i)
         if first < i:
-            raise UsageError(f"{where} says the same as [[known]] {first}: delete one of them")
+            raise UsageError(f"{where} repeats [[known]] {first}: delete one of them")
     return settings, list(rows)
 
 
 def _add_settings(
     table: RuleColumns, settings: dict[int, Settings], block: Mapping[str, Any], where: str
 ) -> None:
-    """Add what a [[column]] says to what others say of the same column."""
+    """Add the settings of a [[column]] to those that others give for the same column."""
     j = table.place(block.get("name"), where)
     feature, where = table.features[j], f"{where}, {block['name']!r}"
     if len(block) < 2:
-        raise UsageError(f"{where}: says nothing of it: needs one of {', '.join(_SETTINGS)}")
+        raise UsageError(f"{where}: has no settings: needs one of {', '.join(_SETTINGS)}")
     said = settings.setdefault(j, {})
     for key, value in block.items():
         if key == "impossible":
@@ -295,7 +297,7 @@ def _add_settings(
 
 
 def _listed(feature: Feature, value: Any, where: str) -> set[float | str]:
-    """Return values that are impossible."""
+    """Return the values that are impossible."""
     if not isinstance(value, list) or not value:
         raise UsageError(f"{where} {value!r:.80}: needs a list of values in brackets, such as [0]")
     if feature.kind == "numeric":
@@ -304,12 +306,14 @@ def _listed(feature: Feature, value: Any, where: str) -> set[float | str]:
 
 
 def _setting(feature: Feature, key: str, value: Any, where: str) -> float | str:
-    """Return one setting of a rule as the model has it."""
+    """Return one setting of a rule in the model's form."""
     where = f"{where}: {key}"
     if key not in _SETTINGS:
-        raise UsageError(f"{where} is no setting: {_near(key, _SETTINGS)}")
+        raise UsageError(f"{where} is not a setting: {_near(key, _SETTINGS)}")
     if feature.kind == "categorical":
-        raise UsageError(f"{where}: it has categories, no numbers: only impossible = [...] fits it")
+        raise UsageError(
+            f"{where}: the column has categories, not numbers: only impossible = [...] fits it"
+        )
     if key == "only":
         if value not in ("high", "low"):
             raise UsageError(f'{where} {value!r:.80}: needs "high" or "low"')
@@ -317,7 +321,9 @@ def _setting(feature: Feature, key: str, value: Any, where: str) -> float | str:
     if key in BOUNDS:
         return _number(feature, value, where)
     if feature.unit == SINCE:
-        raise UsageError(f"{where}: not of times since an earlier reading: use impossible_above")
+        raise UsageError(
+            f"{where}: does not apply to times since an earlier reading: use impossible_above"
+        )
     dated = feature.unit == DATE
     found: Any = _length(value) if dated else value
     if type(found) in (int, float) and _is_finite(found) and found >= 0:
@@ -332,7 +338,7 @@ def bounds(said: Settings) -> tuple[float, float]:
 
 
 def _check_settings(table: RuleColumns, j: int, said: Settings, where: str) -> None:
-    """Raise `UsageError` if the rules of a column contradict each other, or what is usual of it."""
+    """Raise `UsageError` if a column's rules contradict each other or its usual values."""
     feature, middle = table.features[j], table.middle(j)
     if feature.kind == "categorical":
         usual = None if table.usual is None else table.usual[j]
@@ -347,12 +353,12 @@ def _check_settings(table: RuleColumns, j: int, said: Settings, where: str) -> N
     below, above = bounds(said)
     if below >= above:
         ends = f"{value_words(feature, below)} and above {value_words(feature, above)}"
-        raise UsageError(f"{where}: impossible below {ends}: needs the first to be the lower")
+        raise UsageError(f"{where}: impossible below {ends}: needs the first number to be lower")
     if middle is None:
         if needing := [key for key in ("only", "ignore_within") if key in said]:
             raise UsageError(
-                f"{where}: {needing[0]} needs what is usual of it, which this model does not hold: "
-                "fit the model again, or leave the rule out"
+                f"{where}: {needing[0]} needs the column's usual values, which this model "
+                "does not have: fit the model again, or leave the rule out"
             )
         return
     low, median, high = middle
@@ -366,4 +372,6 @@ def _check_settings(table: RuleColumns, j: int, said: Settings, where: str) -> N
         words = f"above {value_words(feature, above)}, although {value_words(feature, high)}"
         if only == "low":
             words = f"below {value_words(feature, below)}, although {value_words(feature, low)}"
-        raise UsageError(f'{where}: only = "{only}", and impossible {words} is usual: drop one')
+        raise UsageError(
+            f'{where}: only = "{only}", and impossible {words} is usual: leave one of them out'
+        )

@@ -1,8 +1,8 @@
-"""Rules of a table's owner: values that are impossible or of no interest, and rows that are known.
+"""Rules of a table's owner: values that are impossible or irrelevant, and rows that are known.
 
-They are in a file of TOML beside the model, may hold values of rows, and stay there: no model,
-count, plan or report of another site has any part of them. A ``[[column]]`` is about the values of
-one column, a ``[[known]]`` about rows, by some of their columns, all of which have to match.
+They are in a TOML file next to the model, may contain values of rows, and stay there: no model,
+count, plan or report of another site contains any part of them. A ``[[column]]`` applies to the
+values of one column, a ``[[known]]`` to rows, by some of their columns, which all have to match.
 """
 
 import os
@@ -48,7 +48,7 @@ class Rules:
     """Rules for the rows that one model scores.
 
     Read them with `Rules.read`, or `Rules.from_dict`. All methods take batches whose first columns
-    are the features of ``schema.of_rows``, in order, as readers under the schema give them.
+    are the features of ``schema.of_rows``, in order, as returned by readers under the schema.
 
     Examples
     --------
@@ -93,11 +93,11 @@ class Rules:
         Parameters
         ----------
         path : path
-            The file, in TOML. An empty one has no rules.
+            The file, in TOML. An empty file has no rules.
         schema : Schema
-            Of the model.
+            Schema of the model.
         usual : sequence of UsualValues, optional
-            What is usual of each feature of the schema, if the model knows (`Usual.values`).
+            What is usual for each feature of the schema, if the model knows (`Usual.values`).
         columns : sequence of str, optional
             Columns of the rows, which known rows may name; None allows any.
 
@@ -108,8 +108,8 @@ class Rules:
         Raises
         ------
         UsageError
-            If it is not such a file, or its rules do not fit the table or each other; the message
-            names the file, the rule and what it needs.
+            If it is not such a file, or if its rules do not fit the table or each other; the
+            message names the file, the rule and what it needs.
         OSError
             If the file cannot be read.
         """
@@ -125,38 +125,38 @@ class Rules:
         columns: Sequence[str] | None = None,
         source: str = "rules",
     ) -> "Rules":
-        """Build what a file says, given as TOML reads it; ``source`` names it in messages.
+        """Build the rules from a file's content, as TOML reads it; ``source`` names the file.
 
-        The other parameters, and what is raised, are those of `read`.
+        The other parameters and the exceptions are those of `read`.
         """
         table = RuleColumns.of(schema, usual, columns)
         return cls(table, *checked(content, table, source))
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that known rows need besides the features, each once."""
+        """Names of the columns, other than features, that known rows need; each once."""
         return self._known.columns
 
     def applied(self, batch: Batch, predicted: Mapping[int, Floats] | None = None) -> Batch:
-        """Return the rows by which rows are scored: values of no interest are usual ones there.
+        """Return the rows for scoring, in which irrelevant values are replaced by usual ones.
 
-        With ``only``, a value on the other side of the median is the median; within
-        ``ignore_within`` beyond the usual range, it is the nearer end of that range. Where the
+        With ``only``, a value on the other side of the median becomes the median; within
+        ``ignore_within`` beyond the usual range, it becomes the nearer end of that range. If the
         context of the rows predicts values, the other side is that of the prediction, and no value
-        moves past its prediction. Missing values and infinities stay, and so do columns behind the
-        features.
+        moves past its prediction. Missing values and infinities do not change, and neither do
+        columns after the features.
 
         Parameters
         ----------
         batch : ndarray or pyarrow.RecordBatch
-            It stays as it is.
+            It is not modified.
         predicted : mapping of int to ndarray of shape (n,), optional
-            By the numbers of features, what their values are predicted to be.
+            Predicted values, by the numbers of features.
 
         Returns
         -------
         ndarray or pyarrow.RecordBatch
-            ``batch`` itself if no value changes. Integers become floats where they have to.
+            ``batch`` itself if no value changes. Integers become floats if necessary.
         """
         predicted = predicted or {}
         if isinstance(batch, np.ndarray):
@@ -182,7 +182,7 @@ class Rules:
 
     @staticmethod
     def restored(ruled: Batch, batch: Batch, places: Bools) -> Batch:
-        """Return rows as `applied` made them of a batch, those at some places (n,) as they were."""
+        """Return a batch as changed by `applied`, except at some places (n,), which stay."""
         if isinstance(batch, np.ndarray) or isinstance(ruled, np.ndarray):
             return np.where(places[:, np.newaxis], batch, ruled)
         columns, there = list(ruled.columns), as_column(places)
@@ -194,9 +194,9 @@ class Rules:
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     def impossible(self, batch: Batch) -> Ints:
-        """Return the number of the first feature of each row (n,) whose value is impossible, or -1.
+        """Return the number of the first feature of each row (n,) with an impossible value, or -1.
 
-        Ask it of rows as they were read: `applied` may have replaced what is impossible.
+        Use rows as they were read: `applied` may have replaced impossible values.
         """
         found = np.full(len(batch), -1, np.int64)
         for j, one in self._impossible.items():
@@ -204,21 +204,21 @@ class Rules:
         return found
 
     def words(self, j: int, text: str) -> str:
-        """Return words on an impossible value of feature j, which people write as ``text``."""
+        """Return words about an impossible value of feature j, whose written form is ``text``."""
         what = with_name(self._table.features[j], text)
         return _("%(what)s: impossible by your rules", what=what)
 
     def known(self, batch: Batch) -> Bools:
         """Return which rows (n,) are known.
 
-        A number matches an equal one, whatever its type; a date is its midnight. A missing value
-        matches nothing. In a column behind the features that holds texts, a number or date matches
-        its usual spellings: 17 is "17" or "17.0".
+        A number matches an equal one of any type; a date matches its midnight. A missing value
+        matches nothing. In a text column after the features, a number or date matches its usual
+        spellings: 17 is "17" or "17.0".
 
         Parameters
         ----------
         batch : ndarray or pyarrow.RecordBatch
-            With `columns` behind the features, found by their names.
+            With `columns` after the features, found by their names.
 
         Returns
         -------
@@ -227,25 +227,25 @@ class Rules:
         Raises
         ------
         DataError
-            If one of `columns` is not there.
+            If one of `columns` is missing.
         """
         return self._known.of(batch)
 
 
 def rules_path(model: str | os.PathLike[str]) -> Path:
-    """Return where the rules of a model are: ``m.rules.toml`` beside ``m.hush``.
+    """Return the path of a model's rules: ``m.rules.toml`` next to ``m.hush``.
 
-    Raises `UsageError` for a URL: rules stay at the site.
+    Raises `UsageError` for a URL, because rules stay at the site.
     """
     name = os.fspath(model)
     if far.is_url(name):
-        raise UsageError(f"{far.public(name)}: rules are beside a model on this machine: copy it")
+        raise UsageError(f"{far.public(name)}: rules are next to a model on this machine: copy it")
     path = Path(name)
     return path.with_name(f"{path.name.removesuffix('.hush')}.rules.toml")
 
 
 def rules_beside(model: str | os.PathLike[str]) -> Path | None:
-    """Return the file of rules beside a model; None if there is none, or the model is far away."""
+    """Return the file of rules next to a model; None if there is none, or the model is remote."""
     if far.is_url(os.fspath(model)):
         return None
     path = rules_path(model)
@@ -260,14 +260,14 @@ def add_rule(
     usual: Sequence[UsualValues | None] | None = None,
     columns: Sequence[str] | None = None,
 ) -> bool:
-    """Append a rule to a file, which is made if there is none; what is there stays, byte by byte.
+    """Append a rule to a file, which is created if necessary; existing bytes do not change.
 
     Parameters
     ----------
     path : path
-        The file. It is replaced as a whole, or stays as it is.
+        The file. It is either replaced as a whole or left unchanged.
     kind : {"column", "known"}
-        What the rule is about.
+        What the rule applies to.
     rule : mapping
         Its entries, such as ``{"name": "z", "impossible": [0]}`` or ``{"order": 17}``.
     schema, usual, columns
@@ -276,17 +276,17 @@ def add_rule(
     Returns
     -------
     bool
-        Whether the file changed: not if it says all of the rule already.
+        Whether the file changed: it does not if it already contains the rule.
 
     Raises
     ------
     UsageError
-        If the rule does not fit the table or the rules that are there, or these cannot be read.
-        Then nothing is written.
+        If the rule does not fit the table or the existing rules, or if these cannot be read.
+        Nothing is written in this case.
     OSError
         If the file cannot be read or written.
     """
-    target = Path(os.path.realpath(path))  # a link stays one
+    target = Path(os.path.realpath(path))  # a link stays a link
     found = target.read_bytes() if target.exists() else b""
     before = found or HEADER.encode()
     after = before + block(kind, rule, before)
@@ -297,7 +297,9 @@ def add_rule(
         raise
     *earlier, added = content[kind]
     if block(kind, added, before) != block(kind, rule, before):
-        raise UsageError(f"{path}: {rule!r} reads {added!r} in a file of TOML: write it in by hand")
+        raise UsageError(
+            f"{path}: {rule!r} becomes {added!r} in a TOML file: add it to the file yourself"
+        )
     old = Rules.from_dict(content | {kind: earlier}, schema, usual, columns, str(path))
     where = f"{path}: [[known]] {len(earlier) + 1}"
     if kind == "known" and old._table.matches(added, where) in old._rows:
@@ -333,7 +335,7 @@ class _Impossible:
         if self.feature.kind == "categorical":
             return np.asarray(_text_places(column, self.feature.name, self.values) >= 0)
         numbers = _numbers(column, self.feature.name, self.feature.unit == DATE)
-        with np.errstate(over="ignore"):  # numbers are compared in the precision of the column
+        with np.errstate(over="ignore"):  # numbers are compared in the column's precision
             found: Bools = (numbers < self.below) | (numbers > self.above)
             if len(self.values):
                 found |= np.isin(numbers, _like(self.values, numbers))
@@ -342,7 +344,7 @@ class _Impossible:
 
 @dataclass(frozen=True)
 class _Limits:
-    """Numbers of a feature between which all count, and how far beyond they count as the limit."""
+    """Numbers of a feature that all count unchanged, and how far beyond they count as the limit."""
 
     bottom: float = -np.inf
     low: float = -np.inf
@@ -351,12 +353,12 @@ class _Limits:
 
     @classmethod
     def of(cls, said: Settings, middle: tuple[float, float, float] | None) -> "_Limits":
-        assert middle is not None  # as was checked
+        assert middle is not None  # `_check_settings` ensures this
         low, median, high = map(float, middle)
         within, only = said.get("ignore_within"), said.get("only")
         found = {}
         if within is not None:
-            # 0.7 and 0.1 are 0.8, although not in floats.
+            # 0.7 plus 0.1 is 0.8, although not in floats.
             within += 4.0 * float(np.spacing(max(abs(low), abs(high), within)))
             found = {"bottom": low - within, "low": low, "high": high, "top": high + within}
         if only == "high":
@@ -368,7 +370,7 @@ class _Limits:
     def changes(
         self, values: NDArray[Any], predicted: Floats | None = None
     ) -> Iterator[tuple[Bools, float | Floats]]:
-        """Yield which values (n,) count as others, and as which, if some do."""
+        """Yield which values (n,) are replaced, and the replacements, if there are any."""
         low: float | Floats = self.low
         high: float | Floats = self.high
         if predicted is not None:
@@ -381,7 +383,7 @@ class _Limits:
                 yield places, value
 
     def _around(self, values: NDArray[Any], predicted: Floats) -> tuple[Floats, Floats]:
-        """Return the ends, for each value (n,), that lie between it and its prediction."""
+        """Return the ends, for each value (n,), that are between it and its prediction."""
         low = np.full(len(values), -np.inf) if self.low == -np.inf else predicted
         high = np.full(len(values), np.inf) if self.high == np.inf else predicted
         if np.isfinite(self.bottom):
@@ -399,18 +401,18 @@ def _column(batch: Batch, j: int) -> Any:
 
 
 def _numbers(column: Any, name: str, dated: bool) -> NDArray[Any]:
-    """Return the numbers (n,) of a column; dates to the microsecond, which floats hold."""
+    """Return the numbers (n,) of a column; dates to the microsecond, which floats can hold."""
     values = column if isinstance(column, np.ndarray) else as_numbers(column, name)
     return np.round(values, 6) if dated and values.dtype == np.float64 else values
 
 
 def _like(values: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return values in the precision of numbers that they are compared with."""
+    """Return values in the precision of the numbers with which they are compared."""
     return values.astype(numbers.dtype) if numbers.dtype.kind == "f" else values
 
 
 def _text_places(column: Any, name: str, texts: pa.Array) -> Ints:
-    """Return the place of each text (n,) of a column among some texts; -1 where it is none."""
+    """Return the place of each text (n,) of a column among some texts; -1 if it is not there."""
     if isinstance(column, np.ndarray):
         column = as_column(column)
     index = pc.index_in(fold_texts(as_texts(column, name)), texts, skip_nulls=True)
@@ -418,7 +420,7 @@ def _text_places(column: Any, name: str, texts: pa.Array) -> Ints:
 
 
 def _texts_of(texts: Iterable[str]) -> pa.Array:
-    """Return texts that a rule names, as they are looked up."""
+    """Return the texts in a rule in the form in which they are looked up."""
     return texts_column([*map(fold, texts)])
 
 
@@ -428,9 +430,9 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _with_value(column: pa.Array, places: Bools, value: float | Floats) -> pa.Array:
-    """Return a column of numbers with a value at some places, of the same type if that holds it.
+    """Return a column of numbers with a value at some places, of the same type if possible.
 
-    With values (n,) in place of one, it is of floats.
+    If ``value`` is an array (n,), the result has floats.
     """
     if not isinstance(value, float):
         return as_column(np.where(places, value, as_numbers(column, "")))
@@ -443,7 +445,7 @@ def _with_value(column: pa.Array, places: Bools, value: float | Floats) -> pa.Ar
 
 
 def _of_type(value: float, kind: pa.DataType) -> pa.Array | None:
-    """Return a number as an array of one, of an Arrow type; None if that has no such number."""
+    """Return a number as an array of one of an Arrow type; None if the type cannot hold it."""
     if _is_time(kind):
         days = {pa.date32(): 1.0 / 86_400.0, pa.date64(): 1e3}
         ticks = days.get(kind) or {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
@@ -460,7 +462,7 @@ def _of_type(value: float, kind: pa.DataType) -> pa.Array | None:
 
 
 def _spellings(match: Match) -> set[str]:
-    """Return how the texts of a column spell a value."""
+    """Return the spellings of a value in a text column."""
     if isinstance(match.value, str):
         return {match.value}
     if match.kind == "number":
@@ -476,7 +478,7 @@ def _spellings(match: Match) -> set[str]:
 
 
 class _Lookup:
-    """The values of one kind, of one column, that known rows have to match: each has a code."""
+    """The values of one kind in one column that known rows have to match: each has a code."""
 
     def __init__(self, matches: Sequence[Match], place: int | None) -> None:
         self.name, self._kind = matches[0].column, matches[0].kind
@@ -495,7 +497,7 @@ class _Lookup:
         self._texts, self._text_codes = _texts_of(spelled), np.array([*spelled.values()])
 
     def of(self, batch: Batch) -> Ints:
-        """Return the code of each row (n,); -1 where it has none of the values."""
+        """Return the code of each row (n,); -1 if it has none of the values."""
         column = self._column(batch)
         if self._are_numbers(column):
             values = _numbers(column, self.name, self._kind == "date")
@@ -515,7 +517,7 @@ class _Lookup:
                 return batch.column(names.index(fold(self.name)))
         raise DataError(
             f"the rows have no column {self.name!r}, which known rows have to match: add it, or "
-            "take it out of the rules"
+            "remove it from the rules"
         )
 
     def _are_numbers(self, column: Any) -> bool:
@@ -523,13 +525,13 @@ class _Lookup:
         if self._kind == "text" or self.place is not None:
             return self._kind != "text"
         kind = plain_type(column)
-        # Whole numbers behind the features may be too large for floats; their texts are exact.
+        # Whole numbers after the features may be too large for floats; their text is exact.
         floats = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         return floats if self._kind == "number" else _is_time(kind)
 
 
 class _KnownRows:
-    """Finds rows that are known, all at once: those of the same columns are one tree of codes."""
+    """Finds all known rows at once: rules about the same columns form one tree of codes."""
 
     def __init__(self, table: RuleColumns, rows: Sequence[frozenset[Match]]) -> None:
         by_column: dict[tuple[str, str], list[Match]] = {}

@@ -1,4 +1,4 @@
-"""Rows against merged counts: a score a row, and its rank among all counted rows."""
+"""Scores of rows by merged counts, and ranks of scores among all counted rows."""
 
 import itertools
 import os
@@ -39,7 +39,7 @@ class Scorer:
     Parameters
     ----------
     sketch : Sketch, Release or LocalModel
-        The counts, and the plan that says how they become scores.
+        The counts, and the plan that defines how they become scores.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Scorer:
         self.plan = sketch.plan
         self.values = sketch.cell_scores()
         self._encoder = Encoder(self.plan.schema)
-        #: Of the rows' owner: values of no interest are scored as usual ones.
+        #: The rules of the rows' owner: irrelevant values are scored as usual ones.
         self.rules: Rules | None = None
         self.scoring = self.plan.family.scoring(self.values)
 
@@ -71,7 +71,7 @@ class Scorer:
     def load(cls, path: str | os.PathLike[str]) -> "Scorer":
         """Read a scorer from the .hush file of a fitted detector, or of counts.
 
-        Unlike `hushtable.load`, it takes files of counts, too, and gives a scorer alone.
+        Unlike `hushtable.load`, it also takes files of counts, and returns only a scorer.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Scorer:
         Returns
         -------
         Scorer
-            It gives the detector's scores, and reads texts as the detector does.
+            It gives the detector's scores, and reads text as the detector does.
 
         Raises
         ------
@@ -105,14 +105,14 @@ class Scorer:
         return scorer
 
     def with_counts(self, sketch: Counts) -> "Scorer":
-        """Return a scorer by other counts under the same plan, which reads rows the same way."""
+        """Return a scorer with other counts under the same plan, which reads rows the same way."""
         other = type(self)(sketch)
         other._reading, other._encoder = self._reading, self._encoder
         other.rules = self.rules
         return other
 
     def by_rules(self, rules: "Rules | None") -> "Scorer":
-        """Return a scorer of the same rows by the rules of their owner."""
+        """Return a scorer that applies the rules of the rows' owner."""
         other = copy(self)
         other.rules = rules
         return other
@@ -122,7 +122,7 @@ class Scorer:
     ) -> Iterator[T]:
         """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
 
-        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
+        The threads call ``reduce``. Memory stays flat if it keeps little of a batch.
         """
         return self.mapped(X, lambda item: reduce(*self.scored(item)), n_jobs)
 
@@ -133,14 +133,14 @@ class Scorer:
         n_jobs: int | None,
         keep: Sequence[str] = (),
     ) -> Iterator[T]:
-        """Yield what the threads find of each numbered batch of rows, in order."""
+        """Yield the threads' results for each numbered batch of rows, in order."""
         reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
         with naming_places(reader):
             yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
 
     def open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
-        """Return a reader of rows, which have the plan's features as columns, then ``keep``."""
+        """Return a reader of rows with the plan's features as columns, then ``keep``."""
         return open_rows(X, self.plan.schema, self._reading, keep)
 
     def encode(self, item: Numbered) -> Codes:
@@ -151,7 +151,7 @@ class Scorer:
         return self._encoder.encode(batch, start)
 
     def _ruled(self, batch: Batch, start: int) -> Batch:
-        """Return rows by the rules of their owner; ``batch`` itself if no value changes."""
+        """Return rows with their owner's rules applied; ``batch`` itself if no value changes."""
         assert self.rules is not None
         schema = self.plan.schema
         if (differences := schema.differences) is None:
@@ -162,10 +162,10 @@ class Scorer:
         return ruled if ruled is batch else differences.renewed(ruled, names, start)
 
     def _no_lower(self, batch: Batch, ruled: Batch, start: int) -> Batch:
-        """Return the rows by rules, but as they are where these would lower the score.
+        """Return the rows with rules applied, but unchanged if these would lower the score.
 
-        A usual value can be odd beside the other values of its row. The scores are those without
-        verdicts, so that what a row counts as does not depend on them.
+        A usual value can be unusual together with the other values of its row. The scores are those
+        without verdicts, so that the result does not depend on verdicts.
         """
         base = self.scoring if self._unlearned is None else self._unlearned[0]
         by_rules, plain = (base(self._encoder.encode(one, start)) for one in (ruled, batch))
@@ -180,15 +180,15 @@ class Scorer:
     def score(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
 
-        Numbers beyond their feature's range lower it, the more so the further they are, if the
-        plan has a margin (`HushTable`'s have).
+        If the plan has a margin (`HushTable`'s have), numbers beyond their feature's range lower
+        the score: the further beyond, the more.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, as `hushtable.data.readers.as_reader` takes them.
+            Rows, in any form that `hushtable.data.readers.as_reader` takes.
         n_jobs : int, optional
-            Threads; None is one, -1 every core. The scores are the same for any number.
+            Threads: None means one, -1 every core. The scores do not depend on it.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class Scorer:
         *,
         stored: bool = False,
     ) -> Floats:
-        """Return what is found of all rows, ``(n, *shape)``, each batch in its place.
+        """Return the results for all rows, ``(n, *shape)``, each batch in its place.
 
         With ``stored``, batches of sparse rows may come as `StoredRows`.
         """
@@ -238,14 +238,14 @@ class Scorer:
         squares, products = (summed(codes) for summed in self._moments)
         above = m * scores - centres.sum()
         spread = squares - 2.0 * products + (centres**2).sum() - above**2 / m
-        # Rounding may leave a spread of nothing just below it.
+        # Rounding may make a spread of zero slightly negative.
         errors = np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m))
         return np.asarray(errors * self.scoring.share_kept(codes), np.float64)
 
     def moved(self, codes: Codes, scores: Floats) -> Floats:
-        """Return how many bits verdicts took off each score (n,); below 0 where they added some.
+        """Return how many bits verdicts took off each score (n,); negative if they added some.
 
-        Fewer than the spread of the model's scores are 0.
+        Values below the spread of the model's scores are set to 0.
         """
         if self._unlearned is None:
             return np.zeros(len(scores))
@@ -255,7 +255,7 @@ class Scorer:
 
     @cached_property
     def _unlearned(self) -> tuple[Summing, float] | None:
-        """Scores as they were before verdicts, and their spread, if there are any."""
+        """Scores as they were before verdicts, and their spread; None without verdicts."""
         if not isinstance(self.sketch, LearnedModel):
             return None
         values = self.sketch.model.cell_scores()
@@ -265,18 +265,18 @@ class Scorer:
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
         """Return scores and their standard errors.
 
-        The standard error says how much another draw of the hash functions, and of the noise,
-        would move a row's score against those of other rows: the standard deviation over the
-        tables of what the row's cell scores above the table's mean score, divided by the square
-        root of their number. It holds for tables drawn independently, as the paper's are; draws
-        that are spread out evenly, as `HushTable`'s are, move scores by less.
+        The standard error states how much another draw of the hash functions, and of the noise,
+        would move a row's score relative to those of other rows. It is the standard deviation, over
+        the tables, of the difference between the score of the row's cell and the table's mean
+        score, divided by the square root of the number of tables. It applies to tables drawn
+        independently, as in the paper; evenly spread draws, as in `HushTable`, move scores less.
 
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows, as `hushtable.data.readers.as_reader` takes them.
+            Rows, in any form that `hushtable.data.readers.as_reader` takes.
         n_jobs : int, optional
-            Threads; None is one, -1 every core. The results are the same for any number.
+            Threads: None means one, -1 every core. The results do not depend on it.
 
         Returns
         -------
@@ -312,17 +312,17 @@ class Scorer:
 
     @property
     def row_counts(self) -> NDArray[np.int64]:
-        """Counts of all rows: under a plan of the second pass, those of the first."""
+        """Counts of all rows; under a plan of the second pass, those of the first pass."""
         first = self.plan.first_counts
         return self.sketch.counts if first is None else first
 
     def histogram_means(self) -> Floats:
         """Return the mean score of the counted rows in each histogram, from the counts alone.
 
-        From noised counts it is estimated, without bias for Gaussian noise: the rows' mean of
-        f(score) is the cells' sum of true count times f, which Stein's lemma gives from the
-        noised counts c as the sum of c f - sigma^2 df/dc. (A cell drawn high by noise scores
-        high too: the plain sum of c f would count that as rows.)
+        With noisy counts it is an estimate, unbiased for Gaussian noise: the rows' mean of f(score)
+        is the cells' sum of true count times f, which by Stein's lemma is estimated from the noisy
+        counts c as the sum of c f - sigma^2 df/dc. (A cell with a high count because of noise also
+        has a high score: the plain sum of c f would count this as rows.)
         """
         sums = np.add.reduceat(self._row_sums(self.values), self.plan.family.offsets[:-1])
         return np.asarray(sums / self._n_rows)
@@ -334,10 +334,10 @@ class Scorer:
         return self.sketch.noise_sd if plan.first_counts is None else plan.first_noise_sd or 0.0
 
     def _row_sums(self, values: Floats) -> Floats:
-        """Return, for each cell, the sum of its rows' ``values``: scores less any constant.
+        """Return, for each cell, the sum of its rows' ``values``: scores minus any constant.
 
-        Under a plan of the second pass, what the second counts add to the score has no noise in
-        common with the first: they need no correction.
+        Under a plan of the second pass, the part of the score from the second counts shares no
+        noise with the first counts, and needs no correction.
         """
         counts, noise_sd = self.row_counts, self.row_noise
         if noise_sd == 0.0:
@@ -358,15 +358,15 @@ class Scorer:
         return max(1, self.sketch.n_rows)
 
     def auto_offset(self) -> float:
-        """Return a threshold from the counts alone.
+        """Return a threshold computed from the counts alone.
 
-        In each table, take the mean score of the rarer half of the counted rows (behind a gate and
-        for novelty, of the rarer third: scores fall further there); return the mean over the
-        tables, in bits. A mean over the worst of the rows is a coherent measure of risk (expected
-        shortfall: Acerbi and Tasche, 2002), so that the mean over the tables is at most that of
-        the rarer half of the rows themselves: at most half of the counted rows lie below. For
-        novelty, what a row's own count adds to it is taken off: new rows were not counted.
-        From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
+        In each table, take the mean score of the rarer half of the counted rows (after a gate and
+        for novelty, of the rarer third, because scores fall further there); return the mean over
+        the tables, in bits. A mean over the worst of the rows is a coherent measure of risk
+        (expected shortfall: Acerbi and Tasche, 2002), so the mean over the tables is at most that
+        of the rarer half of the rows themselves: at most half of the counted rows are below it. For
+        novelty, the contribution of a row's own count is subtracted, because new rows were not
+        counted. With noisy counts the same is estimated; NaN if noise makes it too uncertain.
         """
         if self.row_noise > 0.0:
             return self._noisy_offset()
@@ -374,7 +374,7 @@ class Scorer:
         deep = self.plan.gate_cell is not None or self.plan.score.name == "pseudocount_log2"
         rarer, sizes = (1.0 / 3.0 if deep else 0.5), np.diff(offsets)
         shortfalls = np.empty(len(sizes))
-        for size in np.unique(sizes).tolist():  # many tables of a size at once
+        for size in np.unique(sizes).tolist():  # many tables of the same size at once
             of_size = np.flatnonzero(sizes == size)
             for at in range(0, len(of_size), step := max(1, _AT_ONCE // size)):
                 some = of_size[at : at + step]
@@ -382,7 +382,7 @@ class Scorer:
         return float(np.mean(shortfalls)) - self._own_part()
 
     def _own_part(self) -> float:
-        """Return what a counted row adds to its own score in the mean, for novelty; else 0."""
+        """Return what a counted row adds to its own score on average, for novelty; else 0."""
         rule, counts = self.plan.score, self.row_counts
         if rule.name != "pseudocount_log2":
             return 0.0
@@ -390,10 +390,11 @@ class Scorer:
         return float(added.sum() / self._n_rows / self.plan.family.n_histograms)
 
     def _noisy_offset(self) -> float:
-        """Estimate the threshold from counts with noise.
+        """Estimate the threshold from noisy counts.
 
-        The mean takes the place of the median: q + 2 E min(score - q, 0), q the mean score, is at
-        most the mean of the rarer half. For Laplace noise, `histogram_means` and this hold roughly.
+        The mean replaces the median: q + 2 E min(score - q, 0), where q is the mean score, is at
+        most the mean of the rarer half. For Laplace noise, `histogram_means` and this are
+        approximate.
         """
         family, means = self.plan.family, self.histogram_means()
         mean = np.repeat(means, np.diff(family.offsets))
@@ -403,7 +404,7 @@ class Scorer:
         return float(offsets.mean()) if 3.0 * error < (means - offsets).mean() else float("nan")
 
 
-#: Cells whose scores are put in order at once: they stay in the second cache.
+#: Number of cells whose scores are sorted at once: they fit in the second-level cache.
 _AT_ONCE = 16_384
 
 
@@ -427,10 +428,10 @@ def _shortfalls(
 def _order(values: Floats) -> NDArray[np.int64]:
     """Return ``np.argsort(values, kind="stable")`` of each row (k, size) of cells' scores.
 
-    In a third of the time: as whole numbers (`exact`) with the cell's number in the lowest bits,
-    there are no two equal ones, and no order to keep.
+    It takes a third of the time: as whole numbers (`exact`) with the cell's number in the lowest
+    bits, no two are equal, so that any sort is stable.
     """
-    if abs(values).max() >= 2.0**27:  # counts that are the scores
+    if abs(values).max() >= 2.0**27:  # here the counts are the scores
         return np.argsort(values, axis=1, kind="stable")
     keys = np.rint(values * 2.0**36).astype(np.int64)
     keys += np.arange(values.shape[1])  # less than 2**16
@@ -439,7 +440,7 @@ def _order(values: Floats) -> NDArray[np.int64]:
     return keys
 
 
-#: A score lies within so many standard errors of what more tables would give, 19 times of 20.
+#: Standard errors within which a score is of its value with many more tables, 19 times out of 20.
 WITHIN = 1.96
 
 
@@ -451,18 +452,18 @@ class Ranks:
     counts : Sketch or Release
         Merged counts under ``Plan.ranks`` of the model.
     scorer : Scorer
-        Of the model.
+        Scorer of the model.
 
     Attributes
     ----------
     shares : ndarray of shape (bins,), float64
         Share of the counted rows with a score in a cell or below. Under noise it is estimated:
-        the rising sequence nearest to the sums of the noised counts (isotonic regression).
+        the rising sequence closest to the sums of the noisy counts (isotonic regression).
 
     Raises
     ------
     PlanError
-        If the counts are not of this model's scores.
+        If the counts do not belong to this model's scores.
     UsageError
         If no rows were counted.
 
@@ -490,17 +491,17 @@ class Ranks:
         if not model.adds:
             raise UsageError(
                 "a local model scores a site's own rows by its exact counts, which no other site "
-                "has: ranks are of the released model"
+                "has: ranks need the released model"
             )
         if counts.plan.plan_id != Plan.ranks(model).plan_id:
             raise PlanError(
-                "these ranks are of another model: count again under Plan.ranks of this one"
+                "these ranks belong to another model: count again under Plan.ranks of this one"
             )
         self._family = family
         running = np.cumsum(counts.counts).astype(np.float64)
         self._error = np.zeros(len(running))
         if counts.noise_sd > 0.0:
-            # Loads slowly, and is seldom needed.
+            # It loads slowly, and is seldom needed.
             from scipy.optimize import isotonic_regression
 
             self._error = counts.noise_sd * np.sqrt(np.arange(1, len(running) + 1))
@@ -511,12 +512,12 @@ class Ranks:
         self._error /= running[-1]
 
     def of(self, scores: Floats) -> Floats:
-        """Return the share of the counted rows that score as low, or lower.
+        """Return the share of the counted rows that have the same score or a lower one.
 
         Parameters
         ----------
         scores : ndarray of shape (n,), float64
-            As the model gives them.
+            Scores given by the model.
 
         Returns
         -------
@@ -526,7 +527,7 @@ class Ranks:
         return np.asarray(self.shares[self._family.cells(scores)], np.float64)
 
     def between(self, scores: Floats, errors: Floats) -> Floats:
-        """Return the ranks between which a row's lies, 19 times of 20.
+        """Return the interval that contains a row's rank, 19 times out of 20.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Whether a value is usual, high, low, rare or far outside everything, in words.
 
-All limits are here, and each list, page, report and session asks here: of one value and one account
-of what is usual, all of them say the same.
+All limits are here, and every list, page, report and session uses them: for the same value and the
+same account of what is usual, they all give the same answer.
 """
 
 import contextlib
@@ -22,49 +22,49 @@ from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, v
 from hushtable.errors import PlanError
 from hushtable.language import N_, _, numerals
 
-#: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
+#: The quantiles stored for a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
 QUANTILES = (0.05, 0.5, 0.95)
-#: A category that fewer of the rows have is called rare: as few as lie beyond both ends of the
-#: middle 90%. Among many, each of which has few, one that has less than half as many as the most
-#: frequent.
+#: A category is called rare if fewer of the rows have it than are beyond both ends of the middle
+#: 90%. If there are many categories, each with few rows, it is rare if it has less than half as
+#: many rows as the most frequent one.
 RARE = 0.1
 #: Meanings of the columns "usual" and "direction" of a list, for its reader.
 USUAL_MEANS = N_("The middle %(middle)s%% of %(rows)s, or the most frequent values among them.")
 DIRECTION_MEANS = N_(
     "high or low: beyond the middle %(middle)s%%. rare: a value that fewer than %(rare)s%% of the "
-    "rows have. missing: no value. beyond: outside the model's range or categories. with: usual on "
-    "its own, rare together with that value. Empty: usual on its own, unusual together with other "
+    "rows have. missing: no value. beyond: outside the model's range or categories. with: usual by "
+    "itself, rare together with that value. Empty: usual by itself, unusual together with other "
     "columns."
 )
 #: What they are in percent.
 MEANT = {"middle": f"{100.0 * (QUANTILES[2] - QUANTILES[0]):.0f}", "rare": f"{100.0 * RARE:.0f}"}
 #: Directions of values, as `_` finds them in the catalogue.
 DIRECTIONS = N_("high"), N_("low"), N_("rare"), N_("missing"), N_("beyond")
-#: The direction of a value outside of the model's range or categories.
+#: The direction of a value outside the model's range or categories.
 BEYOND = "beyond"
-#: Categories of a feature whose shares are kept: the most frequent.
+#: Number of a feature's categories whose shares are stored: the most frequent.
 MOST_CATEGORIES = 20
-#: Numbers of a feature that has few, whose shares are kept: yes and no, grades, counts.
+#: Largest number of different numbers whose shares are stored: yes and no, grades, counts.
 FEW_NUMBERS = 10
-#: Values that mostly show whether there are more.
+#: Number of values that usually show whether there are more.
 _GLANCE = 64
-#: Share of the rows from which on a value is no reason for anything.
+#: Share of the rows from which on a value is never a reason.
 MAJORITY = 0.5
 #: Digits of a value, of what is usual, and of a percentage.
 _DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
-#: Categories that are named as the usual ones.
+#: Number of categories that are named as the usual ones.
 _NAMED = 3
-#: Standard deviations within which a value is usual enough by itself to be odd beside another.
+#: Standard deviations within which a value is usual enough to be unusual only with another.
 _USUAL = 1.96
-#: 95% of a normal column are below so many standard deviations.
+#: 95% of a normal column are below this many standard deviations.
 _NORMAL = 1.645
-#: No side of the median counts as narrower than this part of the middle 90%.
+#: Each side of the median counts as at least this part of the middle 90%.
 _LEAST_SIDE = 0.1
-#: A value that no sampled row has stands for this share.
+#: Share assumed for a value that no sampled row has.
 _LEAST_SHARE = 1.0 / 8_192.0
-#: Times as far as the end of the middle 90% a value lies far outside everything, of how many values
-#: at least that is known, and how many of them may lie half as far.
+#: Multiple of the distance to the end of the middle 90% from which a value is far outside
+#: everything, number of values needed to know it, and how many may be half as far.
 _FAR, _FEW_VALUES, _BUT = 4.0, 30, 3
 
 Floats = NDArray[np.float64]
@@ -72,23 +72,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UsualValues:
-    """The values of a feature among the counted rows."""
+    """The usual values of a feature among the counted rows."""
 
     #: The share of rows without a value.
     missing: float
     #: 5%, 50% and 95% quantiles of a numeric feature's values; None if all are missing.
     middle: tuple[float, float, float] | None = None
-    #: The share of rows that have each of the most frequent categories; or each number, as `repr`
-    #: writes it, of a numeric feature that has ten at most.
+    #: The share of rows that have each of the most frequent categories; or each number, written by
+    #: `repr`, of a numeric feature with at most ten.
     shares: dict[str, float] = field(default_factory=dict)
-    #: Numbers below the first or above the second are far outside everything; None if not known.
+    #: Numbers below the first or above the second are far outside everything; None if unknown.
     far: tuple[float, float] | None = None
 
     @classmethod
     def of(
         cls, feature: Feature, j: int, batches: Sequence[Batch], times: NDArray[np.int64]
     ) -> "UsualValues":
-        """Read them off column j of some batches, whose rows stand for ``times`` rows."""
+        """Read them off column j of some batches, whose rows represent ``times`` rows."""
         n_rows = int(times.sum())
         if feature.kind == "numeric":
             parts = [numbers_of(feature, batch, j) for batch in batches]
@@ -106,7 +106,7 @@ class UsualValues:
         for text, rows in zip(texts, times.tolist(), strict=True):
             found[text] = found.get(text, 0) + rows
         missing = found.pop(None, 0) / n_rows
-        # A text that the schema does not list may be of one row alone: none goes into a file.
+        # A text that the schema does not list may belong to a single row: files hold none.
         listed = [(text, found[text]) for text in feature.categories if text in found]
         most = sorted(listed, key=lambda one: (-one[1], one[0]))[:MOST_CATEGORIES]
         return cls(missing, None, {text: rows / n_rows for text, rows in most})
@@ -117,8 +117,8 @@ class UsualValues:
     ) -> "UsualValues | None":
         """Read them off counts of rows; None if there are no rows with a value.
 
-        ``cells`` are equal parts of a range, for which ``ends`` returns the numbers that the
-        middle 90% lies between, from the cells of its two ends; or categories, in their order.
+        ``cells`` are equal parts of a range, for which ``ends`` returns the ends of the middle 90%
+        from the cells of these ends; or they are categories, in order.
         """
         n_rows = float(cells.sum())
         if not n_rows > 0.0:
@@ -134,7 +134,7 @@ class UsualValues:
         return cls(0.0, None, listed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them as a file carries them."""
+        """Return the entry that a file contains."""
         middle = {} if self.middle is None else {"middle": list(self.middle)}
         shares = {"shares": self.shares} if self.shares else {}
         far = {} if self.far is None else {"far": list(self.far)}
@@ -151,11 +151,11 @@ class UsualValues:
         shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
         rising = _rising(middle, 3) and _rising(far, 2)
         if not shared or not rising or len(shares) > MOST_CATEGORIES:
-            raise PlanError(f"{what}: needs shares, three quantiles that rise, and two limits")
+            raise PlanError(f"{what}: needs shares, three rising quantiles, and two limits")
         numeric = feature.kind == "numeric"
         known = _are_few(shares) if numeric else shares.keys() <= {*feature.categories}
         if (middle is not None or far is not None) > numeric or not known:
-            raise PlanError(f"{what}: not of a feature of this kind, with these categories")
+            raise PlanError(f"{what}: does not fit a feature of this kind with these categories")
         quantiles = (
             None if middle is None else (float(middle[0]), float(middle[1]), float(middle[2]))
         )
@@ -177,10 +177,10 @@ class UsualValues:
         return not self.far[0] <= value <= self.far[1]
 
     def share(self, feature: Feature, value: float | str) -> float:
-        """Return the share of rows that have a category or a number of few.
+        """Return the share of rows that have a category, or a number of few.
 
-        Of a category that is not among the most frequent, which are kept, it is that of the least
-        frequent of these: no more rows have it.
+        The most frequent categories are stored; any other gets the share of the least frequent of
+        these, since no more rows have it.
         """
         key = value if isinstance(value, str) else repr(value + 0.0)
         more = len(feature.categories) > len(self.shares) == MOST_CATEGORIES
@@ -189,8 +189,8 @@ class UsualValues:
     def distance(self, feature: Feature, value: float | str | None) -> float:
         """Return how far a value is from what is usual, in robust standard deviations.
 
-        Of a category and a missing value, those of the column that says whether a row has it. Of a
-        number of few, half of those, if it is not further from the mean.
+        For a category or a missing value, the deviations of an indicator column of that value. For
+        one of few numbers, half of those, unless it is further from the mean.
         """
         if value is None:
             return _of_share(self.missing)
@@ -207,7 +207,7 @@ class UsualValues:
         return _NORMAL * abs(value - middle) / _spread(self.middle, value > middle)
 
     def _from_mean(self, value: float) -> float:
-        """Return how many standard deviations a number lies from the mean of a column of few."""
+        """Return how many standard deviations a number of few is from the column's mean."""
         values, shares = np.array(list(map(float, self.shares))), np.array([*self.shares.values()])
         mean = float(np.average(values, weights=shares))
         spread = math.sqrt(float(np.average((values - mean) ** 2, weights=shares)))
@@ -215,7 +215,7 @@ class UsualValues:
 
 
 def _rising(numbers: Any, n: int) -> bool:
-    """Whether these are n finite numbers that rise, or none."""
+    """Whether these are n finite rising numbers."""
     return numbers is None or (
         len(numbers) == n
         and all(type(x) in (int, float) and math.isfinite(x) for x in numbers)
@@ -224,22 +224,22 @@ def _rising(numbers: Any, n: int) -> bool:
 
 
 def _of_share(share: float) -> float:
-    """Return how many standard deviations from the mean a 1 is, in a column with so many ones."""
+    """Return how many standard deviations a 1 is from the mean, given the share of ones."""
     share = max(share, _LEAST_SHARE)
     return math.sqrt(max(0.0, 1.0 - share) / share)
 
 
 def _spread(middle: tuple[float, float, float], above: bool) -> float:
-    """Return the distance from the median to an end of the middle 90%, on either side."""
+    """Return the distance from the median to the end of the middle 90% on each side."""
     low, median, high = middle
     return max(high - median if above else median - low, _LEAST_SIDE * (high - low))
 
 
 def _far_limits(values: Floats, middle: tuple[float, float, float]) -> tuple[float, float] | None:
-    """Return the numbers beyond which one is far outside everything, given those that rise.
+    """Return the limits beyond which a number is far outside everything, given rising numbers.
 
-    It is four times as far from the median as the end of the middle 90%, and twice as far as all
-    values but three. Measured: see the docs.
+    They are four times as far from the median as the end of the middle 90%, and twice as far as all
+    values except three. Measured: see the docs.
     """
     if len(values) < _FEW_VALUES or not middle[0] < middle[2]:
         return None
@@ -251,7 +251,7 @@ def _far_limits(values: Floats, middle: tuple[float, float, float]) -> tuple[flo
 
 
 def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -> dict[str, float]:
-    """Return the share of rows that have each number, if there are few, and none is a time."""
+    """Return the share of rows that have each number, if there are few and none is a time."""
     if feature.unit in (DATE, SINCE) or len(np.unique(values[:_GLANCE])) > FEW_NUMBERS:
         return {}
     numbers, rows = np.unique(values + 0.0, return_counts=True)  # no -0.0
@@ -261,7 +261,7 @@ def _shares_of_few(feature: Feature, values: NDArray[np.float64], n_rows: int) -
 
 
 def _are_few(shares: dict[str, float]) -> bool:
-    """Whether shares are of few numbers, each as `repr` writes it."""
+    """Whether shares are those of few numbers, each written by `repr`."""
 
     def is_number(text: str) -> bool:
         with contextlib.suppress(ValueError):
@@ -277,33 +277,33 @@ class ValuePhrase:
 
     #: A number, text, date, time or truth value; None if missing.
     value: Any
-    #: The value as people write it; empty if missing.
+    #: The value in written form; empty if missing.
     text: str
-    #: What most of the counted rows have, or the plan's range where that is not known.
+    #: What most of the counted rows have, or the plan's range if that is unknown.
     usual: str
-    #: "high", "low", "rare", "missing", "beyond" the plan, or nothing of these.
+    #: "high", "low", "rare", "missing", "beyond" the plan, or empty.
     direction: str
-    #: All of it, in a sentence without its full stop.
+    #: All of it, in a sentence without a full stop.
     words: str
     #: Whether it is known what is usual.
     compared: bool = False
-    #: The share of the rows that have this category, or number of few, or none; None if not known.
+    #: The share of rows with this category, number of few, or no value; None if unknown.
     share: float | None = None
-    #: How far it is from what is usual, in robust standard deviations; 0 if that is not known.
+    #: How far it is from what is usual, in robust standard deviations; 0 if that is unknown.
     distance: float = 0.0
 
     @property
     def stands_out(self) -> bool:
-        """Whether the value by itself may be a reason: it is high, low, rare, or of a few rows.
+        """Whether the value on its own may be a reason: it is high, low, rare, or of a few rows.
 
-        So is any value beside which nothing usual is known.
+        This includes any value for which usual values are unknown.
         """
         odd = bool(self.direction) or self.share is not None or not self.compared
         return odd and not self.common
 
     @property
     def alone(self) -> bool:
-        """Whether the value is known to be usual by itself."""
+        """Whether the value is known to be usual on its own."""
         return self.compared and self.direction in ("", "high", "low") and self.distance < _USUAL
 
     def named(self, feature: Feature) -> str:
@@ -314,7 +314,7 @@ class ValuePhrase:
 
     @property
     def common(self) -> bool:
-        """Whether so many rows have this, or lack a value, that it is no reason for anything."""
+        """Whether so many rows have this value, or lack one, that it is never a reason."""
         if self.share is None:
             return False
         return self.share > (RARE if self.direction == "missing" else MAJORITY)
@@ -339,19 +339,19 @@ def texts_of(feature: Feature, rows: Batch, j: int) -> pa.Array:
 
 
 def and_words(names: Sequence[str]) -> str:
-    """Return names as people list them."""
+    """Return names as a list in words."""
     if len(names) == 1:
         return names[0]
     return _("%(names)s and %(last)s", names=", ".join(names[:-1]), last=names[-1])
 
 
 def percent(share: float) -> str:
-    """Return a share for people."""
+    """Return a share in words."""
     return _("%(n)s%%", n=number_words(100.0 * share, _PERCENT_DIGITS))
 
 
 def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
-    """Return a number from a column of type ``kind`` as people write it: dates as dates."""
+    """Return a number of a column of type ``kind`` in written form: dates as dates."""
     types = pa.types
     if _dated(feature, kind):
         return value_words(replace(feature, unit=DATE), x)
@@ -383,14 +383,14 @@ def read_value(feature: Feature, column: pa.Array) -> float | str | None:
 
 
 def describe_cell(feature: Feature, column: pa.Array, usual: UsualValues | None) -> ValuePhrase:
-    """Put the one value of a column in words."""
+    """Describe the one value of a column in words."""
     return describe_value(feature, read_value(feature, column), plain_type(column), usual)
 
 
 def describe_value(
     feature: Feature, value: float | str | None, kind: pa.DataType, usual: UsualValues | None
 ) -> ValuePhrase:
-    """Put a value in words, beside what is usual among the rows that it is compared with.
+    """Describe a value in words, with what is usual among the rows with which it is compared.
 
     It was read from a column of type ``kind``; None if it is missing.
     """
@@ -423,7 +423,7 @@ def describe_within(
     context: str,
     usual: UsualValues | None,
 ) -> ValuePhrase:
-    """Put the one value of a column in words, beside what is usual in its row's context.
+    """Describe the one value of a column in words, with what is usual in its row's context.
 
     ``context`` names it, such as ``"ward gyn"``. ``within`` is what is usual there, ``usual`` what
     is usual among all rows; the phrase's own ``usual`` and ``direction`` are those of the context.
@@ -448,7 +448,7 @@ def describe_within(
 
 
 def direction(feature: Feature, value: float | str | None, usual: UsualValues | None) -> str:
-    """Return high, low, rare, missing or beyond; empty for a value that is none of these."""
+    """Return high, low, rare, missing or beyond; empty for any other value."""
     if value is None:
         return "missing"
     if isinstance(value, str):
@@ -519,7 +519,7 @@ def with_name(feature: Feature, text: str) -> str:
 def range_text(
     low: float, high: float, feature: Feature, kind: pa.DataType, digits: int = _USUAL_DIGITS
 ) -> str:
-    """Return two numbers from a column of type ``kind`` as people write a range."""
+    """Return two numbers of a column of type ``kind`` as a range in words."""
     ends = [number_text(x, feature, kind, digits) for x in (low, high)]
     low_text, high_text = ends
     return (

@@ -1,7 +1,7 @@
 """The usual scores, values and pairs among the rows that a model counted, and bars of charts.
 
-It is read off an evenly spaced sample of the rows, by their numbers: the same one for any batches,
-threads and sources. A row of weight w stands for w rows.
+They are read off a sample of rows that are evenly spaced by number: the same sample for any
+batches, threads and sources. A row of weight w represents w rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,31 +24,31 @@ from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, numbers_of, texts_of
 
-#: All of so many rows are in the sample; of more, one in 16, at most so many. Measured to make a
-#: fit slower by 3% at most: rows in memory are copied, since a detector must hold none of the
-#: caller's.
+#: Up to this many rows are all in the sample; of more, one in 16, up to a maximum. Measured to make
+#: a fit slower by at most 3%: rows in memory are copied, because a detector must not hold the
+#: caller's rows.
 FEW, ONE_IN, MOST = 2_048, 16, 8_192
-#: Values that it has at most.
+#: Largest number of values in the sample.
 MOST_VALUES = 1 << 22
-#: The rows that values and severities are compared with.
+#: The rows with which values and severities are compared.
 COUNTED, SCORED = N_("the rows that the model counted"), N_("the rows that were scored here")
 MERGED, ELSEWHERE = N_("the rows of all sites"), N_("the rows of the other sites")
-#: A value counts as no further outside everything than so many times the limit.
+#: Cap on how many times the limit a value is outside everything.
 FARTHEST = 1e6
-#: The rarest rows are one in so many of those counted.
+#: One in this many of the counted rows belongs to the rarest.
 RARE_ROWS = 100
-#: Scored rows from which on they say what is usual, where the model does not know.
+#: Number of scored rows from which on they define what is usual, if the model does not know.
 _LEAST_ROWS = 50
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Sampled rows of a context from which on its usual values are known, and contexts of which they
-#: are kept, the most frequent.
+#: Least number of sampled rows of a context for its usual values to be known, and the number of
+#: contexts, the most frequent, for which they are stored.
 _ROWS_WITHIN, _CONTEXTS = 10, 100
 
 
-#: Parts that a range is cut into for a chart, and numbers that all charts of contexts have at most.
+#: Parts of a range in a chart, and the largest number of numbers in all charts of contexts.
 BARS, _MOST_BARS = 34, 1 << 17
 
 
@@ -56,9 +56,9 @@ BARS, _MOST_BARS = 34, 1 << 17
 class Usual:
     """The scores of counted rows, (n,) rising, and the values of each feature among them.
 
-    Scores are None where the model has learned from verdicts since, and of rows that it did not
-    count. ``within`` has the values among the rows of a context, by its value, where the context is
-    one column.
+    Scores are None if the model has learned from verdicts since, and for rows that it did not
+    count. ``within`` has the values among the rows of a context, by its value, if the context is
+    a single column.
     """
 
     scores: Floats | None
@@ -69,7 +69,7 @@ class Usual:
     #: The same among the rows of a context.
     bars_within: dict[str, dict[int, Ints]] = field(default_factory=dict)
     pairs: PairCounts | None = None
-    #: The rows that these values are of.
+    #: The rows to which these values belong.
     among: str = COUNTED
 
     @classmethod
@@ -81,7 +81,7 @@ class Usual:
         context: Sequence[str] = (),
         scores: Floats | None = None,
     ) -> "Usual":
-        """Read it off some batches, whose rows stand for ``times`` rows."""
+        """Read it off some batches, whose rows represent ``times`` rows."""
         features = schema.features
         values = _values(features, batches, times)
         parts = _parts_of_context(features, context, batches, times)
@@ -94,7 +94,7 @@ class Usual:
         return cls(scores, values, within, bars, bars_within, pairs)
 
     def without_scores(self) -> "Usual":
-        """Return what is left when rows score otherwise."""
+        """Return what stays valid if the scores of rows change."""
         return replace(self, scores=None)
 
     @property
@@ -106,7 +106,7 @@ class Usual:
     def far(self, features: Sequence[Feature], rows: Batch) -> Floats:
         """Return how far outside everything a number of each row (n,) is.
 
-        It is the distance from the median in that to the limit; 0 of rows within all limits.
+        It is the distance from the median, divided by that of the limit; 0 within all limits.
         """
         found = np.zeros(len(rows))
         for j, (feature, usual) in enumerate(zip(features, self.values, strict=True)):
@@ -119,13 +119,13 @@ class Usual:
         return np.minimum(found, FARTHEST)
 
     def as_rare(self, scores: Floats) -> Floats:
-        """Return the share of the counted rows that score as low as each score, or lower."""
+        """Return the share of the counted rows that have each score or a lower one."""
         assert self.scores is not None
         below = np.searchsorted(self.scores, scores, side="right")
         return np.asarray(below / len(self.scores), np.float64)
 
     def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file carries: manifest entries and arrays."""
+        """Return the entries and arrays that a file contains."""
         said: dict[str, Any] = {"usual": [one.to_dict() for one in self.values if one]}
         arrays: dict[str, NDArray[Any]] = {}
         if self.scores is not None:
@@ -147,7 +147,7 @@ class Usual:
 
     @classmethod
     def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
-        """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
+        """Build what a file contains, if it has any; raise `PlanError` if it is not valid."""
         if "usual" not in content.manifest:
             return None
         said = content.said("usual values", {"usual": list}, {"usual_within": dict})
@@ -193,18 +193,18 @@ def _of_features(found: Any, schema: Schema) -> tuple[UsualValues, ...]:
 def _check_scores(scores: NDArray[Any]) -> None:
     right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
     if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
-        raise PlanError("the scores of counted rows: needs some float64 numbers that rise")
+        raise PlanError("the scores of counted rows: needs rising float64 numbers")
 
 
 class Sample:
-    """Evenly spaced rows of those that are counted, picked up while a pass reads them.
+    """Evenly spaced rows of those that are counted, collected while a pass reads them.
 
     Parameters
     ----------
     n_rows : int
-        Rows that are counted.
+        Number of rows that are counted.
     n_columns : int
-        Columns that they have.
+        Number of their columns.
     weights : ndarray of shape (n,), int64, optional
         Weights of all rows that are read.
     """
@@ -217,14 +217,14 @@ class Sample:
         if weights is not None:
             rows = np.searchsorted(np.cumsum(weights), self._rows, side="right")
             self._rows, self._times = np.unique(rows, return_counts=True)
-        #: Whether a pass has picked each: batches of another pass may be others.
+        #: Whether a pass has collected each row: another pass may have different batches.
         self._picked = np.zeros(len(self._rows), np.bool_)
-        #: By the number of its first row, what is sampled of a batch.
+        #: The sampled rows of a batch, by the number of its first row.
         self._batches: dict[int, Batch] = {}
         self._found: tuple[Scorer, Usual] | None = None
 
     def of(self, reader: Reader) -> Reader:
-        """Return a reader of the same rows, which fill the sample as they are read."""
+        """Return a reader of the same rows, which fills the sample while it reads."""
         files, start = [], 0
         if reader.n_rows is not None:
             for part in reader.files:
@@ -260,7 +260,7 @@ class Sample:
 
 
 def _in_one(batches: list[Any]) -> list[Batch]:
-    """Return batches as one, where all have the same plain types: each costs a call a column."""
+    """Join batches that have the same plain types: each batch costs a call for every column."""
     if isinstance(batches[0], np.ndarray):
         return [np.concatenate(batches)]
     kinds = {batch.schema for batch in batches}
@@ -270,7 +270,7 @@ def _in_one(batches: list[Any]) -> list[Batch]:
 
 
 class PassingSample:
-    """Evenly spaced rows of a source of any length, picked up while a pass reads them."""
+    """Evenly spaced rows of a source of any length, collected while a pass reads them."""
 
     def __init__(self, n_columns: int) -> None:
         self._most = min(MOST, max(1, MOST_VALUES // n_columns))
@@ -278,7 +278,7 @@ class PassingSample:
         self._batches: list[tuple[int, Batch]] = []
 
     def of(self, reader: Reader) -> Reader:
-        """Return a reader of the same rows, one file after the other, which fill the sample."""
+        """Return a reader of the same rows, file after file, which fills the sample."""
         return replace(reader, read=partial(self._read, reader), files=())
 
     def _read(self, reader: Reader) -> Iterator[Batch]:
@@ -300,7 +300,7 @@ class PassingSample:
         self._batches = kept
 
     def usual(self, schema: Schema, context: Sequence[str] = ()) -> Usual | None:
-        """Return what is usual among the rows; None of few."""
+        """Return what is usual among the rows; None if there are few."""
         n_rows = sum(n for n, _ in self._batches)
         if n_rows < _LEAST_ROWS:
             return None
@@ -312,7 +312,7 @@ class PassingSample:
 def _values(
     features: Sequence[Feature], batches: Sequence[Batch], times: Ints
 ) -> tuple[UsualValues, ...]:
-    """Return the usual values of each feature in some batches, whose rows stand for ``times``."""
+    """Return the usual values of each feature in batches whose rows represent ``times`` rows."""
     return tuple(UsualValues.of(f, j, batches, times) for j, f in enumerate(features))
 
 
@@ -337,7 +337,7 @@ def _bars(
 def _parts_of_context(
     features: Sequence[Feature], context: Sequence[str], batches: Sequence[Batch], times: Ints
 ) -> dict[str, tuple[list[Batch], Ints]]:
-    """Return the rows of each context that has some, if it is one column of categories."""
+    """Return the rows of each context with enough rows, if it is one column of categories."""
     names = [feature.name for feature in features]
     j = names.index(context[0]) if len(context) == 1 else 0
     if len(context) != 1 or features[j].kind != "categorical":

@@ -1,4 +1,4 @@
-"""The log of a review: a line for each answer, on the disk before it counts."""
+"""The log of a review: a line for each answer, written to disk before the answer counts."""
 
 import contextlib
 import csv
@@ -19,7 +19,7 @@ from hushtable.scores.review import ANSWERS, Answer, Review
 from hushtable.scores.rules import Rules, add_rule
 from hushtable.scores.usual import Usual
 
-#: Columns; ``check`` stands for the row's values under the plan.
+#: Columns; ``check`` is a check value of the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
 UNDO = "undo"
 _HEAD = f"{','.join(COLUMNS)}\n"
@@ -28,16 +28,16 @@ _PLAN_ID, _CHECK = 64, 16
 
 
 class VerdictLog:
-    """Answers of a review, and of those before it: a CSV file, for this account alone.
+    """Answers of this and earlier reviews: a CSV file that only this account may read.
 
     Parameters
     ----------
     path : path
-        The file; it is made if there is none.
+        The file; it is created if necessary.
     plan_id : str
-        Of the model's plan: verdicts that were given under another are refused.
+        Id of the model's plan: verdicts that were given under another plan are refused.
     who : str
-        Who answers, unless an answer says so itself.
+        The person who answers, unless an answer names someone else.
 
     Attributes
     ----------
@@ -63,14 +63,14 @@ class VerdictLog:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Read the log, or begin it, and keep other processes out."""
+        """Read the log, or start it, and keep other processes out."""
         with self._said():
             opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with open(opened, "rb+", buffering=0) as self._file:
             _lock(self._file, self.path)
             with self._said():
                 text = self._file.read()
-            if _HEAD.encode().startswith(text):  # new, or cut in its first line
+            if _HEAD.encode().startswith(text):  # new, or truncated in its first line
                 self._write(_HEAD[len(text) :])
             else:
                 self.answers = answers_in(text, self.path, self._plan_id)
@@ -79,9 +79,9 @@ class VerdictLog:
             yield
 
     def add(self, answer: Answer, id_: str = "", score: float | None = None) -> Answer:
-        """Write an answer down, and return it as written; it is on the disk by then.
+        """Write an answer to the log, and return it as written; it is then on disk.
 
-        ``id_`` names the row, and ``score`` is the one that it had. The verdict may be `UNDO`.
+        ``id_`` names the row, and ``score`` is the score that it had. The verdict may be `UNDO`.
         """
         when = datetime.now(UTC).isoformat(timespec="seconds")
         added = replace(answer, who=answer.who or self._who, when=when)
@@ -90,7 +90,7 @@ class VerdictLog:
             when, added.who, str(added.row), id_, added.verdict, added.note, scored, self._plan_id,
             added.check,
         ]  # fmt: skip
-        # A line of the file for each, so that a line that was cut takes no other with it.
+        # One line each, so that a truncated line does not damage another.
         plain = [harmless(" ".join(field.splitlines())) for field in fields]
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(plain)
@@ -116,7 +116,7 @@ def is_log(names: Sequence[str]) -> bool:
 
 
 def plan_of_log(path: Path) -> str | None:
-    """Return the id of the plan that a log's verdicts were given under; None if it holds none."""
+    """Return the id of the plan under which a log's verdicts were given; None if it has none."""
     try:
         lines = path.read_bytes().decode(errors="replace").split("\n")[1:-1]
     except FileNotFoundError:
@@ -125,15 +125,15 @@ def plan_of_log(path: Path) -> str | None:
 
 
 def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
-    """Return the answers of a log that were not taken back.
+    """Return the answers in a log that were not taken back.
 
-    Lines that were cut are left out, and noted. Raises `DataError` if it is no log, or one of
+    Truncated lines are left out, and noted. Raises `DataError` if it is not a log, or belongs to
     another plan.
     """
     head, *lines = content.decode(errors="replace").split("\n")
     if f"{head}\n".removeprefix("\ufeff") != _HEAD:
         raise DataError(
-            f"{path} is no log of hushtable review: its first line is not {_HEAD.strip()}; give "
+            f"{path} is not a log of hushtable review: its first line is not {_HEAD.strip()}: give "
             "another --log"
         )
     answers: list[Answer] = []
@@ -160,12 +160,14 @@ def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
             del answers[on_row[-1]]
     if cut:
         which = ", ".join(map(str, cut[:5]))
-        notes.append(f"{path}: cut short in line {which}: left out, and all others used")
+        notes.append(
+            f"{path}: truncated in line {which}: this was left out, and all other lines were used"
+        )
     return answers
 
 
 def _fields(line: str) -> tuple[Answer, str] | None:
-    """Return the answer of a line, and its plan's id; None if it is not whole."""
+    """Return the answer in a line, and its plan's id; None if the line is not complete."""
     try:
         (fields,) = csv.reader([line.rstrip("\r")], strict=True)
     except (csv.Error, ValueError):
@@ -185,7 +187,7 @@ def _lock(file: BinaryIO, path: Path) -> None:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(1 << 30)  # a byte that nobody reads: others may look at the log
+            file.seek(1 << 30)  # an unused byte, so that others may read the log
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             file.seek(0)
         else:
@@ -194,27 +196,27 @@ def _lock(file: BinaryIO, path: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise FileError(
-            f"{path}: another hushtable review or desk has this log: wait until it has ended, or "
+            f"{path}: another hushtable review or desk uses this log: wait until it has ended, or "
             "give another --log (hushtable learn takes several)"
         ) from None
 
 
 class LoggedReview:
-    """A review whose answers are in a log, and whose rules are beside the model.
+    """A review whose answers are in a log, and whose rules are next to the model.
 
-    An answer is on the disk before it counts. The terminal and the desk are two faces of it.
+    An answer is on disk before it counts. The terminal and the desk are two interfaces to it.
 
     Parameters
     ----------
     review : Review
     log : VerdictLog
-        Held: see `VerdictLog.held`.
+        Must be held: see `VerdictLog.held`.
     id_ : str or None
-        The kept column that the log names rows by.
+        The kept column by which the log names rows.
     rules : path or None
-        The file of the owner's rules; None where a model has none beside it.
+        The file of the owner's rules; None if a model has none next to it.
     usual : Usual or None
-        What the model knows of usual values.
+        What the model knows about usual values.
 
     Examples
     --------
@@ -247,14 +249,14 @@ class LoggedReview:
         self._usual = None if usual is None else usual.values
 
     def answer(self, row: ReviewRow, verdict: str, note: str = "", who: str = "") -> None:
-        """Take an answer to a row: "outlier", "fine" or "skip"."""
+        """Record an answer to a row: "outlier", "fine" or "skip"."""
         self.review.check(row, verdict)
         answer = Answer(row.row, verdict, note, row.check, who)
         answer = self.log.add(answer, row.kept.get(self.id_ or "", ""), row.score)
         self.review.take(answer)
 
     def undo(self, who: str = "") -> Answer | None:
-        """Take the last answer back, and return it; None if there is none."""
+        """Take back the last answer, and return it; None if there is none."""
         if not self.review.answers:
             return None
         gone = self.review.answers[-1]
@@ -262,13 +264,13 @@ class LoggedReview:
         return self.review.undo()
 
     def add_known(self, row: ReviewRow) -> dict[str, Any]:
-        """List a row no more; return the rule, whose file is written."""
+        """Stop listing a row; return the rule, which is written to the file."""
         if not self.id_:
             raise UsageError("a known row needs --id NAME, the column that names rows")
         return self._add("known", {self.id_: row.kept[self.id_]})
 
     def add_only(self, row: ReviewRow, column: str) -> dict[str, Any]:
-        """Ignore values on this row's side of a column; return the rule, whose file is written."""
+        """Ignore values on this row's side of a column; return the rule written to the file."""
         phrase = row.values.get(column)
         if phrase is None or phrase.direction not in ("high", "low"):
             raise UsageError(f"{column}: needs a column whose value is high or low here")
@@ -276,7 +278,7 @@ class LoggedReview:
         return self._add("column", {"name": column, "only": other})
 
     def add_ignored(self, row: ReviewRow, column: str) -> dict[str, Any]:
-        """Ignore values of a column up to this row's; return the rule, whose file is written."""
+        """Ignore values of a column up to this row's; return the rule written to the file."""
         at = next((j for j, one in enumerate(row.features) if one.name == column), None)
         middle = None
         if at is not None and self._usual is not None and (usual := self._usual[at]) is not None:
@@ -286,12 +288,14 @@ class LoggedReview:
             raise UsageError(f"{column}: needs a column of numbers with a usual range")
         beyond = max(middle[0] - phrase.value, phrase.value - middle[2])
         if beyond <= 0.0:
-            raise UsageError(f"{column}: {phrase.text} lies within the usual range")
+            raise UsageError(
+                f"{column}: {phrase.text} is within the usual range: needs a value beyond it"
+            )
         return self._add("column", {"name": column, "ignore_within": float(beyond)})
 
     def _add(self, kind: Literal["column", "known"], rule: dict[str, Any]) -> dict[str, Any]:
         if self.rules is None:
-            raise UsageError("rules are kept beside a model on this machine: copy it")
+            raise UsageError("rules are kept next to a model on this machine: copy it")
         schema = self.review.scorer.plan.schema
         add_rule(self.rules, kind, rule, schema, self._usual)
         self.review.use(Rules.read(self.rules, schema, self._usual))

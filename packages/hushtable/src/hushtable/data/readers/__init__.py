@@ -1,7 +1,7 @@
 """Anything with rows and columns, as batches: NumPy blocks or Arrow record batches.
 
 A matrix stays NumPy (no copy); everything else becomes Arrow. A `Reader` can be read more
-than once unless its source is a one-shot stream. A new input is one file beside these, and one
+than once unless its source is a one-shot stream. A new input needs one file in this folder, and one
 line below; users register their own with `register_source` and `register_format`.
 """
 
@@ -81,9 +81,9 @@ built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
 built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
          ("sheet", "header", "skip_lines", "skip_footer"))  # fmt: skip
 
-# The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
+# The last is tried first, because frames also have Arrow's interface, and anything may be a matrix.
 register_source(lambda data: not isinstance(data, str), memory.matrix)
-# Asked but one before the last, and not of what NumPy is made for: what others brought.
+# Tried just before the last, and not for objects that NumPy is made for: readers of other packages.
 register_source(
     lambda data: not isinstance(data, np.ndarray | list | tuple | str) and load_plugins(),
     lambda data: data,
@@ -95,7 +95,7 @@ register_source(memory.is_polars, memory.polars_frame)
 register_source(is_pandas, memory.pandas_frame)
 register_source(memory.is_arrow, memory.arrow)
 
-#: What begins the URLs of databases, which a package beside this one reads.
+#: Beginnings of URLs of databases, which another package of this repository reads.
 DATABASES = frozenset({
     "postgresql", "postgres", "sqlite", "duckdb", "mysql", "mariadb", "oracle", "mssql"
 })  # fmt: skip
@@ -127,10 +127,11 @@ def as_reader(
         Columns of a file that should stay text even where they look like numbers: for formats
         that others registered. The shipped ones read text as text.
     layout : Layout
-        What is known of a file's layout; the rest is found out.
+        Known facts about a file's layout; the others are detected.
     kept : mapping
-        What a model kept of the layout of the files that it was fitted to (`FileLayout.kept`): used
-        where ``layout`` says nothing. An encoding holds for files that are not UTF-8.
+        Facts that a model kept about the layout of the files that it was fitted to
+        (`FileLayout.kept`): used where ``layout`` has no entry. An encoding applies to files that
+        are not UTF-8.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def as_reader(
     DataTypeError
         If the container is of a kind that hushtable does not take.
     UsageError
-        If the layout holds what the source has no use for.
+        If the layout has entries that the source cannot use.
     """
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
@@ -179,7 +180,7 @@ def _of_url(
     layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
-    """Read what a URL names: of a plug-in, of a database, or far away."""
+    """Read from a URL: of a plug-in, of a database, or of remote files."""
     if is_taken(name):
         layout.check_used((), far.without_user(name))
         return opened(name)

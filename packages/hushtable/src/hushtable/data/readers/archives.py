@@ -1,4 +1,4 @@
-"""Archives and packed files: one table of them, unpacked into a copy that goes away by itself."""
+"""Archives and packed files: one table is unpacked into a copy that removes itself."""
 
 import lzma
 import shlex
@@ -17,11 +17,11 @@ from hushtable.data.readers.encoding import decompressed
 from hushtable.data.readers.reader import Copy, unchanged
 from hushtable.errors import DataError, explain
 
-#: A file may become larger than this only if it was this many times smaller before.
+#: An unpacked file may exceed this size only if it is less than this many times larger than before.
 LARGE, TIMES = 1 << 30, 200
 #: Archives within archives.
 DEEPEST = 2
-#: Bytes of a tar archive that may stand between two of its files.
+#: Largest number of bytes between two files of a tar archive.
 _HEADERS = 1 << 24
 _DAMAGED = (
     OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error,
@@ -39,7 +39,7 @@ class Member:
 
 
 def limit_of(path: Path) -> int:
-    """Return how many bytes may come out of a file, all that is packed in it together."""
+    """Return how many bytes may be unpacked from a file in total."""
     return max(LARGE, TIMES * path.stat().st_size)
 
 
@@ -72,7 +72,7 @@ def extracted(path: Path, member: Member, limit: int) -> Copy:
 
 
 def members(path: Path, limit: int) -> list[Member]:
-    """Return the files of an archive, without hidden ones, links, and those outside of it."""
+    """Return the files of an archive, without hidden files, links, and paths outside of it."""
     with _explained(path):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -103,7 +103,7 @@ def chosen(
     wanted : str or None
         The name of the table, if it is given.
     rank : callable
-        By a file's name: 2 for a table, 1 for what may go with a table, 0 for anything else.
+        Rank of a file's name: 2 for a table, 1 for a file that may accompany a table, 0 for others.
     """
     for name in ("name", "last part of the name") if wanted is not None else ():
         whole = name == "name"
@@ -116,15 +116,15 @@ def chosen(
         left = [member.name for member in there if member is not tables[0]]
         return tables[0], _left_out(left)
     if not there:
-        raise DataError(f"{path}: the archive holds no file: pack it again, with a table in it")
+        raise DataError(f"{path}: the archive contains no files: pack it again, with a table in it")
     names = [member.name for member in tables]
     held = f"{names[:10]}{f' and {len(names) - 10:,} more' if len(names) > 10 else ''}"
     if wanted is not None:
-        raise DataError(f"{path}: holds no file {wanted!r}, but {held}: correct --member")
+        raise DataError(f"{path}: does not contain {wanted!r}, but {held}: correct --member")
     largest = max(tables, key=lambda member: member.size)
     raise DataError(
-        f"{path}: holds several files, {held}: give one by --member NAME\n"
-        f"Add: --member {shlex.quote(largest.name)}"
+        f"{path}: contains several files, {held}: choose one with --member NAME\nAdd: --member "
+        f"{shlex.quote(largest.name)}"
     )
 
 
@@ -136,7 +136,7 @@ def _left_out(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ending(name: str) -> str:
-    """Return the last two endings of a name, as far as every system takes them."""
+    """Return the last two endings of a name, if every system accepts them."""
     endings = PurePosixPath(name).suffixes[-2:]
     return "".join(one for one in endings if one[1:].isalnum() and one.isascii() and len(one) < 12)
 
@@ -154,7 +154,7 @@ def _stream(path: Path) -> Iterator[Any]:
 
 
 class _Counted:
-    """A stream that refuses to be read beyond a number of bytes, which is raised step by step."""
+    """A stream that refuses reads beyond a number of bytes, which is raised step by step."""
 
     def __init__(self, stream: Any, error: DataError) -> None:
         self._stream, self._error, self.left = stream, error, _HEADERS
@@ -170,7 +170,7 @@ class _Counted:
 
 @contextmanager
 def _tar(path: Path, limit: int) -> Iterator[Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]]:
-    """Open a tar archive, compressed or not, as its files from the first to the last."""
+    """Open a tar archive, compressed or not, as its files in order."""
     with _stream(path) as plain:
         counted = _Counted(plain, _too_large(path, limit))
         with tarfile.open(fileobj=cast(IO[bytes], counted), mode="r|") as tar:
@@ -203,14 +203,14 @@ def _pour(source: Any, copy: Copy, path: Path, limit: int) -> None:
 
 def _too_large(path: Path, limit: int) -> DataError:
     return DataError(
-        f"{path}: more than {limit / 1e9:.3g} GB would come out of it, over {TIMES} times its "
-        "size: if this is right, unpack it yourself, and give the file"
+        f"{path}: it would unpack to more than {limit / 1e9:.3g} GB, over {TIMES} times its size: "
+        "if this is intended, unpack it yourself, and give the unpacked file"
     )
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Say what is wrong with an archive that cannot be read."""
+    """Explain why an archive cannot be read."""
     try:
         with unchanged(path):
             yield
@@ -220,6 +220,6 @@ def _explained(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path}: cannot be unpacked: {explain(error)}") from None
         raise DataError(
-            f"{path}: cannot be unpacked ({error}): it may be damaged, cut off, or packed in a "
-            "way that is not known here: get it again, or unpack it yourself"
+            f"{path}: cannot be unpacked ({error}): it may be damaged, truncated, or packed with "
+            "an unsupported method: get it again, or unpack it yourself"
         ) from None

@@ -1,4 +1,4 @@
-"""Lines below the table of a CSV file, and rows among the others that are none."""
+"""Lines below the table of a CSV file, and lines in the table that are not rows."""
 
 import contextlib
 import csv
@@ -19,29 +19,29 @@ from hushtable.data.readers.totals import (
     starts_with_total,
 )
 
-#: Rows between the others that are looked at; gaps between lines; columns with words.
+#: Number of lines in the table to check; of gaps between lines; of columns with words.
 _MOST_ROWS, _MOST_GAPS, _LABELS = 10_000, 1_000, 2
 
 
 @dataclass(frozen=True)
 class Below:
-    """Lines from one on that is no row, to the end of the file."""
+    """Lines from one that is not a row to the end of the file."""
 
-    #: Those that are not blank.
+    #: Number of lines that are not blank.
     n_lines: int
-    #: What they are, in words; empty if they may be rows, or what is left of one.
+    #: Description of the lines; empty if they may be rows, or the rest of one.
     what: str
 
     @classmethod
     def of(cls, lines: Iterable[str], line: int, delimiter: str, first: FirstRows) -> "Below":
-        """Look at a file's lines from one on, numbered from 1."""
+        """Check a file's lines from one on, numbered from 1."""
         every = iter(lines)
         blank = False
         for _ in range(line - 1):
             blank = not next(every).strip()
         counted = _FilledLines(every)
         found = _RecordsBelow(first, blank)
-        with contextlib.suppress(csv.Error):  # a field beyond the library's limit
+        with contextlib.suppress(csv.Error):  # a field beyond the limit of the csv library
             for record in records(counted, delimiter):
                 found.add(record)
         for _ in counted:
@@ -51,7 +51,7 @@ class Below:
 
 @dataclass
 class _FilledLines:
-    """Lines, with the number of those so far that are not blank."""
+    """Lines, with the number of lines so far that are not blank."""
 
     lines: Iterator[str]
     n: int = 0
@@ -104,16 +104,16 @@ class _RecordsBelow:
         follows = [len(other.fields) == len(one.fields) for other in self.records[1:]]
         words = one.filled == len(one.fields) and not any(map(is_number, one.fields))
         if self.blank or (words and follows and all(follows)):
-            return "a table of its own"
+            return "a second table"
         return ""
 
     def _footer(self) -> str:
         several = sum(record.filled > 1 for record in self.records) > 1
-        return "a table of its own" if several else "a footer"
+        return "a second table" if several else "a footer"
 
 
 def second_table(lines: Iterable[str], dialect: Dialect) -> int:
-    """Return the number, from 1, of a line of other names below a blank line; 0 if none."""
+    """Return the number, from 1, of a second header line below a blank line; 0 if none."""
     every, width = iter(lines), len(dialect.names)
     for _ in range(dialect.lines):
         next(every)
@@ -131,7 +131,7 @@ def second_table(lines: Iterable[str], dialect: Dialect) -> int:
 
 
 class MiddleRows:
-    """Rows that leave empty what no other row does, if they are empty or say that they add up."""
+    """Rows with fields that only they leave empty, if all are empty or a total is stated."""
 
     def __init__(self, names: Sequence[str], first: FirstRows) -> None:
         self.names, self.first = list(names), first
@@ -140,14 +140,14 @@ class MiddleRows:
         self._off = False
 
     def further(self, columns: Sequence[str]) -> list[str]:
-        """Return the columns to read beside others: those with labels, and one that is filled."""
+        """Return the columns to read in addition: those with labels, and one that is filled."""
         width = len(self.names) if self.first.rows else 0
         words = [j for j in range(width) if j not in self.first.numeric][:_LABELS]
         others = [j for j in self.first.always if j not in words][:1]
         return [name for j in sorted({*words, *others}) if (name := self.names[j]) not in columns]
 
     def add(self, batch: pa.RecordBatch, start: int) -> None:
-        """Look at the rows of a batch, the first of which has this number."""
+        """Check the rows of a batch; the first row has this number."""
         there = [j for j, name in enumerate(self.names) if name in batch.schema.names]
         columns = {j: batch.column(self.names[j]) for j in there}
         filled = [j for j in self.first.always if j in columns]
@@ -176,7 +176,7 @@ class MiddleRows:
             self.rows.append((start + row, [texts.get(j, "") for j in range(len(self.names))]))
 
     def second_table(self) -> int | None:
-        """Return the number of a row of other names below an empty row."""
+        """Return the number of a second header row below an empty row."""
         for (before, empty), (row, fields) in itertools.pairwise(self.rows):
             if row == before + 1 and not any(empty) and self.first.is_names(fields):
                 return row

@@ -19,13 +19,15 @@ from hushtable.data.readers.reader import (
 
 
 def feather_file(path: Path, _: FileLayout) -> Reader:
-    """Read an Arrow IPC file or stream, one of its batches of rows at a time."""
+    """Read an Arrow IPC file or stream, one batch of rows at a time."""
     size = path.stat().st_size
-    # Not mapped into memory: if another program cut the file short, this one would crash.
+    # Not mapped into memory: if another program truncated the file, this one would crash.
     with pa.OSFile(str(path)) as raw:
         start = raw.read(6)
         if start.startswith(b"FEA1"):
-            raise pa.ArrowInvalid("Feather version 1, which is out of use: write it anew")
+            raise pa.ArrowInvalid(
+                "Feather version 1, which is obsolete: write the file again as version 2"
+            )
         raw.seek(0)
         names = column_names(_opened(raw, start, None).schema)
 
@@ -35,13 +37,13 @@ def feather_file(path: Path, _: FileLayout) -> Reader:
             file = _opened(raw, start, [names.index(name) for name in chosen])
             try:
                 for share, batch in _batches(file):
-                    batch.validate(full=True)  # of a damaged file, Arrow reads what cannot be
+                    batch.validate(full=True)  # for a damaged file
                     for part in split(iter([batch.select(chosen)])):
                         yield int(share * size), part
             except pa.ArrowMemoryError:
                 raise pa.ArrowInvalid(
-                    "a batch of its rows does not fit into memory: the file is damaged, or is to "
-                    "be written in smaller batches"
+                    "a batch of its rows does not fit into memory: the file may be damaged; "
+                    "otherwise write it in smaller batches"
                 ) from None
 
     return of_file(path, names, batches)
@@ -62,13 +64,13 @@ def _batches(file: Any) -> Iterator[tuple[float, pa.RecordBatch]]:
         yield (i + 1) / file.num_record_batches, file.get_batch(i)
 
 
-#: Bytes read at a time of each column: without, a whole row group is held.
+#: Bytes read at a time of each column; otherwise, a whole row group is held in memory.
 _BUFFER = 1 << 18
 
 
 def parquet_file(path: Path, _: FileLayout) -> Reader:
     """Read a Parquet file, some rows at a time."""
-    from pyarrow import parquet  # loads slowly, and who reads CSV does without
+    from pyarrow import parquet  # loads slowly, and is not needed for CSV
 
     size = path.stat().st_size
     with parquet.ParquetFile(path, pre_buffer=False) as file:
@@ -82,21 +84,23 @@ def parquet_file(path: Path, _: FileLayout) -> Reader:
             for batch in file.iter_batches(at_a_time, columns=columns, use_threads=False):
                 _check_batch(batch, chosen)
                 rows += batch.num_rows
-                # The file's order of columns is its own.
+                # The file may have its columns in a different order.
                 yield size * rows // max(1, n_rows), batch.select(chosen)
 
     return of_file(path, names, batches, n_rows)
 
 
 def _check_footer(footer: Any) -> None:
-    """Raise `pa.ArrowInvalid` for numbers that cannot be: over some, Arrow ends the process."""
+    """Raise `pa.ArrowInvalid` for impossible numbers, because some make Arrow end the process."""
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
     if any(group.num_rows < 0 or group.num_columns != footer.num_columns for group in groups):
-        raise pa.ArrowInvalid("its groups of rows do not fit together: a damaged file")
+        raise pa.ArrowInvalid("its row groups are inconsistent: the file is damaged")
 
 
 def _check_batch(batch: pa.RecordBatch, names: list[str]) -> None:
-    """Raise `pa.ArrowInvalid` if a damaged file made Arrow return what cannot be."""
+    """Raise `pa.ArrowInvalid` if a damaged file made Arrow return impossible values."""
     if batch.num_rows < 0 or not set(names) <= set(batch.schema.names):
-        raise pa.ArrowInvalid("its columns or numbers of rows do not fit together: a damaged file")
+        raise pa.ArrowInvalid(
+            "its columns or numbers of rows are inconsistent: the file is damaged"
+        )
     batch.validate()

@@ -1,4 +1,4 @@
-"""Kinds of files, by their first bytes: a name may end otherwise, or say nothing."""
+"""Kinds of files, by their first bytes: a name may have a different ending, or none."""
 
 import lzma
 import re
@@ -27,7 +27,7 @@ _STARTS = (
     (rb"\x80[\x02-\x05][\x8c\x95c}\](]", ".pkl"), (rb"\x93NUMPY", ".npy"),
 )  # fmt: skip
 _MATCHES = tuple((re.compile(begins), ending) for begins, ending in _STARTS)
-#: How texts of a kind begin, after blanks; comments and declarations may stand above.
+#: How texts of a kind begin, after blanks; comments and declarations may precede.
 _MATCHES_TEXT = tuple(
     (re.compile(begins, re.IGNORECASE | re.DOTALL), ending)
     for begins, ending in (
@@ -42,36 +42,36 @@ _MATCHES_TEXT = tuple(
         (r"(from:[^\n]*\n|subject:[^\n]*\n)*mime-version:", ".mht"),
     )
 )  # fmt: skip
-#: What no table is read from, and a way out.
+#: Kinds of files that cannot be read as tables, and what to do instead.
 REFUSED = {
     ".7z": "a 7-Zip archive: unpack it (7z x), or pack the file as .zip",
     ".rar": "a RAR archive: unpack it, or pack the file as .zip",
-    ".pdf": "a PDF, which holds no columns: export the table as CSV or as a workbook",
+    ".pdf": "a PDF, which has no columns: export the table as CSV or as a workbook",
     ".docx": "a document, not a table: save its table as CSV or as a workbook",
-    ".mdb": "a database of Access: export the table there as CSV or as a workbook",
-    ".h5": "a file of HDF5: read it in Python (pandas.read_hdf, h5py), and save the table as CSV",
-    ".pkl": "a pickle, which could run any program: save the table as CSV or Parquet",
-    ".npy": "an array of NumPy: load it in Python (numpy.load), and give the array",
-    ".mt940": "a bank statement in MT940, not a table: export the bookings as CSV",
+    ".mdb": "an Access database: export the table in Access as CSV or as a workbook",
+    ".h5": "an HDF5 file: read it in Python (pandas.read_hdf, h5py), and save the table as CSV",
+    ".pkl": "a pickle, which could run any code: save the table as CSV or Parquet",
+    ".npy": "a NumPy array: load it in Python (numpy.load), and give the array",
+    ".mt940": "an MT940 bank statement, not a table: export the transactions as CSV",
     ".mht": "a web page saved as one file (MHTML): open it in Excel, and save it as .xlsx",
-    ".xml-2003": "an XML spreadsheet of Excel 2003: open it in Excel, and save it as .xlsx",
+    ".xml-2003": "an Excel 2003 XML spreadsheet: open it in Excel, and save it as .xlsx",
 }
-#: What hushtable-connect reads, by the endings of names.
+#: Formats that hushtable-connect reads, by file name ending.
 ELSEWHERE = {
-    **dict.fromkeys((".sav", ".zsav", ".por"), "a file of SPSS"), ".dta": "a file of Stata",
-    **dict.fromkeys((".xpt", ".sas7bdat"), "a file of SAS"), ".arff": "a file of ARFF",
-    **dict.fromkeys((".rds", ".rda", ".rdata"), "a file of R"),
+    **dict.fromkeys((".sav", ".zsav", ".por"), "an SPSS file"), ".dta": "a Stata file",
+    **dict.fromkeys((".xpt", ".sas7bdat"), "a SAS file"), ".arff": "an ARFF file",
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "an R data file"),
     **dict.fromkeys((".html", ".htm"), "a web page"),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
 }  # fmt: skip
-#: Endings of kinds that their first bytes show, so that a file without them is none of these.
+#: Endings of kinds that the first bytes identify: a file without these bytes is of no such kind.
 BINARY = frozenset({ending for _, ending in _MATCHES}) | {
     ".pq", ".arrow", ".ipc", ".xlsx", ".xlsm", ".ods", ".zsav", ".rdata", ".db", ".sqlite3",
 }  # fmt: skip
 #: Endings of packed files.
 PACKED = frozenset({".gz", ".bz2", ".zst", ".xz"})
 ARCHIVES = frozenset({".zip", ".tar", ".tgz", ".tbz2", ".txz"})
-#: Bytes that are looked at.
+#: Number of bytes to check.
 _BEGINNING = 1 << 16
 _CONTROL = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _EXCEL_2003 = re.compile(r"urn:schemas-microsoft-com:office:spreadsheet")
@@ -79,17 +79,17 @@ _EXCEL_2003 = re.compile(r"urn:schemas-microsoft-com:office:spreadsheet")
 
 @dataclass(frozen=True)
 class FirstBytes:
-    """Kind of a file, as far as its first bytes show it."""
+    """Kind of a file, as far as its first bytes identify it."""
 
     #: The codec that compressed it.
     codec: str | None
-    #: Ending that a name of its kind has; ``.csv`` for other text, ``.gz`` for what is compressed
-    #: once more, None if the kind is not known.
+    #: Usual ending of names of its kind; ``.csv`` for other text, ``.gz`` for content that is
+    #: compressed twice, None if the kind is not known.
     ending: str | None
 
 
 def content_of(path: Path) -> FirstBytes:
-    """Return what a file holds, by its first bytes; those that are compressed are decompressed."""
+    """Return the kind of a file, by its first bytes, which are decompressed if necessary."""
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
     codec = compression(start)
@@ -106,7 +106,7 @@ def content_of(path: Path) -> FirstBytes:
 
 
 def _beginning(path: Path, start: bytes, codec: str) -> bytes:
-    """Return what the first bytes of a compressed file are; none if it is damaged."""
+    """Return the decompressed first bytes of a file; none if it is damaged."""
     try:
         if codec == "xz":
             return lzma.LZMADecompressor(memlimit=1 << 30).decompress(start, _BEGINNING)
@@ -117,7 +117,7 @@ def _beginning(path: Path, start: bytes, codec: str) -> bytes:
 
 
 def _of_zip(path: Path) -> str:
-    """Return whether a file in the form of ZIP is an archive, a workbook or a document."""
+    """Return whether a ZIP file is an archive, a workbook or a document."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -140,7 +140,7 @@ def _is_tar(start: bytes) -> bool:
 
 
 def _of_text(start: bytes) -> str | None:
-    """Return which kind of text this is; None if it is no text of several lines."""
+    """Return which kind of text this is; None if it is not a text of several lines."""
     text = _decoded(start)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Rows in a CSV file, each field as the text that it is: what it means is decided above."""
+"""Rows in a CSV file, with each field as text; its meaning is decided elsewhere."""
 
 import contextlib
 import csv
@@ -50,15 +50,15 @@ class _File:
     #: Whether a whole pass has been made; and whether it showed that each row is one line.
     passed: bool = False
     row_by_line: bool = False
-    #: What Arrow gave up at.
+    #: The error at which Arrow gave up.
     odd: arrow_csv.InvalidRow | None = None
-    #: Whether this only tries how many lines to leave out at the end; and how many it needs.
+    #: Whether this only tests how many lines to leave out at the end; and how many are needed.
     trial: bool = False
     needed: int = 0
 
     @property
     def unasked(self) -> Unasked | None:
-        """Who takes note of what is no row, where nobody is here to be asked."""
+        """Collects notes on lines that are not rows, if no person can be asked."""
         return self.layout.unasked
 
     def reader(self) -> Reader:
@@ -73,7 +73,7 @@ class _File:
         return replace(found, place=self.place, found=dialect.found, delimiter=dialect.delimiter)
 
     def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
-        """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
+        """Yield bytes read and rows; at the end, refuse accepted lines that are not rows."""
         dialect, rows, asked = self.dialect, 0, self.unasked is None
         counting = not self.passed
         middle = MiddleRows(dialect.names, dialect.first) if counting and asked else None
@@ -110,7 +110,7 @@ class _File:
 
     @contextlib.contextmanager
     def _opened_lines(self) -> Iterator[Iterator[str]]:
-        """Open the file's lines without those that are left out at the end."""
+        """Open the file's lines, without the skipped lines at the end."""
         with self._opened() as (_, text):
             yield io.TextIOWrapper(io.BufferedReader(text), "utf-8", newline="")
 
@@ -152,24 +152,24 @@ class _File:
         return "error"
 
     def _is_skipped(self, text: str) -> bool:
-        """Return whether a line with another number of fields than names holds no row."""
+        """Return whether a line whose number of fields differs from the names is not a row."""
         return is_rule(text) or (self.dialect.remarks and is_remark(text))
 
     def _explained(self, error: str, done: int) -> str:
-        """Return what is wrong where, and what to do, for Arrow's words after ``done`` rows."""
+        """Explain an error of Arrow after ``done`` rows: what is wrong, where, and what to do."""
         if self.odd is not None:
             return self._odd_words(self.odd)
         if "invalid UTF8" in error:
             with opened_lines(self.path, "utf-8") as lines:
                 line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
             return (
-                f"line {line} is not UTF-8, as the lines above it are: give the encoding, such as "
+                f"line {line} is not UTF-8, unlike the lines above it: give the encoding, such as "
                 "--encoding cp1252"
             )
         if "straddling" in error:
             return (
-                f"a field in or below {self.place(done)} is longer than {_BLOCK >> 20} MB: a "
-                "quotation mark may lack its partner: correct the line, or export again"
+                f"a field in or below {self.place(done)} is longer than {_BLOCK >> 20} MB, so a "
+                "quotation mark may be unclosed: correct the line, or export again"
             )
         return error
 
@@ -177,7 +177,7 @@ class _File:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
         line = self._lines(row.number - 1, every=True)[0]
         words = (
-            f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
+            f"line {line} has {got} field{'s' * (got != 1)}, but needs {want} (delimiter "
             f"{delimiter!r}): it begins {row.text[:40]!r}. "
         )
         swallowed = _BREAK.search(row.text) and delimiter in row.text
@@ -186,33 +186,33 @@ class _File:
         if TOTAL.match(row.text):
             return words + "If it is a total: delete it, or export without totals"
         if _BREAK.search(row.text):
-            return words + "A quotation mark in it may lack its partner: correct the line"
+            return words + "A quotation mark in it may be unclosed: correct the line"
         above = f"; if the table begins below it, add --skip-lines {line}" if row.number < 3 else ""
         if got > want:
             return words + (
                 f"Export with quotation marks around texts that hold {delimiter!r}, or with "
                 f"another delimiter{above}"
             )
-        return words + f"Correct or delete it; if the file was cut off, export it again{above}"
+        return words + f"Correct or delete it; if the file was truncated, export it again{above}"
 
     def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
-        """Raise `DataError` if a column without a name has a value after all."""
+        """Raise `DataError` if a column without a name has a value."""
         for name in self.dialect.left_out:
             if batch.column(name).null_count < len(batch):
                 row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
                 j = self.dialect.names.index(name) + 1
                 raise DataError(
                     f"{self.path}: {self.place(done + row)} has "
-                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and "
-                    "was empty above: correct the line, or write a name above it"
+                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and was "
+                    "empty so far: correct the line, or give the column a name"
                 )
 
     def _check_names_again(self, batch: pa.RecordBatch, done: int) -> None:
-        """Raise `DataError` if a row repeats the names: exports that were put together."""
+        """Raise `DataError` if a row repeats the names, as in concatenated exports."""
         if not self.dialect.named or batch.num_columns == 1:
             return
         names = batch.schema.names
-        # Not pc.index(..., names[0]): what Arrow makes of Python's texts imports pandas first.
+        # Not pc.index(..., names[0]): converting Python texts to Arrow imports pandas first.
         text = names[0].encode()
         ends, data = pa.py_buffer(struct.pack("=ii", 0, len(text))), pa.py_buffer(text)
         first = pa.StringArray.from_buffers(1, ends, data)[0]
@@ -220,19 +220,19 @@ class _File:
         fields = batch.slice(row, 1).to_pylist()[0].values() if row >= 0 else ()
         if fields and [fold(field or "") for field in fields] == names:
             raise DataError(
-                f"{self.path}: {self.place(done + row)} repeats the names of columns: delete it, "
-                "or export into files of their own"
+                f"{self.path}: {self.place(done + row)} repeats the names of the columns: delete "
+                "it, or export into separate files"
             )
 
     def _below(self, line: int, *, names: bool = False) -> str:
-        """Return what to do with lines below the table, from this one on; empty if they are rows.
+        """Return what to do with lines from this one on, below the table; empty if they are rows.
 
-        ``names``: names of another table stand in the line.
+        ``names``: the line holds the names of a second table.
         """
         dialect = self.dialect
         with opened_lines(self.path, dialect.encoding) as lines:
             below = Below.of(lines, line, dialect.delimiter, dialect.first)
-        what = "a table of its own" if names else below.what
+        what = "a second table" if names else below.what
         if not what:
             return ""
         n = self.needed = below.n_lines
@@ -249,7 +249,7 @@ class _File:
         return ""
 
     def _tried(self, n: int) -> int:
-        """Return how many lines to leave out: n, more where these are too few, 0 if unknown."""
+        """Return how many lines to leave out: n, more if these are too few, 0 if unknown."""
         layout = replace(self.layout, skip_footer=n)
         try:
             trial = _File(self.path, find_dialect(self.path, layout), layout, trial=True)
@@ -263,30 +263,30 @@ class _File:
         return n
 
     def _check_subtotals(self, middle: MiddleRows, end: int) -> None:
-        """Raise `DataError` if rows before ``end`` add up others."""
+        """Raise `DataError` if rows before ``end`` sum up others."""
         rows = subtotals(middle.rows, self.dialect.first, lambda j: self._above(j, None))
         if rows and rows[0] < end:
             begins = self.dialect.delimiter.join(dict(middle.rows)[rows[0]])
             lines = [self._lines(row)[0] for row in rows[:100]]
-            lines += [0] * (len(rows) - len(lines))  # which are counted only
+            lines += [0] * (len(rows) - len(lines))  # which are only counted
             raise subtotals_refused(str(self.path), "lines", lines, begins)
 
     def _check_second_table(self) -> None:
-        """Raise `DataError` if names of another table stand below a blank line."""
+        """Raise `DataError` if the names of a second table follow a blank line."""
         with self._opened_lines() as lines:
             line = second_table(lines, self.dialect)
         if line:
             self._refuse_second_table(line)
 
     def _refuse_second_table(self, line: int) -> None:
-        words = self._below(line, names=True) or "Export it into a file of its own"
+        words = self._below(line, names=True) or "Export it into a separate file"
         raise DataError(
-            f"{self.path}: line {line}, below an empty line, holds no row but words where there "
-            f"are numbers above. {words}"
+            f"{self.path}: line {line}, below an empty line, is not a row: it holds words where "
+            f"there are numbers above. {words}"
         )
 
     def _check_end(self, text: Text, rows: int, middle: MiddleRows | None) -> None:
-        """Raise `DataError` if lines, the last or others, add up those above them."""
+        """Raise `DataError` if lines, the last or others, sum up those above them."""
         if middle is not None and (row := middle.second_table()) is not None:
             self._refuse_second_table(self._lines(row)[0])
         lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-4 * MOST_SUMMARIES :]
@@ -309,14 +309,14 @@ class _File:
             raise total_refused(f"{self.path}: {where}", begins, self.needed, several=n > 1)
 
     def _above(self, j: int, n_rows: int | None) -> pa.Array:
-        """Return the texts of a column, in the first rows."""
+        """Return the texts of a column in the first rows."""
         name = self.dialect.names[j]
         with self._opened() as (_, text):
             table = pa.Table.from_batches(self._rows(text, [name]))
         return table.column(name).combine_chunks().slice(0, n_rows)
 
     def _check_breaks(self) -> None:
-        """Raise `DataError` if a field has swallowed rows, for want of a quotation mark."""
+        """Raise `DataError` if a field has swallowed rows because a quotation mark is missing."""
         rows, further = 0, len(self.dialect.names) - 1
         with self._opened() as (_, text):
             for batch in self._rows(text, list(self.dialect.names)):
@@ -335,9 +335,9 @@ class _File:
                 rows += len(batch)
 
     def _check_quotes(self) -> None:
-        """Raise `DataError` if the file's quotation marks are not those of CSV, in any line.
+        """Raise `DataError` if the quotation marks in any line do not follow CSV.
 
-        By its form alone: a text that was quoted may hold anything, line breaks among it.
+        Only the form is checked: a quoted text may hold anything, including line breaks.
         """
         with self._opened_lines() as lines:
             for _ in range(self.dialect.lines):
@@ -347,10 +347,10 @@ class _File:
                 for _ in rows:
                     pass
             except csv.Error as error:
-                if "limit" not in str(error):  # a long text is no fault
+                if "limit" not in str(error):  # a long text is not an error
                     raise DataError(
-                        f"{self.path}: line {self.dialect.lines + rows.line_num} is no CSV "
-                        f"({error}): a quotation mark may lack its partner: export the file again"
+                        f"{self.path}: line {self.dialect.lines + rows.line_num} is not valid CSV "
+                        f"({error}), so a quotation mark may be unclosed: export the file again"
                     ) from None
 
     def place(self, row: int) -> str:
@@ -366,7 +366,7 @@ class _File:
             return by_row
         with self._opened() as (_, text):
             text.skip(dialect.size)
-            # Lines are rows, unless there are quotation marks, blank lines or others' line ends.
+            # Lines are rows, unless there are quotation marks, blank lines or unusual line ends.
             while not self.skipped and (block := text.read(_BLOCK)):
                 if _not_plain(before + block):
                     break
@@ -383,7 +383,7 @@ class _File:
         with opened_lines(self.path, dialect.encoding) as lines:
             for _ in range(dialect.lines):
                 next(lines)
-            with contextlib.suppress(csv.Error):  # a field beyond the library's limit
+            with contextlib.suppress(csv.Error):  # a field beyond the limit of the csv library
                 for record in records(lines, dialect.delimiter, end):
                     odd = len(record.fields) != len(dialect.names)
                     if every or not (
@@ -397,7 +397,7 @@ class _File:
 
 
 def _not_plain(block: bytes) -> bool:
-    """Return whether lines may not be rows: quotation marks, blank lines, an old Mac's ends."""
+    """Return whether lines may not be rows: quotation marks, blank lines, ends of old Macs."""
     if any(mark in block for mark in (b'"', b"\n\n", b"\n\r\n")):
         return True
     return block.count(b"\r") - block.endswith(b"\r") != block.count(b"\r\n")

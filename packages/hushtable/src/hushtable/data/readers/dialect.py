@@ -1,4 +1,4 @@
-"""How a CSV file is laid out: found in its first lines, or refused with the option that says it."""
+"""The layout of a CSV file: found in its first lines, or refused with the option that states it."""
 
 import codecs
 import contextlib
@@ -34,15 +34,15 @@ from hushtable.data.readers.totals import (
 )
 from hushtable.errors import DataError, UsageError
 
-#: What may stand between fields; the rare ones only if they are given.
+#: Possible delimiters; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
-#: Lines of these hold no row; the last ended files once.
+#: Lines of these characters are not rows; the last marked the end of files in the past.
 _RULE = frozenset(" \t-=_+|\x1a")
 
 
 @dataclass(frozen=True)
 class Record:
-    """Fields between two ends of lines that are not quoted."""
+    """Fields between two line ends that are not quoted."""
 
     #: From 0, in the file: its first line, and the line after its last.
     first: int
@@ -51,22 +51,22 @@ class Record:
 
     @property
     def filled(self) -> int:
-        """Number of fields that hold something."""
+        """Number of fields that are not empty."""
         return sum(1 for field in self.fields if field.strip())
 
     @property
     def bare(self) -> list[str]:
-        """Fields without an empty one after a last delimiter."""
+        """Fields, without an empty one after a trailing delimiter."""
         return self.fields if self.fields[-1].strip() else self.fields[:-1]
 
 
 def is_rule(text: str) -> bool:
-    """Return whether a line is one of dashes, or of blanks: it holds no row."""
+    """Return whether a line has only dashes or blanks, so that it is not a row."""
     return _RULE.issuperset(text.strip())
 
 
 def records(lines: Iterable[str], delimiter: str, first: int = 0) -> Iterator[Record]:
-    """Split lines, of which the first is number ``first``, into records; blank ones left out."""
+    """Split lines, numbered from ``first``, into records; leave out blank ones."""
     reader = csv.reader(lines, delimiter=delimiter)
     begin = first
     for fields in reader:
@@ -77,9 +77,9 @@ def records(lines: Iterable[str], delimiter: str, first: int = 0) -> Iterator[Re
 
 
 def rows_of(lines: Sequence[str], delimiter: str, first: int) -> list[Record]:
-    """Return the records of the first lines; the last of them may be cut off."""
+    """Return the records of the first lines; the last of them may be truncated."""
     found: list[Record] = []
-    with contextlib.suppress(csv.Error):  # a field beyond the library's limit: what is above it
+    with contextlib.suppress(csv.Error):  # a field beyond the library's limit
         found.extend(records(lines, delimiter, first))
     return [r for r in found if len(r.fields) > 1 or not is_rule("".join(r.fields) or " ")]
 
@@ -107,17 +107,17 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
             if len(fields) > 1 and len(each) == 1 and each != {0} and lines[0].startswith('"'):
                 raise DataError(
                     f"{source}: whole lines are in quotation marks, each with {delimiter!r} "
-                    f"{each.pop()} times: export without, or add --delimiter ; if it is one column"
+                    f"{each.pop()} times: export without quotation marks, or add --delimiter ; if "
+                    "each line is a single column"
                 )
         blanks = {len(line.split()) for line in lines if line.strip()}
         if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
             split = [row.fields for row in rows_of(lines, " ", 0)]
             one_each = len({len(fields) for fields in split}) == 1 and all(map(all, split))
             raise DataError(
-                f"{source}: blanks seem to be the delimiter: export with another one, or add "
-                "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
-                + "\nAdd: --delimiter ' '"
-                * one_each
+                f"{source}: blanks seem to be the delimiter: export with a different delimiter, or "
+                "add --delimiter ' ' if it is always one blank, or --delimiter , if each line is "
+                "one field" + "\nAdd: --delimiter ' '" * one_each
             )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
@@ -128,14 +128,14 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
         )
     if best[0] in _RARE:
         raise DataError(
-            f"{source}: each line holds {best[0]!r} as often as the others: if it is the "
-            f"delimiter, add --delimiter '{best[0]}'; if not, add the delimiter that is"
+            f"{source}: each line contains {best[0]!r} equally often: if it is the delimiter, add "
+            f"--delimiter '{best[0]}'; if not, give the delimiter"
         )
     return best[0]
 
 
 def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
-    """Return the delimiter by which the names of columns are found first; a comma if by none."""
+    """Return the delimiter with which the column names are found first; a comma if none."""
     found = {}
     for delimiter in _DELIMITERS + _RARE:
         if not any(delimiter in line for line in lines):
@@ -149,9 +149,9 @@ def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
 
 T = TypeVar("T", bound=Sequence[str])
 
-#: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
+#: Number of bytes of a file to check; more if they hold fewer than `_FEW` lines.
 _SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
-#: Lines that are looked at: each costs tens of microseconds.
+#: Number of lines to check: each costs tens of microseconds.
 _MOST = 500
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
@@ -164,36 +164,37 @@ class Dialect:
 
     encoding: str
     delimiter: str
-    #: Of all columns, in the file's order; those ``left_out`` have neither a name nor values.
+    #: Names of all columns, in the file's order; those in ``left_out`` have neither a name nor
+    #: values.
     names: tuple[str, ...]
     left_out: tuple[str, ...]
-    #: Lines above the first row, and their size as UTF-8 without a mark.
+    #: Number of lines above the first row, and their size as UTF-8 without a byte order mark.
     lines: int
     size: int
-    #: Whether the names are the file's.
+    #: Whether the names come from the file.
     named: bool
     first: FirstRows
-    #: Lines to leave out at the end, blank ones not counted.
+    #: Number of lines to leave out at the end; blank lines are not counted.
     footer: int
-    #: Whether lines with another number of fields that begin with # are remarks.
+    #: Whether lines that begin with # and have a different number of fields are comments.
     remarks: bool
     found: tuple[str, ...]
 
 
 def is_remark(text: str) -> bool:
-    """Return whether a line is a remark, if it has another number of fields than the names."""
+    """Return whether a line is a comment, if its number of fields differs from the names."""
     return text.lstrip().startswith("#")
 
 
 def find_dialect(path: Path, layout: FileLayout) -> Dialect:
-    """Find a file's layout in its first lines.
+    """Find the layout of a file in its first lines.
 
     Raises
     ------
     DataError
         If the file is not text, or its layout is in doubt.
     UsageError
-        If what is given of the layout cannot be.
+        If the given entries of the layout are impossible.
     """
     source, given, footer = str(path), _given_delimiter(layout), layout.footer
     said = layout.encoding and codec(layout.encoding)
@@ -204,8 +205,8 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         given, start = given or excel[1], max(1, start)
     if _OTHER_FORMAT.match(lines[0] if lines else ""):
         raise DataError(
-            f"{source}: begins as HTML, XML or JSON do, not as CSV: export it as CSV, or name the "
-            "file by its format"
+            f"{source}: begins like HTML, XML or JSON, not like CSV: export it as CSV, or rename "
+            "the file to the ending of its format"
         )
     if not any(line.strip() for line in lines[start:]):
         where = f" after line {start}" * bool(start)
@@ -236,7 +237,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
 
 
 def _given_delimiter(layout: FileLayout) -> str | None:
-    """Return the delimiter that was given; raises `UsageError` if it cannot be."""
+    """Return the delimiter that was given; raises `UsageError` if it is impossible."""
     given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
     if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
         raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
@@ -248,14 +249,14 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
         return find_delimiter(lines, source)
     if layout.header is False:
         raise UsageError(
-            f"{source}: without a line of names, the delimiter would be found by values, which "
-            "decide nothing where nobody is here to be asked: give it by --delimiter"
+            f"{source}: without a header line, the delimiter could only be guessed from values, "
+            "which is not allowed when no person can be asked: give it with --delimiter"
         )
     return delimiter_of_names(lines, layout.unasked)
 
 
 def _left_out(path: Path, encoding: str, footer: int) -> str:
-    """Return words on the lines that are left out at the end, and how they begin."""
+    """Return words on the skipped lines at the end, and how they begin."""
     with path.open("rb") as file:
         if compression(file.read(_SAMPLE)) or encoding.startswith(("utf-16", "utf-32")):
             return left_out_words(footer, "")
@@ -282,8 +283,8 @@ def _first_lines(
             text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
         except UnicodeDecodeError:
             raise DataError(
-                f"{path}: its bytes are not {used}: give another encoding, such as "
-                "--encoding cp1252"
+                f"{path}: its bytes are not {used}: give a different encoding, such as --encoding "
+                "cp1252"
             ) from None
         text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
         lines = list(io.StringIO(text, newline=""))
@@ -300,12 +301,12 @@ def _first_lines(
 
 
 def filled_in(row: Record, j: int) -> bool:
-    """Whether a row has something in its j-th field."""
+    """Return whether a row has a value in its j-th field."""
     return j < len(row.fields) and bool(row.fields[j].strip())
 
 
 class _Head:
-    """Finds the line of names, and judges it, by the records of the first lines."""
+    """Finds the header line, and checks it, using the records of the first lines."""
 
     def __init__(
         self, source: str, delimiter: str, layout: FileLayout, start: int, rows: list[Record]
@@ -316,7 +317,7 @@ class _Head:
         self.words: list[str] = []
 
     def first_rows(self, line: int, width: int) -> FirstRows:
-        """Return the rows from a line on, but for the last, which may be a total or cut off."""
+        """Return the rows from a line on, except the last, which may be a total or truncated."""
         rows = [row for row in self.rows if row.first >= line and row.filled][:-1]
         whole = [row for row in rows if len(row.fields) == width]
         plain = [row for row in whole if row.filled == width or not starts_with_summary(row.fields)]
@@ -325,7 +326,7 @@ class _Head:
         return FirstRows([row.fields for row in plain], always)
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-        """Return names of all columns, those left out, and the number of the first row's line."""
+        """Return the names of all columns, those left out, and the line number of the first row."""
         if not self.rows:
             raise DataError(
                 f"{self.source}: no line could be split into fields by {self.delimiter!r}"
@@ -338,27 +339,28 @@ class _Head:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
         if below and (what := self._no_row(below[0])):
-            self.words.append(f"line {below[0].first + 1}, of {what}, left out")
+            self.words.append(f"line {below[0].first + 1} ({what}) left out")
             body, below = below[0].end, below[1:]
         written = [name.strip() for name in head.fields if fold(name)]
-        if len(set(written)) == len(written):  # others are listed twice, as anybody sees
+        if len(set(written)) == len(written):  # others are visibly listed twice
             fold_names(written, f"{self.source}: line {head.first + 1}")
         names = [fold(name) for name in head.fields]
         width = width_of(below)[0] if below else len(names)
         if len(names) == width + 1 and not names[-1]:
-            names.pop()  # the line of names alone ends in a delimiter
+            names.pop()  # only the header line ends in a delimiter
         if len(names) == width - 1 and all(len(row.bare) < width for row in below):
-            names.append("")  # the rows alone do
+            names.append("")  # only the rows do
         if self.layout.unasked is not None:
             made = (name or f"column {j + 1}" for j, name in enumerate(names))
             return _each_once(tuple(made), self.source, head.first + 1), (), body
         self._check_rows(names, at)
         if len(names) != width and width_of(below)[1] > max(1, len(below) / 2):
             raise DataError(
-                f"{self.source}: line {head.first + 1} has {len(names)} names, most lines below it "
-                f"have {width} fields (delimiter {self.delimiter!r}): write a name for each "
-                f"column, or add --no-header --skip-lines {head.end}; if the delimiter also stands "
-                "within numbers or texts, export with another one, or with quotation marks"
+                f"{self.source}: line {head.first + 1} has {len(names)} names, but most lines "
+                f"below it have {width} fields (delimiter {self.delimiter!r}): write a name for "
+                f"each column, or add --no-header --skip-lines {head.end}; if the delimiter also "
+                "occurs within numbers or texts, export with a different delimiter, or with "
+                "quotation marks"
             )
         if self.layout.skip_lines is None and head.first > self.start:
             lines = head.first - self.start
@@ -366,16 +368,16 @@ class _Head:
         return *self._named(names, head, [row for row in below if len(row.fields) > 1]), body
 
     def has_remarks(self, line: int, width: int) -> bool:
-        """Return whether lines below this one that begin with # are no rows, and note it."""
+        """Return whether lines below this one that begin with # are comments, and note it."""
         odd = [row for row in self.rows if row.first >= line and len(row.fields) != width]
         found = any(is_remark(row.fields[0]) for row in odd)
         self.words += ["lines that begin with # left out"] * found
         return found
 
     def _no_row(self, row: Record) -> str:
-        """Say what stands below the names and is no row: dashes, or units in brackets."""
+        """Describe a line below the names that is not a row: dashes, or units in brackets."""
         if self.layout.unasked is not None:
-            return ""  # where nobody is asked, a row counts wherever it stands
+            return ""  # if no person is asked, a row counts wherever it is
         fields = [field.strip() for field in row.fields if field.strip()]
         for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
             if fields and all(re.fullmatch(pattern, field) for field in fields):
@@ -388,13 +390,13 @@ class _Head:
         at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
         if at is None:
             raise DataError(
-                f"{self.source}: none of its first lines names all columns that are needed, "
-                f"{list(unasked.names)[:5]}: write a line of names above the rows"
+                f"{self.source}: none of its first lines contains all required column names, "
+                f"{list(unasked.names)[:5]}: add a header line above the rows"
             )
         return at
 
     def _line_of_names(self) -> int:
-        """Return which record holds the names: the first that is as wide as most."""
+        """Return which record holds the names: the first with as many fields as most."""
         at = next(
             (i for i, row in enumerate(self.rows) if self._as_wide(row)),
             next(i for i, row in enumerate(self.rows) if len(row.fields) == self.width),
@@ -404,16 +406,16 @@ class _Head:
             wide = next((row for row in above if row.filled > half), None)
             if wide is not None:
                 raise DataError(
-                    f"{self.source}: line {wide.first + 1} has {len(wide.fields)} fields, most "
-                    f"lines have {self.width}: which holds the names? Add --skip-lines "
-                    f"{wide.first} if it is this one, --skip-lines {self.rows[at].first} if it is "
-                    f"line {self.rows[at].first + 1}"
+                    f"{self.source}: line {wide.first + 1} has {len(wide.fields)} fields, but most "
+                    f"lines have {self.width}: which line holds the names? Add --skip-lines "
+                    f"{wide.first} if it is this one, or --skip-lines {self.rows[at].first} if it "
+                    f"is line {self.rows[at].first + 1}"
                 )
         return at
 
     def _as_wide(self, row: Record) -> bool:
         wide = len(row.fields) == self.width or len(row.bare) == self.width
-        # Each row may end in a delimiter where the names do not.
+        # Each row may end in a delimiter even if the names do not.
         bare = len(row.fields) == self.width - 1 and all(
             len(r.bare) < self.width for r in self.rows if r.first > row.first
         )
@@ -424,7 +426,7 @@ class _Head:
         return misses > 0 and misses >= 3 * hits
 
     def _numbers(self, names: Sequence[str], below: Sequence[Record]) -> tuple[int, int]:
-        """Count columns of numbers whose name is a number, too, and those where it is not."""
+        """Count numeric columns whose name is also a number, and those whose name is not."""
         hits = misses = 0
         for j, name in enumerate(names):
             values = [row.fields[j] for row in below if filled_in(row, j)]
@@ -437,25 +439,28 @@ class _Head:
         return hits, misses
 
     def _check_rows(self, names: list[str], at: int) -> None:
-        """Raise `DataError` if the line of names looks like a row."""
+        """Raise `DataError` if the header line looks like a row."""
         if self.layout.header or self.layout.skip_lines is not None:
             return
         if len(names) > 2 and names in ([str(j + k) for j in range(len(names))] for k in (0, 1)):
-            return  # a matrix's numbers of columns
+            return  # the column numbers of a matrix
         below = self.rows[at + 1 :]
         hits, misses = self._numbers(names, below)
         if hits > misses / 3 or self._come_again(names, at):
             first = self.rows[at].first
             raise DataError(
-                f"{self.source}: line {first + 1} looks like a row, not like names of columns: say "
-                f"that it is one, or that these are names (--skip-lines {first})"
-                + f", or give another --delimiter if {self.delimiter!r} separates no fields"
+                f"{self.source}: line {first + 1} looks like a row, not like column names: confirm "
+                f"that it is a row (--no-header), or that it holds names (--skip-lines {first})"
+                + (
+                    f", or give a different --delimiter if {self.delimiter!r} does not separate "
+                    "fields"
+                )
                 * (at > 0)
                 + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
             )
 
     def _come_again(self, names: Sequence[str], at: int) -> bool:
-        """Whether a row below holds one of the names in its column, and is no line of names."""
+        """Return whether a row below holds a name in its column, and is not a header line."""
         whole = [row.fields for row in self.rows[at + 1 :] if len(row.fields) == len(names)]
         found = [
             fields
@@ -469,30 +474,31 @@ class _Head:
     def _named(
         self, names: list[str], head: Record, below: Sequence[Record]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return names with one made for each column without, and which of these to leave out."""
+        """Return names, with made-up ones for columns without, and which of these to leave out."""
         line, left_out = head.first + 1, []
-        by_number = f"--no-header --skip-lines {head.end} calls them column 1, column 2, ..."
+        by_number = f"add --no-header --skip-lines {head.end} to call them column 1, column 2, ..."
         nameless = [j for j, name in enumerate(names) if not name]
         for j in nameless:
             names[j] = f"column {j + 1}"
             if not any(filled_in(row, j) for row in below):
                 left_out.append(names[j])
             elif j == 0 and len(names) > 1 and len([k for k in nameless if k]) == len(left_out):
-                self.words.append(f"no name of column 1: called {names[0]!r}")
+                self.words.append(f"column 1 has no name: called {names[0]!r}")
             else:
                 raise DataError(
                     f"{self.source}: line {line} has no name for column {j + 1}: write one there, "
-                    f"or {by_number}; --skip-lines {head.end} if the names are in the next line"
+                    f"or {by_number}; if the names are in the next line, add --skip-lines "
+                    f"{head.end}"
                 )
         _each_once(names, self.source, line, f", or {by_number}")
         if len(left_out) == len(names):
-            raise DataError(f"{self.source}: line {line} has no names of columns: a minimum of 1")
+            raise DataError(f"{self.source}: line {line} has no column names: needs at least 1")
         self.words += [f"{name} without name and values left out" for name in left_out]
         return tuple(names), tuple(left_out)
 
 
 def _each_once(names: T, source: str, line: int, otherwise: str = "") -> T:
-    """Return names of columns; raises `DataError` if one is there twice."""
+    """Return names of columns; raises `DataError` if one occurs twice."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Text out of a file's bytes: which encoding, and UTF-8 on the way, a block at a time."""
+"""Text from a file's bytes: find the encoding, and convert to UTF-8 block by block."""
 
 import codecs
 import io
@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from hushtable.errors import DataError, UsageError
 
-#: How a compressed file begins, and its codec, as Arrow names it.
+#: First bytes of compressed files, and their codecs, as Arrow names them.
 _COMPRESSIONS = (
     (re.compile(rb"\x1f\x8b\x08"), "gzip"),
     (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
     (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd"),
     (re.compile(rb"\xfd7zXZ\0"), "xz"),
 )
-#: UTF-32 begins as UTF-16 does, and is asked first.
+#: UTF-32 begins like UTF-16, and is therefore tested first.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -29,10 +29,10 @@ _MARKS = {
 }
 _MARK = codecs.BOM_UTF8
 _BLOCK = 1 << 20
-#: Bytes that the lines left out at the end may have: they are in memory.
+#: Largest number of bytes in skipped lines at the end, which are held in memory.
 _MOST_HELD = 1 << 26
-#: What western European text has beyond ASCII. cp1252 reads nearly anything: other signs, three
-#: such letters in a row, and signs within or before a word speak against it.
+#: Characters of western European text beyond ASCII. cp1252 reads nearly anything: other characters,
+#: three such letters in a row, and symbols within or before a word are evidence against it.
 _WESTERN = re.compile(
     "[\xa0-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u20ac\u2013\u2014\u2018-\u201e\u2026]"
 )
@@ -41,32 +41,32 @@ _NOT_WESTERN = re.compile(
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
-#: Asked when in doubt, beside those that seem likely.
+#: Proposed in case of doubt, in addition to those that seem likely.
 _USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
 
 
 def _western(error: UnicodeError) -> tuple[str, int]:
-    """Read bytes that are no UTF-8 as western European text, whatever the bytes around them."""
+    """Read bytes that are not UTF-8 as western European text, whatever the bytes around them."""
     assert isinstance(error, UnicodeDecodeError)
     found = error.object[error.start : error.end]
     return found.decode("cp1252", errors="replace"), error.end
 
 
-#: What an unreadable byte becomes where nobody is here to be asked, by the encoding.
+#: Replacement for an unreadable byte if no person can be asked, by encoding.
 codecs.register_error("hushtable-western", _western)
-#: What no text holds, and Arrow does not take, becomes the sign for it.
+#: Characters that no text holds, and Arrow refuses, become the replacement character.
 _SUBSTITUTE = b"\x1a"
 
 
 def on_errors(encoding: str, *, asked: bool) -> str:
-    """Return how bytes that are not of the encoding are read, as Python's codecs name it."""
+    """Return how bytes outside the encoding are read, as Python's codecs name it."""
     if asked:
         return "strict"
     return "hushtable-western" if encoding == "utf-8" else "replace"
 
 
 def marked_encoding(sample: bytes) -> str | None:
-    """Return the encoding that a mark in a file's first bytes says; None if there is no mark."""
+    """Return the encoding of a file's byte order mark; None if there is no mark."""
     return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), None)
 
 
@@ -74,10 +74,10 @@ def codec(name: str) -> str:
     """Return an encoding's name as Python spells it; raises `UsageError` if there is none."""
     try:
         found = codecs.lookup(name)
-        "".encode(found.name)  # fails for what encodes no text, such as hex
+        "".encode(found.name)  # fails for codecs that do not encode text, such as hex
     except LookupError:
         raise UsageError(
-            f"no encoding is called {name!r}: give one such as utf-8, cp1252, latin-1 or utf-16"
+            f"there is no encoding {name!r}: give one such as utf-8, cp1252, latin-1 or utf-16"
         ) from None
     return found.name
 
@@ -88,14 +88,14 @@ def compression(start: bytes) -> str | None:
 
 
 def decompressed(raw: pa.NativeFile) -> pa.NativeFile:
-    """Return a stream of what a file holds: decompressed, where gzip, bzip2 or zstd packed it."""
+    """Return a stream of a file's content, decompressed if gzip, bzip2 or zstd compressed it."""
     found = compression(raw.read(16))
     raw.seek(0)
     return pa.input_stream(raw, compression=None if found == "xz" else found)
 
 
 def says_its_encoding(path: Path) -> bool:
-    """Return whether a file begins with a mark, or is UTF-8 from its first byte to its last."""
+    """Return whether a file begins with a byte order mark, or is entirely UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         block = plain.read(_BLOCK)
@@ -157,40 +157,40 @@ def _other(sample: bytes, source: str) -> str:
     }
     if not readings:
         raise DataError(
-            f"{source}: not UTF-8, nor text of the usual encodings: give its encoding by "
+            f"{source}: neither UTF-8 nor text in a common encoding: give its encoding with "
             "--encoding NAME, or export it as UTF-8"
         )
     words = ", ".join(f"{text!r} in {name}" for text, name in readings.items())
     raise DataError(
-        f"{source}: not UTF-8, and its encoding is in doubt: which reading is right? {words}. Add "
+        f"{source}: not UTF-8, and its encoding is ambiguous: which reading is right? {words}. Add "
         f"the encoding of the right one, such as --encoding {next(iter(readings.values()))}"
     )
 
 
 def _nul(source: str, line: int) -> DataError:
     return DataError(
-        f"{source}: line {line} holds a NUL byte, which no text does: the file is damaged, or of "
-        "another encoding (--encoding utf-16): export it again"
+        f"{source}: line {line} holds a NUL byte, which does not occur in text: the file is "
+        "damaged, or in a different encoding (--encoding utf-16): export it again"
     )
 
 
 class Text(io.RawIOBase):
-    """A file's text as UTF-8 bytes without a mark, for Arrow to read from.
+    """A file's text as UTF-8 bytes without a byte order mark, for Arrow to read from.
 
     Parameters
     ----------
     raw : pyarrow.NativeFile
-        The file's bytes, out of any archive.
+        The file's bytes, already taken out of any archive.
     encoding : str
         Of the bytes.
     source : str
         For messages.
     counting : bool
-        Whether ``ends`` and ``quoted`` are asked for, which costs a tenth of reading.
+        Whether to compute ``ends`` and ``quoted``, which costs a tenth of the reading time.
     asked : bool
-        Whether a person is asked about what is no text; else it is read as no text.
+        Whether to ask a person about bytes that are not text; otherwise they are replaced.
     footer : int
-        Lines to leave out at the end; blank ones do not count.
+        Lines to leave out at the end; blank lines are not counted.
     """
 
     def __init__(
@@ -205,31 +205,31 @@ class Text(io.RawIOBase):
     ) -> None:
         super().__init__()
         self._footer, self._held, self._ready, self._ended = footer, b"", b"", False
-        #: Bytes to hold before lines are counted again.
+        #: Number of bytes to hold before lines are counted again.
         self._enough = 0
         self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
         plain = encoding in ("utf-8", "utf-8-sig") and asked
         errors = on_errors(encoding, asked=asked)
         self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
         self._began, self._counting = False, counting
-        #: The last bytes read, and how many ends of lines and whether quotation marks there were.
+        #: The last bytes read, the number of line ends, and whether there were quotation marks.
         self.tail, self.ends, self.quoted = b"", 0, False
 
     def readable(self) -> bool:
-        """Say, as files do, that it can be read."""
+        """Return True, because the stream can be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes; none at the end."""
         block = b""
         while not block:
-            # A byte becomes four at most.
+            # A byte becomes at most four.
             block, ended = self._some(size if self._decoder is None else max(1, size // 4))
             if not self._began and block:
                 block, self._began = block.removeprefix(_MARK), True
             if ended:
                 break
-        if b"\xef" in block and _MARK in block:  # files that were put together
+        if b"\xef" in block and _MARK in block:  # for concatenated files
             block = without_marks(block, self.tail[-1:])
         if b"\0" in block and not self._asked:
             block = block.replace(b"\0", _SUBSTITUTE)
@@ -242,7 +242,7 @@ class Text(io.RawIOBase):
         return block
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer, as the readers of Python's library do."""
+        """Read into a buffer, as readers of Python's library require."""
         block = self.read(len(buffer))
         buffer[: len(block)] = block
         return len(block)
@@ -259,10 +259,10 @@ class Text(io.RawIOBase):
             lines = self._held.splitlines(keepends=True)
             cut = len(b"".join(lines[: footer_at(lines, self._footer)]))
             self._ready, self._held = self._held[:cut], self._held[cut:]
-            self._enough = 2 * len(self._held)  # else each line would be split again and again
+            self._enough = 2 * len(self._held)  # otherwise each line would be split again and again
             if len(self._held) > _MOST_HELD:
                 raise DataError(
-                    f"{self._source}: {self._footer:,} lines of it are more than "
+                    f"{self._source}: {self._footer:,} of its lines take more than "
                     f"{_MOST_HELD >> 20} MB: lower --skip-footer"
                 )
         block, self._ready = self._ready[:size], self._ready[size:]
@@ -276,8 +276,8 @@ class Text(io.RawIOBase):
             text = self._decoder.decode(raw, final=not raw)
         except UnicodeDecodeError:
             raise DataError(
-                f"{self._source}: after line {self.ends} are bytes that are not "
-                f"{self._encoding}: give another encoding, such as --encoding "
+                f"{self._source}: after line {self.ends}, there are bytes that are not "
+                f"{self._encoding}: give a different encoding, such as --encoding "
                 + ("cp850" if self._encoding == "cp1252" else "cp1252")
             ) from None
         return text.encode(errors="replace"), not raw
@@ -289,13 +289,13 @@ class Text(io.RawIOBase):
 
 
 def without_marks(block: bytes, before: bytes) -> bytes:
-    """Return UTF-8 without the marks that begin lines; ``before`` is the byte before it."""
+    """Return UTF-8 without byte order marks at line starts; ``before`` is the preceding byte."""
     block = block.replace(b"\n" + _MARK, b"\n")
     return block.removeprefix(_MARK) if before == b"\n" else block
 
 
 def footer_at(lines: Sequence[AnyStr], n: int) -> int:
-    """Return the number of the line from which on the last n that are not blank follow."""
+    """Return the number of the line at which the last n lines that are not blank begin."""
     at = len(lines)
     while n and at:
         at -= 1
@@ -307,7 +307,7 @@ def footer_at(lines: Sequence[AnyStr], n: int) -> int:
 def opened_text(
     path: Path, encoding: str, *, counting: bool = False, asked: bool = True, footer: int = 0
 ) -> Iterator[tuple[pa.OSFile, Text]]:
-    """Open a file of text; the first of the two tells how far it has been read."""
+    """Open a text file; return its raw stream, which tracks progress, and its text."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         yield raw, Text(plain, encoding, str(path), counting, asked=asked, footer=footer)
 

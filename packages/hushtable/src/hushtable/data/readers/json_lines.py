@@ -1,4 +1,4 @@
-"""Rows in JSON lines: one object a line."""
+"""Rows in JSON lines: one object per line."""
 
 import contextlib
 import csv
@@ -30,22 +30,23 @@ from hushtable.data.readers.reader import (
 )
 from hushtable.errors import DataError, DataTypeError, UsageError
 
-#: Bytes parsed at a time, up to the end of a line.
+#: Number of bytes parsed at a time, up to the end of a line.
 _BLOCK = 1 << 22
 _NESTED = pa.list_(pa.null())
-#: Numbers in a list up to which each is a column: a place has two or three.
+#: Longest list of numbers in which each is a column: coordinates have two or three.
 _POINT = 3
-#: Objects within objects; and braces and brackets in a line that are counted only together.
+#: Largest depth of nested objects; number of braces and brackets in a line from which the depth is
+#: checked.
 _DEEPEST, _MANY = 64, 256
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
-#: Keys from the outermost object to a value; joined by dots, they name its column.
+#: Keys from the outermost object to a value; joined by dots, they are the name of its column.
 _Keys: TypeAlias = tuple[str, ...]
 _Types: TypeAlias = dict[_Keys, pa.DataType]
 
 
 def lines_file(path: Path, layout: FileLayout, word: str = "line") -> Reader:
-    """Read JSON lines, some at a time; a line is called by ``word``."""
+    """Read JSON lines, some at a time; messages call a line ``word``."""
     lines = _Lines(path, word)
     return lines.reader() if layout.unasked is None else lines.reader_of_texts(layout.unasked)
 
@@ -65,8 +66,8 @@ class _Lines:
     def reader(self) -> Reader:
         """Read each column in the type that fits all its values.
 
-        A first pass finds the keys and their types, since any line may bring another: what is a
-        number in some lines and text in others is text in all.
+        A first pass finds the keys and their types, because any line may add a key or type: a value
+        that is a number in some lines and text in others is text in all.
         """
         types: _Types = {}
         line = n_rows = 0
@@ -93,18 +94,18 @@ class _Lines:
                     yield at, batch
 
         rows = of_file(self.path, names, batches, n_rows)
-        # Not if there are empty lines between.
+        # Not if there are empty lines in between.
         by_line = n_rows == line
         return replace(rows, place=lambda row: f"{self.word} {row + 1}") if by_line else rows
 
     def reader_of_texts(self, unasked: Unasked) -> Reader:
-        """Read each value as the text that it is, whatever the others are.
+        """Read each value as text, whatever the others are.
 
-        A line that is no object is left out. Which columns there are is known by no line.
+        A line that is not an object is left out. The columns do not depend on any line.
         """
         names = unasked.names
         if not names:
-            raise UsageError(f"{self.path}: JSON has names of columns, and the schema has none")
+            raise UsageError(f"{self.path}: JSON has column names, but the schema has none")
 
         def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
             line = 0
@@ -125,9 +126,9 @@ class _Lines:
         return of_file(self.path, names, batches)
 
     def _one_kind_each(self, types: _Types) -> tuple[_Types, set[_Keys]]:
-        """Return the types with one name for each column, and the keys of values or objects.
+        """Return the types with one name for each column, and the keys of mixed values.
 
-        These have a value in some lines, and an object in others: they are of no type.
+        Mixed values are plain in some lines, and objects in others: they have no type.
         """
         torn = {keys[:n] for keys in types for n in range(1, len(keys))} & types.keys()
         torn = {keys for keys in torn if not pa.types.is_null(types.pop(keys))}
@@ -145,12 +146,12 @@ class _Lines:
     def _parsed(
         self, block: bytes, types: _Types | None, line: int, deep: bool
     ) -> tuple[pa.Table, _Types]:
-        """Return the rows of some lines, the first of which is number ``line`` from 0.
+        """Return the rows of some lines, numbered from ``line``, counted from 0.
 
-        Of the columns in ``types``; of all, whose types are returned, if it is None. Those that may
-        be ``deep`` are parsed without Arrow.
+        Only the columns in ``types``; if it is None, all columns, and their types are returned.
+        Lines that may be ``deep`` are parsed without Arrow.
         """
-        from pyarrow import json as arrow_json  # who reads other formats does without
+        from pyarrow import json as arrow_json  # not needed for other formats
 
         table = None
         if not deep:
@@ -161,14 +162,14 @@ class _Lines:
             )
             with contextlib.suppress(pa.ArrowInvalid):
                 parsed = arrow_json.read_json(pa.BufferReader(block), reading, parsing)
-                parsed.validate(full=True)  # texts may be no UTF-8
+                parsed.validate(full=True)  # texts may not be UTF-8
                 table = parsed
         if table is not None:
             found = dict(_leaves(table.schema))
             while any(pa.types.is_struct(field.type) for field in table.schema):
                 table = table.flatten()
         if table is None or _doubtful(table, block) or _has_points(table):
-            # Slow, but it tells what is wrong, and reads what Arrow does not: types that change.
+            # Slow, but it explains errors, and reads types that change, which Arrow cannot.
             return self._slowly(block, types, line)
         if types is None:
             return table, found
@@ -178,7 +179,7 @@ class _Lines:
         return pa.Table.from_arrays(chosen, [_name(keys) for keys in types]), types
 
     def _is_deep(self, block: bytes, line: int) -> bool:
-        """Whether some line may nest so deeply that Arrow would end the process."""
+        """Return whether some line may be nested so deeply that Arrow would end the process."""
         signs = np.frombuffer(block, np.uint8)
         opened = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
         times = np.bincount(np.searchsorted(np.flatnonzero(signs == ord("\n")), opened))
@@ -208,9 +209,9 @@ class _Lines:
     def _objects(
         self, block: bytes, line: int, unasked: Unasked | None = None
     ) -> Iterator[tuple[int, dict[_Keys, Any]]]:
-        """Yield the number of each line, from 1, and its values, the numbers as they are written.
+        """Yield the number of each line, from 1, and its values, with numbers as written.
 
-        Lines that hold none are left out where nobody is here to be asked, else refused.
+        Lines without an object are left out if no person can be asked, and otherwise refused.
         """
         for number, text in enumerate(block.split(b"\n"), line + 1):
             if not text.strip():
@@ -221,27 +222,27 @@ class _Lines:
             except DataError:
                 if unasked is None:
                     raise
-                what = f"{self.path}: {self.word}s that hold no object, left out"
+                what = f"{self.path}: {self.word}s that do not hold an object, left out"
                 unasked.note(what, 1, where.__str__)
                 continue
             yield number, row
 
     def _refuse_nested(self, types: _Types, torn: set[_Keys], block: bytes, line: int) -> None:
-        """Refuse a list in a column that is used, and a value where others have an object."""
+        """Refuse a list in a used column, and a value where other lines have an object."""
         nested = [keys for keys in types if keys not in _plain(types)]
         for number, row in self._objects(block, line) if nested else ():
             for keys in nested:
                 value = row.get(keys)
                 if isinstance(value, list) or (value is not None and keys in torn):
                     held = (
-                        "a list" if isinstance(value, list) else "a value, and an object elsewhere"
+                        "a list" if isinstance(value, list) else "a value, but an object elsewhere"
                     )
                     names = _joined([_name(one) for one in nested])
                     raise DataTypeError(
                         f"{self.path}: {self.word} {number}: {_name(keys)!r} holds {held}: needs a "
-                        "number, a text, true or false: flatten it (such as by "
-                        f"pandas.json_normalize), or leave the column out\n"
-                        f"Add: --drop {shlex.quote(names)}"
+                        "number, a text, true or false: flatten it (for example with "
+                        "pandas.json_normalize), or leave the column out\nAdd: --drop "
+                        f"{shlex.quote(names)}"
                     )
 
 
@@ -253,12 +254,12 @@ def _joined(names: list[str]) -> str:
 
 
 def _plain(types: _Types) -> _Types:
-    """Return those that are of no lists."""
+    """Return the names that do not come from lists."""
     return {keys: kind for keys, kind in types.items() if not pa.types.is_nested(kind)}
 
 
 def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType]]:
-    """Yield keys and type of each value in the fields of a schema, or of an object's type."""
+    """Yield the keys and type of each value in the fields of a schema, or of an object type."""
     for field in fields:
         keys = (*outer, field.name)
         if pa.types.is_struct(field.type):
@@ -268,7 +269,7 @@ def _leaves(fields: Any, outer: _Keys = ()) -> Iterator[tuple[_Keys, pa.DataType
 
 
 def _fields(types: _Types) -> list[pa.Field]:
-    """Return fields, objects within objects, for values of these keys."""
+    """Return fields, with nested objects, for values of these keys."""
     inner: dict[str, _Types] = {}
     for (first, *rest), kind in types.items():
         inner.setdefault(first, {})[tuple(rest)] = kind
@@ -279,7 +280,7 @@ def _fields(types: _Types) -> list[pa.Field]:
 
 
 def _has_points(table: pa.Table) -> bool:
-    """Whether lists of a few numbers are columns of their own, such as places of GeoJSON."""
+    """Return whether lists of a few numbers are separate columns, such as GeoJSON coordinates."""
     for column in table.columns:
         if pa.types.is_list(column.type) and (
             pa.types.is_integer(column.type.value_type)
@@ -292,9 +293,9 @@ def _has_points(table: pa.Table) -> bool:
 
 
 def _flat(row: dict[str, Any], where: str, outer: _Keys = ()) -> Iterator[tuple[_Keys, Any]]:
-    """Yield keys and value of each value in an object, and in the objects within it.
+    """Yield the keys and each value in an object, and in nested objects.
 
-    Lists of a few numbers, such as the places of GeoJSON, are objects with the keys 0, 1, ...
+    Lists of a few numbers, such as GeoJSON coordinates, are objects with the keys 0, 1, ...
     """
     if len(outer) > _DEEPEST:
         raise DataError(f"{where}: objects are nested more than {_DEEPEST} deep: flatten them")
@@ -344,7 +345,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
     """Return the type of a column that has values of both."""
     if pa.types.is_timestamp(other):
-        other = pa.string()  # JSON has no dates: what a text means is found out above
+        other = pa.string()  # JSON has no dates: the meaning of texts is decided elsewhere
     if one is None or pa.types.is_null(one):
         return _NESTED if pa.types.is_nested(other) else other
     if pa.types.is_null(other) or one == other:
@@ -356,7 +357,7 @@ def _common(one: pa.DataType | None, other: pa.DataType) -> pa.DataType:
 
 
 def _doubtful(table: pa.Table, block: bytes) -> bool:
-    """Whether an object is not in a line of its own, or a whole number may have lost digits."""
+    """Return whether an object is not on its own line, or a whole number may have lost digits."""
     if len(table) != _lines(block):
         filled = sum(1 for text in block.split(b"\n") if text.strip())
         if len(table) != filled:
@@ -367,7 +368,7 @@ def _doubtful(table: pa.Table, block: bytes) -> bool:
 
 
 class _Number(str):
-    """A number as it is written."""
+    """A number as written in the file."""
 
 
 def _object(text: bytes, where: str) -> dict[str, Any]:
@@ -385,19 +386,20 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
         if b"\0" in text:
             raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
         raise DataError(
-            f"{where} is not one object in JSON ({error}): needs an object a line, each "
-            "whole in its line; was the file cut off?"
+            f"{where} is not one JSON object ({error}): needs one complete object per line; was "
+            "the file truncated?"
         ) from None
     if not isinstance(row, dict):
         raise DataError(
-            f'{where} holds no object: needs one a line, such as {{"age": 42, "ward": "a"}}'
+            f'{where} does not hold an object: needs one per line, such as {{"age": 42, "ward": '
+            '"a"}'
         )
     return row
 
 
 @dataclass(frozen=True)
 class _Once:
-    """Makes a dict of the pairs of an object, no key of which may stand twice."""
+    """Makes a dict of the pairs of an object; no key may occur twice."""
 
     where: str
 
@@ -418,7 +420,7 @@ def _type(values: list[Any]) -> pa.DataType:
             whole = value.lstrip("-").isdigit()
             fits = whole and len(value) < 21 and abs(int(value)) < 2**63
             kind = pa.int64() if fits else pa.float64()
-            # Too long for a number: an identifier, every digit of which counts.
+            # Too long for a number: an identifier, in which every digit counts.
             if not fits and (whole or (value[-1].isdigit() and math.isinf(float(value)))):
                 kind = pa.string()
         else:

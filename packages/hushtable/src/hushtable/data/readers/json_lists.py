@@ -1,4 +1,4 @@
-"""Lists of objects in JSON, rewritten once as JSON lines, which are read fast."""
+"""Lists of objects in JSON, rewritten once as JSON lines, which can be read fast."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
 from hushtable.errors import DataError
 
-#: Characters that are parsed at a time, of a short object, and of the longest.
+#: Number of characters parsed at a time, in a short object, and in the longest object.
 _WINDOW, _SHORT, _LONGEST = 1 << 20, 1 << 20, 1 << 26
 #: Objects within objects.
 _DEEPEST = 64
@@ -26,16 +26,16 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    """Open a text in one of Unicode's encodings, decompressed."""
+    """Open a text in a Unicode encoding, decompressed."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         mark = marked_encoding(plain.read(4))
     encoding = {None: "utf-8", "utf-8": "utf-8-sig"}.get(mark) or mark
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         try:
-            # Who reads the copy says which line is not UTF-8.
+            # The reader of the copy reports which line is not UTF-8.
             yield io.TextIOWrapper(io.BufferedReader(plain), encoding, "surrogateescape")
         except UnicodeDecodeError:
-            raise DataError(f"{path}: is not UTF-8: save the file as UTF-8") from None
+            raise DataError(f"{path}: not UTF-8: save the file as UTF-8") from None
 
 
 def json_file(path: Path, layout: FileLayout) -> Reader:
@@ -56,7 +56,7 @@ class _Lists:
 
     def __init__(self, path: Path, wanted: str | None) -> None:
         self.path, self.wanted = path, wanted
-        #: By the keys that lead to it, the copy of a list and how many objects it holds.
+        #: Copy of each list, and number of its objects, by the keys that lead to it.
         self.found: dict[str, tuple[Copy, int]] = {}
         self.has_values = False
 
@@ -84,23 +84,23 @@ class _Lists:
         return self
 
     def chosen(self) -> tuple[str, Copy]:
-        """Return the name of the one list, or of the one that is wanted, and its copy."""
+        """Return the name of the only list, or of the requested one, and its copy."""
         names = list(self.found)
         if self.wanted is not None and self.wanted not in self.found:
-            held = f"the lists {names}" if any(names) else "one list, which has no name"
-            raise DataError(f"{self.path}: has no list {self.wanted!r}: it holds {held}")
+            held = f"the lists {names}" if any(names) else "one list without a name"
+            raise DataError(f"{self.path}: has no list {self.wanted!r}: it contains {held}")
         if len(names) == 1 or self.wanted is not None:
             name = names[0] if self.wanted is None else self.wanted
             return name, self.found[name][0]
         if not names:
             raise DataError(
-                f'{self.path}: holds no list of objects, such as [{{"age": 42}}, ...]: write one '
-                "object a row (in pandas, orient='records')"
+                f'{self.path}: contains no list of objects, such as [{{"age": 42}}, ...]: write '
+                "one object per row (in pandas, orient='records')"
             )
         longest = max(names, key=lambda name: self.found[name][1])
         raise DataError(
-            f"{self.path}: holds several lists of objects, {names[:10]}: give one by --member "
-            f"NAME\nAdd: --member {shlex.quote(longest)}"
+            f"{self.path}: contains several lists of objects, {names[:10]}: choose one with "
+            f"--member NAME\nAdd: --member {shlex.quote(longest)}"
         )
 
     def _object(self, window: "_Window", outer: str, depth: int) -> None:
@@ -123,7 +123,7 @@ class _Lists:
             for _ in elements:
                 pass
             if first is None and not name:
-                raise DataError(f"{self.path}: the list holds no objects: needs one a row")
+                raise DataError(f"{self.path}: the list contains no objects: needs one per row")
             return
         if self.wanted is None or name == self.wanted:
             self._write(name, _after(first, elements))
@@ -137,7 +137,7 @@ class _Lists:
         with copy.path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
             for text in objects:
                 n += 1
-                # A line break stands between values only: within texts it is escaped.
+                # Line breaks occur only between values: within texts they are escaped.
                 file.write(text.replace("\n", " ").replace("\r", " ") + "\n")
         self.found[name] = copy, n
 
@@ -153,25 +153,25 @@ class _Window:
     def __init__(self, file: TextIO, path: Path) -> None:
         self._file, self._path = file, path
         self._text, self._at, self._line = "", 0, 1
-        # As texts: numbers may be longer than Python converts.
+        # As texts, because numbers may be longer than Python converts.
         self._parse = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
     def error(self, words: str) -> DataError:
-        """Return the error of what stands here."""
+        """Return an error about the current position."""
         line = self._line + self._text.count("\n", 0, self._at)
         return DataError(f"{self._path}: line {line}: {words}")
 
     def _more(self) -> bool:
-        """Read on, and forget what has been parsed; return whether there was more."""
+        """Read on, and forget the parsed part; return whether there was more."""
         if len(self._text) - self._at > _LONGEST:
-            raise self.error(f"an object of more than {_LONGEST >> 20} MB: write smaller ones")
+            raise self.error(f"an object is larger than {_LONGEST >> 20} MB: write smaller ones")
         block = self._file.read(max(_WINDOW, len(self._text) - self._at))
         self._line += self._text.count("\n", 0, self._at)
         self._text, self._at = self._text[self._at :] + block, 0
         return bool(block)
 
     def peek(self) -> str:
-        """Return the next sign that is not blank, which stays next; empty at the end."""
+        """Return the next character that is not blank, without consuming it; empty at the end."""
         while True:
             self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr] # it does
             if self._at < len(self._text):
@@ -180,17 +180,17 @@ class _Window:
                 return ""
 
     def take(self, signs: str) -> str:
-        """Return the next sign, one of ``signs``."""
+        """Return the next character, which must be one of ``signs``."""
         sign = self.peek()
         if not sign:
-            raise self.error("the file ends in the middle: was it cut off? Export it again")
+            raise self.error("the file ends in the middle: was it truncated? Export it again")
         if sign not in signs:
             raise self.error(f"has {sign!r} where JSON has one of {' '.join(signs)}")
         self._at += 1
         return sign
 
     def value(self) -> str:
-        """Return the next value, as it is written."""
+        """Return the next value, as written."""
         if not self.peek():
             self.take("{[")
         while True:
@@ -201,11 +201,11 @@ class _Window:
                 if cut and self._more():
                     continue
                 self._at = self._at if cut else error.pos
-                words = "is cut off" if cut else f"is no JSON ({error.msg})"
+                words = "is cut off" if cut else f"is not JSON ({error.msg})"
                 raise self.error(f"{words}: export the file again") from None
             except RecursionError:
-                raise self.error("objects and lists are nested too deep: flatten them") from None
-            # A number at the end may go on.
+                raise self.error("objects and lists are nested too deeply: flatten them") from None
+            # A number at the end may continue.
             if end < len(self._text) or self._text[end - 1] in '}]"' or not self._more():
                 text, self._at = self._text[self._at : end], end
                 return text
@@ -219,7 +219,7 @@ class _Window:
         parse = self._parse
         while True:
             self.peek()
-            try:  # the short way, for an element that is whole
+            try:  # the fast path, for a complete element
                 _, end = parse(self._text, self._at)
                 text, sign = self._text[self._at : end], self._text[end]
                 self._at = end + 1 if sign in ",]" else end
@@ -230,7 +230,7 @@ class _Window:
                 return
 
     def members(self) -> Iterator[str]:
-        """Yield the keys of an object, each of which is followed by its value."""
+        """Yield the keys of an object; the value follows each key."""
         self.take("{")
         if self.peek() == "}":
             self.take("}")
@@ -245,19 +245,19 @@ class _Window:
                 return
 
     def objects(self) -> Iterator[str]:
-        """Yield the values that stand one after the other."""
+        """Yield consecutive values."""
         while self.peek():
             yield self.value()
 
     def end(self) -> None:
-        """Refuse what stands behind the outermost value."""
+        """Refuse anything after the outermost value."""
         if self.peek():
-            raise self.error("something stands behind the end of the outermost object")
+            raise self.error("there is text after the end of the outermost object")
 
     def first(self) -> tuple[str, str]:
-        """Return the first object, if it is short, and how others follow; it stays next.
+        """Return the first object, if it is short, and how others follow; do not consume it.
 
-        "lines" if each seems to be in a line of its own, else "objects"; empty if none follow.
+        "lines" if each seems to be on its own line, otherwise "objects"; empty if none follow.
         """
         while True:
             try:
@@ -265,7 +265,7 @@ class _Window:
             except json.JSONDecodeError:
                 if len(self._text) < _SHORT and self._more():
                     continue
-                return "", ""  # reading all of it raises the error
+                return "", ""  # reading the whole file raises the error
             except RecursionError:
                 return "", ""
             next_ = _BLANKS.match(self._text, end).end()  # type: ignore[union-attr] # it does

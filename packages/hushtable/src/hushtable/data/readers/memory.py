@@ -47,12 +47,12 @@ def arrow(data: Any) -> Reader:
         names = column_names(data.schema)
         read = OfFrame(lambda: split(iter(data.to_batches())), lambda: _of_table(data), OfFrame.few)
         return Reader(names, len(names), len(data), read)
-    # The defaults read far ahead: 20 times the memory of these settings.
+    # The defaults read far ahead, and take 20 times the memory of these settings.
     sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
 
 
-#: Types of columns whose values are Python's.
+#: Types of columns whose values become Python objects.
 _PLAIN = frozenset(
     kind.id
     for kind in (
@@ -64,7 +64,7 @@ _PLAIN = frozenset(
 
 
 def _of_table(data: pa.Table) -> list[Any] | None:
-    """Return the columns of a table; None if there is one that is not taken apart."""
+    """Return the columns of a table; None if any of them cannot be taken apart."""
     found = []
     for kind, column in zip(data.schema.types, data.columns, strict=True):
         per_second = 0.0 if kind.id in _PLAIN or is_text(kind) else _per_second(kind)
@@ -82,12 +82,12 @@ def _of_table(data: pa.Table) -> list[Any] | None:
     return found
 
 
-#: Units of points in time, or of spans, in a second; days in one.
+#: Number of units of points in time, or of durations, in a second; and of days.
 _PER_SECOND, _DAYS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}, 1.0 / 86_400.0
 
 
 def _per_second(kind: pa.DataType) -> float | None:
-    """Return how many of a type's whole numbers are a second; None if it is none of time."""
+    """Return how many units of a time type are one second; None for other types."""
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
         return _PER_SECOND[kind.unit]
     return _DAYS if pa.types.is_date32(kind) else None
@@ -105,13 +105,13 @@ def c_stream(data: Any) -> Reader:
         return arrow(pa.RecordBatchReader.from_stream(data))
     except pa.ArrowInvalid:  # such as a ChunkedArray
         raise DataError(
-            f"Expected 2D array, got a {type(data).__name__} that is no table: name its column, "
+            f"Expected 2D array, got a {type(data).__name__} that is not a table: name its column, "
             "as in pa.table({'name': column})"
         ) from None
 
 
 def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False) -> Reader:
-    """Read record batches from ``read``, called once a pass."""
+    """Read record batches from ``read``, which is called once per pass."""
     names = column_names(schema)
 
     def batches() -> Iterator[Batch]:
@@ -126,18 +126,18 @@ def is_records(data: Any) -> bool:
 
 
 def records(data: Sequence[Any]) -> Reader:
-    """Read a list of dicts; a key that some lack is missing there."""
+    """Read a list of dicts; a key that a dict lacks is a missing value."""
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise DataTypeError(
-                f"row {row} is a {type(record).__name__}, the rows before are dicts: needs a list "
-                "of dicts, or a matrix"
+                f"row {row} is a {type(record).__name__}, but the rows before are dicts: needs a "
+                "list of dicts, or a matrix"
             )
-    # Not Table.from_pylist, which takes the keys of the first row for all of them.
+    # Not Table.from_pylist, which uses only the keys of the first row.
     names = list(dict.fromkeys(key for record in data for key in record))
     other = [name for name in names if not isinstance(name, str)]
     if other:
-        raise DataTypeError(f"key {other[0]!r} is not a text: name each column by a text")
+        raise DataTypeError(f"key {other[0]!r} is not text: use text as column names")
     if not names:
         raise DataError("the dicts have no keys: a minimum of 1 is required")
     return arrow(
@@ -171,18 +171,18 @@ def of_one_type(values: list[Any], column: str) -> pa.Array:
 
 
 def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> DataError:
-    """Explain that a text of a column holds half a character."""
+    """Explain that a text of a column holds an unpaired surrogate."""
     return DataError(
-        f"column {column} holds {error.object!r:.80}{row}: half a character, which no file or "
-        "table can hold; correct the text, or leave it empty"
+        f"column {column} holds {error.object!r:.80}{row}: half a character (an unpaired "
+        "surrogate), which cannot be stored; correct the text, or leave it empty"
     )
 
 
 def matrix(data: Any) -> Reader:
-    """Read a NumPy array, or anything that NumPy makes one of; what is masked is missing."""
+    """Read a NumPy array, or anything that NumPy can convert; masked values are missing."""
     try:
         if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
-            data = np.ma.stack(data)  # of a list of rows, asarray would forget the masks
+            data = np.ma.stack(data)  # for a list of rows, asarray would lose the masks
         X = np.asanyarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     except ValueError as error:
         raise DataError(f"cannot read {type(data).__name__} as rows and columns: {error}") from None
@@ -213,7 +213,7 @@ def matrix(data: Any) -> Reader:
 
 
 def _floats(block: np.ndarray[Any, Any]) -> Batch:
-    """Integers and small floats as float64, which holds them exactly; larger integers refused."""
+    """Return integers and small floats as float64, which is exact; refuse larger integers."""
     wide = block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size
     # Two comparisons, since abs(-2**63) overflows.
     if wide and (block.max() > 2**53 or block.min() < -(2**53)):
@@ -223,7 +223,7 @@ def _floats(block: np.ndarray[Any, Any]) -> Batch:
 
 
 def _unmasked(block: Any) -> Batch:
-    """Return a block with NaN, or None among objects, where it is masked."""
+    """Return a block with NaN, or None for objects, where it is masked."""
     if block.dtype.kind not in "fiub":
         objects = np.array(block.data, object)
         objects[np.ma.getmaskarray(block)] = None
@@ -236,10 +236,10 @@ def _unmasked(block: Any) -> Batch:
 
 
 def _structured(rows: np.ndarray[Any, Any]) -> Reader:
-    """Read an array of records: its fields are columns, with their names."""
+    """Read an array of records, whose fields are the named columns."""
     if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names):
         raise DataError(
-            f"Expected one row a record, got a structured array of shape {rows.shape} and type "
+            f"Expected one record per row, got a structured array of shape {rows.shape} and type "
             f"{rows.dtype}: needs shape (n,), and one value in each field"
         )
     fields = {}
@@ -266,7 +266,7 @@ def is_sparse(data: Any) -> bool:
 
 
 def sparse(data: Any) -> Reader:
-    """Read a sparse matrix or array; what it does not store is 0.0."""
+    """Read a sparse matrix or array; values that it does not store are 0.0."""
     if data.ndim == 2 and data.shape[1] > _MAX_FEATURES:
         raise DataError(
             f"the sparse matrix has {data.shape[1]:,} columns: needs {_MAX_FEATURES:,} at most; "
@@ -289,18 +289,18 @@ def sparse(data: Any) -> Reader:
 
 
 def _plain(values: NDArray[Any]) -> bool:
-    """Whether all values are as they would be as float64; the dense rows' reader refuses others."""
+    """Return whether float64 holds all values exactly; the reader of dense rows refuses others."""
     if values.dtype.kind == "f":
         return values.dtype.itemsize <= 8 and not np.isinf(values).any()
     large = values.dtype.itemsize == 8 and values.size
     return not large or bool(values.max() <= 2**53 and values.min() >= -(2**53))
 
 
-#: Types that NumPy has, too. (Polars has integers of 128 bits.)
+#: Types that NumPy also has. (Polars has integers of 128 bits.)
 _OF_NUMPY = frozenset(
     f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)
 )
-#: Types of polars' whose values are Python's; and those that are whole numbers of a unit.
+#: Polars types whose values become Python objects; and types that are whole numbers of a unit.
 _OF_PYTHON = _OF_NUMPY | {"Boolean", "String", "Categorical", "Enum", "Null"}
 _IN_UNITS = frozenset({"Date", "Datetime", "Duration", "Time"})
 
@@ -311,7 +311,7 @@ def is_polars(data: Any) -> bool:
 
 
 def polars_frame(data: Any) -> Reader:
-    """Read a frame, as often as asked; a lazy one batch by batch."""
+    """Read a frame, as often as needed; a lazy one batch by batch."""
     if not hasattr(type(data), "columns"):
         raise DataError("Expected 2D array, got 1D array instead: a Series. Use series.to_frame()")
     if hasattr(data, "collect_batches"):
@@ -321,14 +321,14 @@ def polars_frame(data: Any) -> Reader:
             lambda: (b for part in data.collect_batches() for b in part.to_arrow().to_batches()),
         )
     if hasattr(data, "collect"):
-        data = data.collect()  # before polars 1.34, a lazy frame gave no batches
+        data = data.collect()  # before polars 1.34, a lazy frame could not yield batches
     names, kinds = tuple(data.columns), set(data.dtypes)
 
     def batches() -> Iterator[Batch]:
         return split(iter(data.to_arrow().to_batches()))
 
     one: Any = kinds.pop() if len(kinds) == 1 else None
-    # NumPy has no integers that are missing.
+    # NumPy has no missing integers.
     if str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0))):
         return Reader(names, len(names), len(data), OfFrame(batches, data.to_numpy, FEW_ROWS))
     read = OfFrame(batches, lambda: _of_polars(data), OfFrame.few)
@@ -336,7 +336,7 @@ def polars_frame(data: Any) -> Reader:
 
 
 def _of_polars(data: Any) -> list[Any] | None:
-    """Return the columns of a frame; None if there is one that is not taken apart."""
+    """Return the columns of a frame; None if any of them cannot be taken apart."""
     found = []
     for column, kind in zip(data.get_columns(), data.dtypes, strict=True):
         name = type(kind).__name__
@@ -374,7 +374,7 @@ def pandas_frame(data: Any) -> Reader:
             f"column names are of several types: {sorted({type(name).__name__ for name in names})}"
         )
 
-    # Arrow takes no sparse columns.
+    # Arrow does not accept sparse columns.
     dense = {
         name: kind.subtype
         for name, kind in zip(names, kinds, strict=True)
@@ -397,7 +397,7 @@ def pandas_frame(data: Any) -> Reader:
     return Reader(tuple(names) if all(texts) else None, d, n, read)
 
 
-#: Types of pandas', beside NumPy's, whose values are taken as Python has them.
+#: Pandas types, besides NumPy's, whose values become Python objects.
 _EXTENSIONS = frozenset(
     {"StringDtype", "BooleanDtype", "DatetimeTZDtype", "Float32Dtype", "Float64Dtype"}
     | {f"{kind}{bits}Dtype" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
@@ -405,7 +405,7 @@ _EXTENSIONS = frozenset(
 
 
 def _is_simple(kind: Any) -> bool:
-    """Whether columns of a type may be taken apart."""
+    """Return whether columns of a type can be taken apart."""
     if isinstance(kind, np.dtype):
         return kind.kind in "fiubMmO" and kind.itemsize <= 8
     if type(kind).__name__ == "CategoricalDtype":  # each category is a whole text
@@ -415,17 +415,17 @@ def _is_simple(kind: Any) -> bool:
 
 
 def _of_pandas(data: Any, kinds: list[Any]) -> Any:
-    """Return the values of a frame, or its columns; None if one is not taken apart."""
+    """Return the values of a frame, or its columns; None if any cannot be taken apart."""
     block = data.to_numpy()
     if block.dtype.kind in "fiub":
         same = isinstance(kinds[0], np.dtype) and all(kind is kinds[0] for kind in kinds)
         return block if same or not (np.abs(block) >= 2**53).any() else None
-    if block.dtype != object:  # points in time alone
+    if block.dtype != object:  # only points in time
         block = data.to_numpy(dtype=object)
     columns: list[Any] = list(zip(*block.tolist(), strict=True))
     for j, kind in enumerate(kinds):
         if kind.kind in "Mm":
-            # As NumPy has them: whole numbers of the column's unit, by UTC.
+            # As in NumPy: whole numbers of the column's unit, in UTC.
             whole = (None if one != one else int(one.asm8.view(np.int64)) for one in columns[j])
             unit = np.datetime_data(kind)[0] if isinstance(kind, np.dtype) else kind.unit
             columns[j] = _seconds(whole, _PER_SECOND[unit])
@@ -435,7 +435,7 @@ def _of_pandas(data: Any, kinds: list[Any]) -> Any:
 
 
 def _is_simple_text(value: Any) -> bool:
-    """Whether a value is a text without half a character, or missing, whatever others there are."""
+    """Return whether a value is a valid text, or missing, whatever the other values are."""
     if type(value) is str:
         return value.isascii() or is_whole_text(value)
     missing = type(value) is float and value != value
@@ -443,7 +443,7 @@ def _is_simple_text(value: Any) -> bool:
 
 
 def _as_table(part: Any) -> pa.Table:
-    """Return rows as a table, since text of a frame put together of others comes in chunks."""
+    """Return rows as a table, because text of concatenated frames comes in chunks."""
     try:
         return pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
     except UnicodeEncodeError as error:
@@ -454,14 +454,14 @@ def _as_table(part: Any) -> pa.Table:
         ) from None
 
 
-#: Types of pandas that hold Python's objects.
+#: Pandas types that hold Python objects.
 _OBJECTS = frozenset({"object", "str", "string"})
 
 
 def each_by_itself(data: Any) -> Any:
-    """Return rows in which one value of another type changes no other.
+    """Return rows in which a value of a different type does not change other values.
 
-    Of frames and dicts, values that are no numbers become texts; all else is of one type anyway.
+    In frames and dicts, values that are not numbers become texts; other sources have one type.
     """
     if is_records(data):
         return [
@@ -484,6 +484,6 @@ def _alone(value: Any) -> str | None:
     pandas = sys.modules.get("pandas")
     if (pandas is not None and pandas.isna(value) is True) or value != value:
         return None
-    # Half a character is none: it becomes the sign for what could not be read.
+    # Half a character (an unpaired surrogate) becomes the replacement character.
     text = as_name(value).encode("utf-16", "surrogatepass")
     return text.decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""A reader: rows as batches, as often as asked, and what readers of files share."""
+"""A reader: rows as batches, as often as needed, and code that readers of files share."""
 
 import contextlib
 import datetime as dt
@@ -25,17 +25,17 @@ from hushtable.threads import FEW_ROWS
 
 
 class Unasked:
-    """The columns that rows need to have, and what of the rows could not be read.
+    """The columns that rows must have, and notes on values that could not be read.
 
-    Whether a site answers is seen by others, so that no value may decide it: what a person would
-    be asked about counts as missing, or is left out, row by row, whatever the other rows are. This
-    is noted here, for the site's own log and screen.
+    Others see whether a site answers, so no value may decide that: a value that a person would be
+    asked about counts as missing, or its row is left out, whatever the other rows are. This class
+    notes it for the site's own log and screen.
 
     Parameters
     ----------
     names : sequence of str
-        Of the columns. Where the names stand in a file, and between which delimiter, is known by
-        these, and by no row. Empty if the first line holds the names, whatever they are.
+        Of the columns. They alone, and no row, determine the header line of a file and its
+        delimiter. Empty if the first line holds the names, whatever they are.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -44,11 +44,11 @@ class Unasked:
         self._found: dict[str, tuple[int, str]] = {}
 
     def is_header(self, fields: Sequence[str]) -> bool:
-        """Whether a line with these fields holds the names of the columns."""
+        """Return whether a line with these fields holds the names of the columns."""
         return bool(fields) and {*map(fold, self.names)} <= {*map(fold, fields)}
 
     def note(self, what: str, times: int, place: Callable[[], str]) -> None:
-        """Note that something was found so many times, the first time in a place."""
+        """Note how many times something was found, and where first."""
         with self._lock:
             before, first = self._found.get(what, (0, ""))
             self._found[what] = before + times, first or place()
@@ -63,37 +63,38 @@ class Unasked:
 
 @dataclass(frozen=True)
 class FileLayout:
-    """Layout of a file or the like, as far as it is given; None: the reader finds out."""
+    """Layout of a file or similar source, as far as given; the reader detects the rest."""
 
     #: As Python names it, such as ``"cp1252"``.
     encoding: str | None = None
     #: One character between two fields.
     delimiter: str | None = None
-    #: False: there is no line of names, and columns are called ``column 1``, ``column 2``, ...
+    #: False: there is no header line, and columns are called ``column 1``, ``column 2``, ...
     header: bool | None = None
-    #: Lines above the line of names, or above the first row if there is none.
+    #: Number of lines above the header line, or above the first row if there is none.
     skip_lines: int | None = None
-    #: Last lines, or rows of a sheet, that are none of the table's; blank ones do not count.
+    #: Number of last lines, or rows of a sheet, that are not part of the table; blank lines are not
+    #: counted.
     skip_footer: int | None = None
     #: Name of a sheet.
     sheet: str | None = None
-    #: Question to a database, in SQL.
+    #: SQL query for a database.
     query: str | None = None
     #: Name of the part of a file that holds the rows: a file in an archive, a table of a database.
     member: str | None = None
-    #: Where nobody is here to be asked: the columns of a public schema.
+    #: If no person can be asked: the columns of a public schema.
     unasked: Unasked | None = None
 
     def check_used(self, used: Collection[str], source: str) -> None:
-        """Raise `UsageError` if something is given that a source has no use for."""
+        """Raise `UsageError` if an entry is given that a source cannot use."""
         said = vars(self) | {"unasked": None}  # of use to all
         given = [name for name, value in said.items() if value is not None]
         if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
-            raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
+            raise UsageError(f"{source} cannot use {', '.join(unused)}: leave it out")
 
     @property
     def footer(self) -> int:
-        """Lines or rows to leave out at the end; raises `UsageError` if that cannot be."""
+        """Lines or rows to leave out at the end; raises `UsageError` if negative."""
         n = self.skip_footer or 0
         if n < 0:
             raise UsageError(f"{n} lines to skip at the end: needs 0 or more")
@@ -107,30 +108,31 @@ class FileLayout:
     def completed(
         self, kept: Mapping[str, str | int | bool], used: Collection[str]
     ) -> "FileLayout":
-        """Return this layout, completed by what a model kept and a source has a use for."""
+        """Return this layout, completed by entries that a model kept and a source can use."""
         more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
-        return replace(self, **more)  # type: ignore[arg-type] # who read them checked
+        return replace(self, **more)  # type: ignore[arg-type] # their reader checked them
 
 
-#: What a model keeps, and its kinds.
+#: Entries that a model keeps, and their types.
 KEPT = {
     "encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "skip_footer": int,
     "sheet": str, "member": str,
 }  # fmt: skip
-#: Where it is not the name with two hyphens, the option of the command line.
+#: Command-line options that are not the name with two hyphens.
 _OPTIONS = {
     "header": "--no-header", "skip_lines": "--skip-lines", "skip_footer": "--skip-footer"
 }  # fmt: skip
 
 
 def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
-    """Return words on names that differ from others in little; empty if none do.
+    """Return words on names that differ only slightly from others; empty if none do.
 
-    That is in blanks and marks of no width, or in case, accents and look-alike letters.
+    These are differences in blanks and zero-width marks, or in case, accents and look-alike
+    letters.
     """
     words: list[str] = []
     for how, sort in (
-        ("blanks or marks that are not visible", _seen),
+        ("blanks or invisible marks", _seen),
         ("case, accents or look-alike letters", lambda name: key(_seen(name))),
     ):
         known = {sort(one): one for one in reversed(there)}
@@ -142,20 +144,21 @@ def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
 
 
 def _seen(name: str) -> str:
-    """Return a name without blanks and marks of no width."""
+    """Return a name without blanks and zero-width marks."""
     kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
     return fold("".join(kept))
 
 
 def found_name(name: str, there: Collection[str]) -> str:
-    """Return the one of the names of columns that a name means: itself, or as it is folded."""
+    """Return the column name that a name refers to: itself, or its folded form."""
     return name if name in there else fold(name)
 
 
-#: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
-#: costs in Python, which threads do not share, is little.
+#: Number of rows, and of values, in a batch in memory: few enough for the cache, and many enough
+#: that the cost of a batch in Python, which threads do not share, is small.
 BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
-#: Rows read at a time from files, and values: measured to keep memory flat at no cost in time.
+#: Number of rows, and of values, read at a time from files: measured to keep memory flat at no cost
+#: in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
 Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
@@ -165,10 +168,10 @@ Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
 class Reader:
     """Rows as an iterable of batches."""
 
-    #: Of the columns; None for a matrix without.
+    #: Names of the columns; None for a matrix without names.
     names: tuple[str, ...] | None
     n_columns: int
-    #: Where it is known without reading the rows.
+    #: If it is known without reading the rows.
     n_rows: int | None
     #: Starts a pass over the rows.
     read: Callable[[], Iterator[Batch]]
@@ -176,36 +179,37 @@ class Reader:
     one_shot: bool = False
     #: For messages.
     source: str = "the data"
-    #: Returns a ``read`` of the named columns only, where the source need not read the others.
+    #: Returns a ``read`` of only the named columns, if the source can skip the others.
     project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
-    #: Size of the files, and how many of these bytes have been read in this pass.
+    #: Size of the files, and number of bytes read in this pass.
     n_bytes: int | None = None
     bytes_read: Callable[[], int] = lambda: 0
-    #: Where the rows are several files one after the other: each of them.
+    #: If the rows are several consecutive files: each of them.
     files: tuple["Reader", ...] = ()
-    #: Says where a row, numbered from 0, is: ``line 19`` of a file. For messages: may be slow.
+    #: Returns where a row, numbered from 0, is: ``line 19`` of a file. For messages; may be slow.
     place: Callable[[int], str] = "row {}".format
-    #: Short words for what a reader found out about its source, if it is out of the ordinary.
+    #: Short notes on what a reader detected about its source, if it is unusual.
     found: tuple[str, ...] = ()
     #: Whether all batches are arrays of numbers.
     numeric: bool = False
-    #: The sign between the fields of a CSV file: says something of how its numbers are written.
+    #: The delimiter of a CSV file: an indication of how its numbers are written.
     delimiter: str = ""
-    #: How texts become values, where the person who opened the rows said so.
+    #: How texts become values, if the person who opened the rows specified it.
     reading: Any = None
-    #: Columns behind the features that are kept as they are.
+    #: Columns after the features that are kept as they are.
     keep: tuple[str, ...] = ()
-    #: The column that says whose reading a row is, where others compare it with earlier ones.
+    #: The column that identifies the entity of a reading, if other columns compare it with earlier
+    #: ones.
     entity: str = ""
-    #: Those whose columns stand behind those of the rows, as a schema's `differences`.
+    #: Differences whose columns follow those of the rows, as a schema's `differences`.
     differences: Any = None
-    #: Where nobody is here to be asked: takes note of what cannot be read.
+    #: If no person can be asked: notes values that cannot be read.
     unasked: Unasked | None = None
-    #: The schema under which the rows were opened: they are its features already.
+    #: The schema under which the rows were opened; the columns are its features already.
     opened: Any = None
 
     def is_open(self, schema: Any, keep: Sequence[str], attended: bool) -> bool:
-        """Whether the rows were opened so: to open them again would change nothing."""
+        """Return whether the rows were opened this way: opening them again changes nothing."""
         same = self.opened is schema and self.keep == tuple(keep)
         return same and (attended or self.unasked is not None)
 
@@ -215,7 +219,7 @@ class Reader:
         return self.files or (self,)
 
     def select(self, names: Sequence[str]) -> "Reader":
-        """Return a reader of the named columns only, in that order, and by these names."""
+        """Return a reader of only the named columns, in that order, and under these names."""
         there = set(self.names or ())
         chosen = [found_name(name, there) for name in names]
         if lacking := [name for name, one in zip(names, chosen, strict=True) if one not in there]:
@@ -267,11 +271,11 @@ class Reader:
         return replace(self, names=names, read=read, project=of_some, opened=None)
 
     def folded(self) -> "Reader":
-        """Return a reader whose names of columns are folded; raises `DataError` if two are one."""
+        """Return a reader with folded column names; raises `DataError` if two become equal."""
         return self if self.names is None else self.renamed(fold_names(self.names, self.source))
 
     def with_parts(self, parts: Sequence["Reader"]) -> "Reader":
-        """Return this reader with others in place of its `parts`."""
+        """Return this reader with other readers in place of its `parts`."""
         if not self.files:
             return parts[0]
         joined = one_after_other(parts, self.source)
@@ -281,7 +285,7 @@ class Reader:
         )  # fmt: skip
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
-        """Return a reader of some of the rows, by their rising numbers; a pass reads all."""
+        """Return a reader of some of the rows, by rising row numbers; a pass still reads all."""
 
         def read() -> Iterator[Batch]:
             first = 0
@@ -324,12 +328,12 @@ class OfFrame:
     """Starts a pass over a frame that can be taken apart without Arrow: see `data.few`."""
 
     batches: Callable[[], Iterator[Batch]]
-    #: Returns its values (n, d), if they are of one type of NumPy's; else its columns: Python's
-    #: values, or seconds as an array. None if it holds something else.
+    #: Returns its values (n, d), if they have one NumPy type; otherwise its columns: Python values,
+    #: or seconds as an array. None if it holds something else.
     apart: Callable[[], "NDArray[Any] | Sequence[Sequence[Any]] | None"]
-    #: Rows at most for which that is faster.
+    #: Largest number of rows for which that is faster.
     most: int
-    #: The same where Python's values are taken one by one.
+    #: The same if Python values are read one by one.
     few: ClassVar[int] = 128
 
     def __call__(self) -> Iterator[Batch]:
@@ -338,7 +342,7 @@ class OfFrame:
 
 
 def one_after_other(files: Sequence[Reader], source: str) -> Reader:
-    """Read files with the same columns as one."""
+    """Read files with the same columns as one source."""
     counts = [file.n_rows for file in files]
 
     def place(row: int) -> str:
@@ -371,7 +375,7 @@ def of_file(
     batches: Callable[[list[str] | None], Iterator[tuple[int, Batch]]],
     n_rows: int | None = None,
 ) -> Reader:
-    """Read a file; ``batches`` yields how many bytes it has read, and rows of the columns asked."""
+    """Read a file; ``batches`` yields the bytes read so far, and rows of the requested columns."""
     position, then = [0], _state(path)
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
@@ -396,9 +400,9 @@ def of_file(
 
 @contextlib.contextmanager
 def unchanged(path: Path, then: tuple[int, int] | None = None) -> Iterator[None]:
-    """Refuse a file that changes while it is read in here, or since the state ``then``."""
+    """Refuse a file that changes while it is read in the body, or since the state ``then``."""
     then = then or _state(path)
-    changed = DataError(f"{path}: changed while it was read: try again when it is complete")
+    changed = DataError(f"{path}: changed while it was being read: try again when it is complete")
     try:
         yield
     except DataError as error:
@@ -423,7 +427,7 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
         return batch[rows]
     if not isinstance(batch, pa.RecordBatch):  # rows that are encoded, or will be
         return batch.take(rows)
-    # Arrow takes nothing from views, which is how Polars holds text.
+    # Arrow cannot take rows of string views, which is how Polars holds text.
     plain = {"string_view": pa.string(), "binary_view": pa.binary()}
     columns = [
         column.cast(plain[str(column.type)]) if str(column.type) in plain else column
@@ -435,9 +439,9 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
 
 
 def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
-    """Return batches of the same columns as one.
+    """Return batches of the same columns as one batch.
 
-    Where types differ, columns that are ``numeric`` become points in time or numbers, all others
+    If types differ, ``numeric`` columns become points in time or numbers, and all others become
     texts.
     """
     if len(batches) == 1:
@@ -453,7 +457,7 @@ def joined(batches: Sequence[Any], numeric: Collection[str] = ()) -> Batch:
 
 
 def _joined_column(parts: list[Any], name: str, numeric: bool) -> Any:
-    """Return parts of a column as one array."""
+    """Return the parts of a column as one array."""
     parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
     kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
     if len(kinds) > 1:
@@ -480,8 +484,8 @@ def slices(n_rows: int, n_columns: int) -> Iterator[slice]:
 def rows_at_a_time(n_rows: int, n_columns: int) -> int:
     """Return how many rows to read at a time from a file.
 
-    Few enough for flat memory; many enough that a batch costs little in Python; and in a small
-    file few enough for several threads.
+    Few enough for flat memory; many enough that a batch costs little in Python; and, for a small
+    file, few enough for several threads.
     """
     return min(FILE_ROWS, max(FEW_ROWS, min(n_rows // 16, FILE_VALUES // n_columns)))
 
@@ -504,7 +508,7 @@ def split(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
 
 
 def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
-    """Name the source in what Arrow says of rows it cannot read."""
+    """Add the source to Arrow's messages about rows that it cannot read."""
     try:
         yield from batches
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -512,11 +516,11 @@ def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise DataError(f"{source}: {error}") from None  # a damaged archive, for one
+        raise DataError(f"{source}: {error}") from None  # for example, a damaged archive
 
 
 def as_name(value: Any) -> str:
-    """Return a cell's value as text: a whole number without ``.0``, a date as in ISO 8601."""
+    """Return a cell's value as text: a whole number without ``.0``, a date in ISO 8601."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -525,14 +529,14 @@ def as_name(value: Any) -> str:
 
 
 def in_memory(reader: Reader) -> bool:
-    """Whether the rows came as an object, and from no file or server."""
+    """Return whether the rows came as an object, not from a file or server."""
     return reader.source == "the data"
 
 
 def no_rows(reader: Reader) -> DataError:
-    """Explain that there is nothing to work on."""
+    """Explain that there are no rows."""
     names = reader.n_bytes is not None and reader.names is not None
-    below = "there is nothing below the names of its columns. It " * names
+    below = "there is nothing below its column names. It " * names
     return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")
 
 
@@ -541,9 +545,9 @@ Read = Callable[[], Iterator[Batch]]
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A file that its owner alone may read, removed with the last that refers to it."""
+    """A file that only its owner may read, removed with the last reference to it."""
 
-    #: Of what it is a copy, for messages.
+    #: The original, for messages.
     source: str
     path: Path
 
@@ -553,11 +557,11 @@ class Copy:
         number, path = tempfile.mkstemp(prefix="hushtable-", suffix=ending)
         os.close(number)
         copy = cls(source, Path(path))
-        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the end at the latest
+        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the latest at exit
         return copy
 
     def reader(self, open_: Callable[[Path], Reader]) -> Reader:
-        """Open the copy; messages name what it is a copy of."""
+        """Open the copy; messages name the original."""
         with self._named():
             rows = open_(self.path)
         project = rows.project
@@ -582,5 +586,5 @@ class Copy:
             yield
         except DataError as error:
             raise type(error)(str(error).replace(str(self.path), self.source)) from None
-        except OSError as error:  # which would name the copy, or the URL with its secrets
+        except OSError as error:  # its message would name the copy, or the URL with its secrets
             raise DataError(f"{self.source}: its copy cannot be read: {error.strerror}") from None

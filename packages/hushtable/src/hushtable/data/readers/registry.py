@@ -1,6 +1,6 @@
 """Sources of rows: those in memory by a predicate, files by the ending of their names.
 
-Files are one, a folder of them, or a glob pattern; on standard input; or far away, by fsspec
+Files may be one file, a folder, or a glob pattern; standard input; or remote files, by fsspec
 (``s3://``, ``sftp://``, ``https://`` and the like).
 
 """
@@ -49,9 +49,9 @@ from hushtable.errors import DataError, HushTableError, MissingExtraError, Usage
 
 
 def copies(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
-    """Copy every file of rows that a URL, of a file, a folder or a pattern, names.
+    """Copy every file of rows that a URL (of a file, a folder or a pattern) names.
 
-    ``rank`` says of a name how likely such a file holds rows; 0 if it does not.
+    ``rank`` returns how likely a file with a name holds rows; 0 if it does not.
     """
     shown = far.public(url)
     made = []
@@ -69,24 +69,24 @@ def copies(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
             made.append(Copy.of(source, "".join(_name(name).suffixes[-2:])))
             system.get_file(name, str(made[-1].path))
     if not made:
-        raise DataError(f"{shown}: no such file, and no file of rows in it: check the URL")
+        raise DataError(f"{shown}: no such file, and no folder with files of rows: check the URL")
     return made
 
 
 def _name(path: str) -> PurePosixPath:
-    """Return the last part of a path, which with some backends is a URL with a query."""
+    """Return the last part of a path; with some backends, the path is a URL with a query."""
     return PurePosixPath(PurePosixPath(path.partition("?")[0]).name)
 
 
 NAME = "standard input"
-#: First bytes of what has to lie in a file, and what it is.
+#: First bytes of content that must be in a file, and its description.
 _FILES = {
     b"PAR1": "Parquet", b"ARROW1": "Feather", b"PK\3\4": "a workbook or an archive",
     b"\xd0\xcf\x11\xe0": "a workbook", b"SQLite format": "a database",
-    b"(\xb5/\xfd": "what Zstandard compressed", b"BZh": "what bzip2 compressed",
-    b"\xfd7zXZ": "what xz compressed",
+    b"(\xb5/\xfd": "a Zstandard-compressed file", b"BZh": "a bzip2-compressed file",
+    b"\xfd7zXZ": "an xz-compressed file",
 }  # fmt: skip
-#: What is read already: it cannot be read a second time.
+#: The standard input that has been read: it cannot be read again.
 _COPIES: WeakKeyDictionary[Any, Copy] = WeakKeyDictionary()
 
 
@@ -105,7 +105,7 @@ def standard_input(open_: Callable[[Path], Reader]) -> Reader:
 def _copied(stream: IO[bytes]) -> Copy:
     start = stream.read(1 << 16)
     if not start:
-        raise DataError(f"{NAME} is empty: did the command before it fail?")
+        raise DataError(f"{NAME} is empty: did the preceding command fail?")
     held = next((words for magic, words in _FILES.items() if start.startswith(magic)), None)
     if held:
         raise DataError(f"{NAME} holds {held}: save it to a file first, and give that file")
@@ -114,19 +114,19 @@ def _copied(stream: IO[bytes]) -> Copy:
     with copy.path.open("wb") as file:
         file.write(start)
         shutil.copyfileobj(stream, file)
-    if not zipped:  # which knows its end by itself
+    if not zipped:  # which marks its own end
         with copy.path.open("rb") as file:
             file.seek(-min(2, copy.path.stat().st_size), 2)
             if not file.read().rstrip(b"\0").endswith((b"\n", b"\r")):
                 raise DataError(
-                    f"{NAME} stops in the middle of a line: did the command before it fail? If "
-                    "its last line is whole, end it with a line break"
+                    f"{NAME} ends in the middle of a line: did the preceding command fail? If its "
+                    "last line is complete, end it with a line break"
                 )
     return copy
 
 
 def _ending(start: bytes, zipped: bool) -> str:
-    """Return the ending of the name of a file of such rows."""
+    """Return the file name ending of a file of such rows."""
     if zipped:
         start = zlib.decompressobj(wbits=31).decompress(start, 1 << 12)
     json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
@@ -140,25 +140,25 @@ OpenFile: TypeAlias = Callable[[Path, frozenset[str], FileLayout], Any]
 class FileFormat:
     """Format of files."""
 
-    #: What it is called, for messages.
+    #: Name of the format, for messages.
     name: str
-    #: Opens a file, given the columns that should stay text, and the layout.
+    #: Opens a file, given the columns that should stay text and the layout.
     open: OpenFile
-    #: Entries of a layout that it has a use for.
+    #: Entries of a layout that it uses.
     uses: tuple[str, ...] = ()
-    #: Whether it reads files that gzip, bzip2 or Zstandard compressed, as they are.
+    #: Whether it reads files compressed with gzip, bzip2 or Zstandard directly.
     streams: bool = False
-    #: Whether a name with its ending is enough; else what the file holds decides.
+    #: Whether the ending of the name is enough; otherwise the content decides.
     by_name: bool = False
 
 
-#: By the ending of a file's name.
+#: Formats by file name ending.
 FORMATS: dict[str, FileFormat] = {}
-#: Predicates and openers of objects in memory; the first that takes an object opens it.
+#: Predicates and openers of objects in memory; the first that accepts an object opens it.
 SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = []
-#: Predicates and openers of URLs, both of which take the layout, too.
+#: Predicates and openers of URLs; both also take the layout.
 URLS: list[tuple[Callable[[str, FileLayout], bool], Callable[[str, FileLayout], Reader]]] = []
-#: Why readers of other packages do not load.
+#: Reasons why readers of other packages do not load.
 FAILED: list[str] = []
 _plugins_loaded: list[str] = []
 
@@ -175,11 +175,11 @@ def register_format(
     endings : iterable of str
         Endings of its files' names, in small letters with their dot, such as ``".jsonl"``.
     open_file : callable
-        Takes the path, and the names of columns that should stay text even where they look like
+        Takes the path, and the names of columns that should stay text even if they look like
         numbers: those of a model's categories. (The formats that come with hushtable read text
-        as text.) Returns anything else that rows are read from, such as a pyarrow Table, or
-        a Dataset if the rows should not be held in memory. A `ValueError` means that the file is
-        not of this format.
+        as text.) Returns any other source of rows, such as a pyarrow Table, or a Dataset if the
+        rows should not be held in memory. A `ValueError` means that the file does not have this
+        format.
 
     Examples
     --------
@@ -208,20 +208,20 @@ def built_in(
 
 
 def _of_others(ending: str) -> bool:
-    """Whether somebody registered a format of their own for an ending."""
+    """Return whether a user registered a format for an ending."""
     return ending in FORMATS and FORMATS[ending].by_name
 
 
 def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -> None:
-    """Register a kind of object that rows are read from; it is asked before the older ones.
+    """Register a kind of object that rows are read from; it is tried before older ones.
 
     Parameters
     ----------
     takes : callable
-        Whether an object is of this kind. It is called with every object that rows are read
-        from: it must not fail, and should import nothing.
+        Returns whether an object is of this kind. It is called with every object that rows are read
+        from, so it must not fail, and should import nothing.
     open_ : callable
-        Takes the object; returns anything else that rows are read from.
+        Takes the object; returns any other source of rows.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def register_url(
     Parameters
     ----------
     takes : callable
-        Whether a URL, under a layout, is of this kind. It must not fail, and should import
+        Returns whether a URL, with a layout, is of this kind. It must not fail, and should import
         nothing.
     open_ : callable
         Takes URL and layout; returns a reader.
@@ -249,14 +249,14 @@ def register_url(
 
 
 def opened(data: Any) -> Reader:
-    """Open rows in memory by the first source that takes them."""
+    """Open rows in memory with the first source that accepts them."""
     while not isinstance(data, Reader):
         data = next(open_ for takes, open_ in SOURCES if takes(data))(data)
     return data
 
 
 def load_plugins() -> bool:
-    """Register the readers that other packages bring; whether there were any, and not yet."""
+    """Register the readers of other packages; return whether there were any new ones."""
     if _plugins_loaded:
         return False
     _plugins_loaded.append(plugins.READERS)
@@ -267,23 +267,23 @@ def load_plugins() -> bool:
             register()
         except HushTableError as error:
             FAILED.append(str(error))
-        except Exception as error:  # it is another's, and the others go on
+        except Exception as error:  # it is another package's; the others continue
             FAILED.append(f"the reader {point.name!r} ({point.value}) failed: {error}")
     return len(plugins.points(plugins.READERS)) > 0
 
 
 def why_none() -> str:
-    """Return, for a message, which readers of other packages do not load; empty if all do."""
+    """Return, for a message, which readers of other packages fail to load; empty if none."""
     return "".join(f" (and {words})" for words in FAILED)
 
 
 def is_taken(data: Any) -> bool:
-    """Whether a source takes an object."""
+    """Return whether a source accepts an object."""
     return any(takes(data) for takes, _ in SOURCES)
 
 
 def _suffix(path: PurePath) -> str:
-    """Return the ending of a name, in small letters, without that of a compression."""
+    """Return the ending of a name, in small letters, without the ending of a compression."""
     suffixes = [one.lower() for one in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in PACKED:
         suffixes.pop()
@@ -296,14 +296,14 @@ def _format(ending: str) -> FileFormat | None:
     return FORMATS.get(ending)
 
 
-#: Endings of files that may go with a table: descriptions, archives of it.
+#: Endings of files that may accompany a table: descriptions, or archives of it.
 _BESIDE = frozenset({".html", ".htm", ".xml", ".json", ".db", *ARCHIVES, *PACKED})
 
 
 def _rank(path: PurePath) -> int:
-    """Return 2 for the name of a file of rows, 1 if it may go with another one, else 0.
+    """Return 2 for the name of a file of rows, 1 if it may accompany one, otherwise 0.
 
-    Hidden files hold no rows, nor what Excel leaves.
+    Hidden files hold no rows, nor do temporary files of Excel.
     """
     if any(part.startswith((".", "~$")) and part != ".." for part in path.parts):
         return 0
@@ -317,8 +317,8 @@ def paths(pattern: str) -> list[Path]:
     """Return the files of rows that a path, a folder or a glob pattern names, sorted."""
     if far.is_url(pattern):
         raise UsageError(
-            f"{far.without_user(pattern)}: this needs files on this machine: copy them here "
-            "first; what comes from a database needs one file as -o (scores.csv)"
+            f"{far.without_user(pattern)}: this needs files on this machine: copy them here first; "
+            "for rows of a database, give one file as -o (scores.csv)"
         )
     path = Path(pattern)
     try:
@@ -331,11 +331,13 @@ def paths(pattern: str) -> list[Path]:
         else:
             named = (Path(p) for p in glob.glob(pattern, recursive=True))
             found = sorted(p for p in named if p.is_file() and not p.name.startswith("~$"))
-    except OSError as error:  # such as a name that is too long
+    except OSError as error:  # for example, a name that is too long
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
     if not found:
         names = " or ".join(dict.fromkeys(one.name for one in FORMATS.values()))
-        raise DataError(f"{pattern}: no such file, and no {names} file in it: check the path")
+        raise DataError(
+            f"{pattern}: no such file, and no folder with {names} files: check the path"
+        )
     return found
 
 
@@ -347,7 +349,7 @@ def files(
 ) -> Reader:
     """Read every file of rows that ``pattern`` names, one after the other.
 
-    ``kept`` is what a model knows of the layout of files like these.
+    ``kept`` is what a model knows about the layout of such files.
     """
     opening = _Opening(text_columns, layout, kept)
     if pattern == "-":
@@ -373,29 +375,29 @@ def _in_order(part: Reader, first: Reader) -> Reader:
     if ours == theirs:
         return part.select(list(first.names or ()))
     raise DataError(
-        f"{part.source} has other columns than {first.source}: only there {sorted(ours - theirs)}, "
+        f"{part.source} has different columns than {first.source}: extra {sorted(ours - theirs)}, "
         f"missing {sorted(theirs - ours)}{near_names(sorted(theirs - ours), sorted(ours - theirs))}"
     )
 
 
 @dataclass(frozen=True)
 class _Opening:
-    """Opens files, each by what it holds: see `files`."""
+    """Opens files, each by its content: see `files`."""
 
     text_columns: frozenset[str]
     layout: FileLayout
     kept: Mapping[str, str | int | bool]
-    #: Entries of the layout that some file had a use for.
+    #: Entries of the layout that some file used.
     used: set[str] = field(default_factory=set)
 
     def file(self, path: Path) -> Reader:
-        """Open a file; an archive is unpacked, and its table opened in the same way."""
+        """Open a file; unpack an archive, and open its table in the same way."""
         return self._opened(path, PurePath(path.name), limit_of(path)).folded()
 
     def _opened(self, path: Path, name: PurePath, limit: int, depth: int = 0) -> Reader:
-        """Open a file by its ``name``; ``depth`` counts the archives that it was in."""
+        """Open a file by its ``name``; ``depth`` is the number of archives around it."""
         named, asked = _format(_suffix(name)), self.layout.unasked is None
-        if path.stat().st_size == 0 and asked:  # JSON lines of no rows are an empty file
+        if path.stat().st_size == 0 and asked:  # JSON lines without rows are an empty file
             raise DataError(f"{path}: the file is empty")
         if named is not None and named.by_name:
             return self._table(path, named)
@@ -406,7 +408,7 @@ class _Opening:
         packed = content.codec is not None and not (found is not None and found.streams)
         if (is_archive or packed or content.codec == "xz") and depth >= DEEPEST:
             raise DataError(
-                f"{path}: archives within archives within archives: unpack them, and give the file"
+                f"{path}: archives are nested too deeply: unpack them, and give the file"
             )
         if is_archive and (content.codec is None or content.ending == ".tar"):
             return self._of_archive(path, limit, depth)
@@ -422,7 +424,7 @@ class _Opening:
     def _found(
         self, path: Path, name: PurePath, named: FileFormat | None, content: FirstBytes
     ) -> tuple[FileFormat, tuple[str, ...]]:
-        """Return the format of a file, and words on it if its name does not say it."""
+        """Return the format of a file, and words on it if its name does not show it."""
         ending = content.ending
         if named is not None and self.layout.unasked is not None and ending not in BINARY:
             return named, ()  # by no row
@@ -452,7 +454,7 @@ class _Opening:
         if wanted is None and self.kept.get("member") in names:
             wanted = str(self.kept["member"])
         if wanted is not None and wanted not in names and self._has_parts(there):
-            wanted = None  # it names a part of the one file in it
+            wanted = None  # it names a part of the only file in it
         elif wanted is not None:
             self.used.add("member")
             kept = {name: value for name, value in self.kept.items() if name != "member"}
@@ -463,7 +465,7 @@ class _Opening:
         return replace(rows, found=(*words, *rows.found))
 
     def _has_parts(self, there: Sequence[Member]) -> bool:
-        """Whether an archive holds one file, of a format with parts of its own."""
+        """Return whether an archive holds a single file, in a format with several parts."""
         if len(there) != 1:
             return False
         ending = _suffix(PurePath(there[0].name))
@@ -488,11 +490,11 @@ class _Opening:
         except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            message = f"{path}: not a {found.name} file that can be read: {error}"
+            message = f"{path}: not a readable {found.name} file: {error}"
             raise DataError(message) from None
         if rows.source == str(path):
             return rows
-        # Of a format that somebody registered; a stream is opened anew for each pass.
+        # For a registered format; a stream is opened again for each pass.
         again = reader if rows.one_shot else lambda: rows
         return replace(
             rows,
@@ -504,7 +506,7 @@ class _Opening:
 
 
 def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
-    """Return words on a compression that a file's name does not say."""
+    """Return words on a compression that a file's name does not show."""
     said = name.suffix.lower() in PACKED or _suffix(name) in (ELSEWHERE.keys() | ARCHIVES)
     return (
         ()
@@ -514,6 +516,6 @@ def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
 
 
 def _rank_in_archive(name: str) -> int:
-    """Return how likely a file in an archive is the table: a text may go with one."""
+    """Return how likely a file in an archive is the table: a text may accompany one."""
     path = PurePath(name)
     return min(_rank(path), 1) if _suffix(path) == ".txt" else _rank(path)

@@ -1,4 +1,4 @@
-"""Files that are rewritten once, as what is read fast: XML, and columns of fixed width."""
+"""Files that are rewritten once in a format that can be read fast: XML, and fixed-width columns."""
 
 import csv
 import io
@@ -28,12 +28,12 @@ _DEEPEST = 64
 # --- XML ------------------------------------------------------------------------------------------
 
 _Path: TypeAlias = tuple[str, ...]
-#: Different elements that a regular file has at most.
+#: Largest number of different elements in a regular file.
 _KINDS = 10_000
 
 
 def xml_file(path: Path, layout: FileLayout) -> Reader:
-    """Read the element that comes again and again: each is a row, and holds its values."""
+    """Read the repeated element: each occurrence is a row, and holds its values."""
     with unchanged(path):
         kind = _row_of(path, layout.member)
         copy = Copy.of(str(path), ".jsonl")
@@ -56,18 +56,19 @@ def _row_of(path: Path, wanted: str | None) -> _Path:
     if wanted is not None:
         found = [tags for name, tags in outer.items() if wanted in (name, tags[-1])]
         if len(found) != 1:
-            raise DataError(f"{path}: has no element {wanted!r} that is a row: it has {[*outer]}")
+            raise DataError(
+                f"{path}: has no row element {wanted!r}: its row elements are {[*outer]}"
+            )
         return found[0]
     if not outer:
         raise DataError(
-            f"{path}: no element comes again and holds values, as rows of a table do: export it as "
-            "CSV"
+            f"{path}: no element repeats and holds values, as table rows do: export it as CSV"
         )
     if len(outer) > 1:
         most = max(outer, key=lambda name: kinds.times[outer[name]])
         raise DataError(
-            f"{path}: several elements may be rows, {list(outer)[:10]}: give one by --member NAME\n"
-            f"Add: --member {shlex.quote(most)}"
+            f"{path}: several elements may be rows, {list(outer)[:10]}: choose one with --member "
+            f"NAME\nAdd: --member {shlex.quote(most)}"
         )
     return next(iter(outer.values()))
 
@@ -84,13 +85,13 @@ def _parse(path: Path, elements: "_Kinds | _Rows") -> None:
             parser.ParseFile(io.BufferedReader(plain))
     except expat.ExpatError as error:
         raise DataError(
-            f"{path}: line {error.lineno} is no XML ({expat.ErrorString(error.code)}): was the "
-            "file cut off? Export it again"
+            f"{path}: line {error.lineno} is not valid XML ({expat.ErrorString(error.code)}): was "
+            "the file truncated? Export it again"
         ) from None
 
 
 class _Kinds:
-    """Counts the elements of a file, by the tags that lead to them."""
+    """Counts the elements of a file by the tags that lead to them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -99,7 +100,7 @@ class _Kinds:
         self._tags: list[str] = []
 
     def doctype(self, *_: Any) -> None:
-        """Refuse what defines abbreviations, which may grow without end or name other files."""
+        """Refuse entity definitions, which may expand without limit or refer to other files."""
         raise DataError(
             f"{self._path}: has a DOCTYPE, which could define entities: delete it, or export the "
             "table as CSV"
@@ -115,8 +116,8 @@ class _Kinds:
             self.with_values.add(tags)
         if len(tags) > _DEEPEST or len(self.times) > _KINDS:
             raise DataError(
-                f"{self._path}: its elements are nested more than {_DEEPEST} deep, or of more than "
-                f"{_KINDS:,} kinds: it is no table: export it as CSV"
+                f"{self._path}: its elements are nested more than {_DEEPEST} deep, or have more "
+                f"than {_KINDS:,} kinds, so it is not a table: export it as CSV"
             )
 
     def end(self, _: str) -> None:
@@ -124,11 +125,11 @@ class _Kinds:
         self._tags.pop()
 
     def text(self, _: str) -> None:
-        """Pass over a text."""
+        """Skip a text."""
 
 
 class _Rows(_Kinds):
-    """Writes the elements of a kind as objects in JSON lines; values within get dotted names."""
+    """Writes elements of a kind as objects in JSON lines; nested values get dotted names."""
 
     def __init__(self, path: Path, kind: _Path, file: TextIO) -> None:
         super().__init__(path)
@@ -169,7 +170,7 @@ class _Rows(_Kinds):
         return tuple(self._tags[len(self._kind) :])
 
     def _add(self, keys: _Path, value: str) -> None:
-        """Add a value; several of one name become a list, which is refused where it is used."""
+        """Add a value; several with the same name become a list, which is refused if it is used."""
         assert self._row is not None
         name = ".".join(keys)
         known = self._row.get(name)
@@ -186,16 +187,16 @@ def _local(name: str) -> str:
 
 # --- columns of fixed width -----------------------------------------------------------------------
 
-#: Lines by which columns are found.
+#: Number of lines used to find columns.
 _FIRST = 500
 _GAP = re.compile(r"(\S*)( +)(\S*)")
 _PADDED = re.compile(r"\S {2,}\S")
-#: Signs between fields; a comma between digits is one of decimals.
+#: Delimiters; a comma between digits is a decimal comma.
 _DELIMITED = re.compile(r"(?<!\d),|,(?!\d)|[;|\t]")
 
 
 def text_file(path: Path, layout: FileLayout) -> Reader:
-    """Read fields between delimiters; or columns of fixed width, if there is no delimiter."""
+    """Read fields between delimiters, or fixed-width columns if there is no delimiter."""
     if layout.unasked is not None or layout.delimiter is not None:
         return csv_file(path, layout)
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
@@ -216,12 +217,12 @@ def text_file(path: Path, layout: FileLayout) -> Reader:
         lambda plain: csv_file(plain, replace(layout, delimiter=",", encoding="utf-8"))
     )
     places = [f"{a + 1}-{b}" for a, b in columns[:-1]] + [f"from {columns[-1][0] + 1}"]
-    words = f"columns of fixed width, at {', '.join(places[:8])}{', ...' * (len(places) > 8)}"
+    words = f"fixed-width columns at {', '.join(places[:8])}{', ...' * (len(places) > 8)}"
     return replace(rows, found=(words, *rows.found))
 
 
 def _columns(lines: Sequence[str], *, named: bool) -> list[tuple[int, int]]:
-    """Return where columns begin and end, if blanks line up between them; else none."""
+    """Return where columns begin and end, if blanks between them are aligned; otherwise none."""
     rows = [line for line in lines if not is_rule(line)]
     if len(rows) < 3 or _DELIMITED.search(rows[0]) or any("\t" in row for row in rows):
         return []
@@ -236,11 +237,11 @@ def _columns(lines: Sequence[str], *, named: bool) -> list[tuple[int, int]]:
         return columns
     whole: list[tuple[int, int]] = []
     for begin, end in columns:
-        # A gap in texts, such as those of two words each: only one of its sides has a name.
+        # A gap within texts, such as two words each: only one of its sides has a name.
         if whole and (not rows[0][begin:end].strip() or not rows[0][slice(*whole[-1])].strip()):
             begin = whole.pop()[0]
         whole.append((begin, end))
-    # Names with a gap between: columns that touch each other, and cannot be told apart.
+    # Names with a gap between them: columns that touch each other, and cannot be separated.
     touching = any(_PADDED.search(rows[0][begin:end]) for begin, end in whole)
     return [] if touching else whole
 
@@ -260,19 +261,19 @@ def _write_fields(
                 continue
             for k, (end, begin) in enumerate(gaps):
                 if line[end:begin].strip():
-                    # A wider value leaves less of the gap, which was blank in all lines above.
+                    # A wider value narrows the gap, which was blank in all lines above.
                     here = _GAP.fullmatch(line[end:begin].ljust(begin - end))
                     if here is None or (k == 0 and here[1]):
                         raise DataError(
-                            f"{path}: line {number} does not fit the columns above it, of fixed "
-                            f"width: it holds {line[max(0, end - 8) : begin + 8]!r} around "
-                            f"place {end + 1}: widen the columns, or export with a delimiter"
+                            f"{path}: line {number} does not fit the fixed-width columns above it: "
+                            f"it holds {line[max(0, end - 8) : begin + 8]!r} around position "
+                            f"{end + 1}: widen the columns, or export with a delimiter"
                         )
                     gaps[k] = end + len(here[1]), begin - len(here[3])
             if "\ufffd" in line:
                 raise DataError(
-                    f"{path}: line {number} is not of the encoding of the lines above it: give it "
-                    "by --encoding NAME"
+                    f"{path}: line {number} does not have the encoding of the lines above it: give "
+                    "the encoding with --encoding NAME"
                 )
             ends = [*(end for end, _ in gaps[1:]), None]
             write([line[b:e].strip() for (_, b), e in zip(gaps, ends, strict=True)])

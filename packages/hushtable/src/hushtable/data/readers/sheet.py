@@ -30,7 +30,7 @@ from hushtable.errors import DataError, UsageError
 
 #: A sheet and its columns, as Excel writes them.
 _COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
-#: Raised by the libraries for damaged archives and XML, and by what lacks a part.
+#: Raised by the libraries for damaged archives and XML, and for missing parts.
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
     NotImplementedError,
@@ -41,10 +41,10 @@ _SAVE = "open it and save it as .xlsx"
 def cells_of(
     path: Path, wanted: str | None, *, asked: bool = True
 ) -> tuple[str, Cells, list[Any], Hidden]:
-    """Return the name of a sheet, its cells, which of them are merged, and what is hidden.
+    """Return the name of a sheet, its cells, merged cells, and hidden rows and columns.
 
-    ``wanted`` may end in columns, as in ``Sheet1!A:F``: then those of others are empty. A formula
-    without a value is refused where a person is ``asked``, and else missing.
+    ``wanted`` may end in columns, as in ``Sheet1!A:F``: then cells of other columns are empty. A
+    formula without a value is refused if a person is ``asked``, and otherwise missing.
     """
     import python_calamine as calamine
 
@@ -66,7 +66,7 @@ def cells_of(
         raise _password(path) from None
     except (*_DAMAGED, calamine.CalamineError) as error:
         raise DataError(
-            f"{path}: not a workbook that can be read, or a damaged one ({error}): {_SAVE}"
+            f"{path}: not a readable workbook, or a damaged one ({error}): {_SAVE}"
         ) from None
     if columns is not None:
         before = [""] * columns.start
@@ -76,39 +76,39 @@ def cells_of(
 
 
 def _of_columns(wanted: str | None, names: Sequence[str]) -> tuple[str | None, slice | None]:
-    """Split ``Sheet1!A:F`` into the name of a sheet and the columns, if no sheet is called so."""
+    """Split ``Sheet1!A:F`` into the name of a sheet and the columns, if no sheet has that name."""
     found = _COLUMNS.fullmatch(wanted or "")
     if wanted in names or found is None:
         return wanted, None
     first, last = column_number(found["first"]), column_number(found["last"])
     if first > last:
-        raise UsageError(f"--sheet {wanted}: the first column stands behind the last")
+        raise UsageError(f"--sheet {wanted}: the first column comes after the last")
     return found["sheet"], slice(first, last + 1)
 
 
 def _password(path: Path) -> DataError:
-    return DataError(f"{path}: is protected by a password: save it without one")
+    return DataError(f"{path}: protected by a password: save it without one")
 
 
 def _check_start(path: Path) -> None:
-    """Refuse what is called a workbook, and is none, in words."""
+    """Explain why a file that is named like a workbook is not one."""
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if start.startswith(b"\xd0\xcf\x11\xe0"):
-        # An encrypted .xlsx is of the container of an old .xls.
+        # An encrypted .xlsx has the container format of an old .xls.
         if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
             raise _password(path)
     elif not start.startswith(b"PK"):
         text = start.lstrip(b"\xef\xbb\xbf \r\n\t")
         if text.startswith(b"<"):
-            raise DataError(f"{path}: is a web page or XML under a workbook's name: {_SAVE}")
+            raise DataError(f"{path}: a web page or XML named like a workbook: {_SAVE}")
         raise DataError(
-            f"{path}: is no workbook: {_SAVE}, or call it .csv if it is text with a delimiter"
+            f"{path}: not a workbook: {_SAVE}, or rename it to .csv if it is text with a delimiter"
         )
 
 
 def _check_opendocument(path: Path) -> None:
-    """Raise `ElementTree.ParseError` for broken XML, at which calamine would wait for ever."""
+    """Raise `ElementTree.ParseError` for broken XML, on which calamine would hang."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if "content.xml" in archive.namelist():
@@ -138,23 +138,23 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
             held += f" (hidden: {hidden})"
         largest = max(filled, key=lambda one: one.height * one.width, default=None)
         add = "" if largest is None else f"\nAdd: --sheet {shlex.quote(largest.name)}"
-        raise DataError(f"{path}: {held}: give one by --sheet NAME{add}")
+        raise DataError(f"{path}: {held}: choose one with --sheet NAME{add}")
     return filled[0]
 
 
 def as_texts(values: list[Any]) -> pa.Array:
-    """Return cells of a column as texts, each by itself: whatever types the others have."""
+    """Return cells of a column as texts, each on its own, whatever types the others have."""
     return pa.array([None if value == "" else as_name(value) for value in values], pa.string())
 
 
 def as_column(values: list[Any]) -> pa.Array:
-    """Return cells of a column, as text if they are of several types."""
+    """Return cells of a column, as text if they have several types."""
     values = [None if value == "" else value for value in values]
     kinds = {type(value) for value in values} - {type(None)}
     if kinds <= {int, float}:
         whole = all(v is None or (abs(v) <= 2**53 and v == int(v)) for v in values)
         return pa.array(values, pa.int64() if whole and kinds else pa.float64())
-    if kinds == {dt.date, dt.datetime}:  # the latter where there is a time of the day
+    if kinds == {dt.date, dt.datetime}:  # the latter if there is a time of day
         midnight = dt.time()
         values = [dt.datetime.combine(v, midnight) if type(v) is dt.date else v for v in values]
         return pa.array(values, pa.timestamp("us"))
@@ -164,12 +164,12 @@ def as_column(values: list[Any]) -> pa.Array:
     return pa.array(values)
 
 
-#: Among so many rows the names are looked for.
+#: Number of rows in which the names are searched.
 _FIRST = 30
 
 
 def sheet_file(path: Path, layout: FileLayout) -> Reader:
-    """Read the one sheet that holds rows, or the one that ``layout`` names; held in memory."""
+    """Read the only sheet with rows, or the one that ``layout`` names, into memory."""
     unasked = layout.unasked
     sheet, cells, merged, gone = cells_of(path, layout.sheet, asked=unasked is None)
     where = f"{path}: sheet {sheet!r}"
@@ -212,9 +212,9 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
 
 
 def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[list[int], list[int]]:
-    """Return the numbers of all rows from one on, and of those that are not left out.
+    """Return the numbers of all rows from one on, and of the rows that are not left out.
 
-    A row without any value is none, as a blank line of a CSV file is none.
+    A row without any value does not count, like a blank line of a CSV file.
     """
     every = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
     places = every[: max(0, len(every) - layout.footer)]
@@ -229,7 +229,7 @@ def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[lis
 def _no_name(cells: Cells, i: int, j: int, header: int, where: str) -> DataError:
     return DataError(
         f"{where}: column {letters(j)} has values, such as {cells[i][j]!r} in {cell(i, j)}, but no "
-        f"name in row {header + 1}: name it, empty it, or say where the names are by "
+        f"name in row {header + 1}: name it, empty it, or specify where the names are with "
         "--skip-lines N or --no-header"
     )
 
@@ -242,39 +242,39 @@ def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
 
 
 def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
-    """Return the number of the row of names: the first that has a text in each column in use.
+    """Return the number of the header row: the first that has a text in each used column.
 
-    Where nobody is here to be asked, the first that holds the names of a schema.
+    If no person can be asked, the first that holds the names of a schema.
     """
     if unasked is not None:
         named = (i for i, row in enumerate(cells) if unasked.is_header([*map(as_name, row)]))
         if (at := next(named, None)) is None:
             raise DataError(
-                f"{where}: no row names all columns that are needed, {list(unasked.names)[:5]}: "
-                "write a row of names above the others"
+                f"{where}: no row contains all required column names, {list(unasked.names)[:5]}: "
+                "add a header row above the others"
             )
         return at
     width = max((sum(v != "" for v in row) for row in cells[:_FIRST]), default=0)
     for i, row in enumerate(cells[:_FIRST]):
         filled = [value for value in row if value != ""]
-        # Lines above a table fill a cell or two of it.
+        # Lines above a table fill one or two cells.
         if filled and 2 * len(filled) > width:
             other = next((j for j, v in enumerate(row) if not isinstance(v, str)), None)
             if other is None:
                 return i
             raise DataError(
-                f"{where}: row {i + 1} should hold the names of the columns, but "
-                f"{cell(i, other)} holds {row[other]}: say that it is a row of values, or that "
+                f"{where}: row {i + 1} should hold the names of the columns, but {cell(i, other)} "
+                f"holds {row[other]}: confirm that it is a row of values (--no-header), or that "
                 f"these are names (--skip-lines {i})\nAdd: --no-header"
             )
-    raise DataError(f"{where} is empty: needs a row of names, and rows of values below")
+    raise DataError(f"{where} is empty: needs a row of names, and rows of values below it")
 
 
 def _refuse_merged(merged: Any, first: int, cells: Cells, where: str) -> None:
-    """Refuse merged cells in the table: but for the first, their values would be missing."""
+    """Refuse merged cells in the table: except for the first, their values would be missing."""
     for (top, left), (bottom, right) in merged:
         if bottom >= first and top < len(cells) and left < len(cells[top]):
             raise DataError(
                 f"{where}: the cells {cell(top, left)}:{cell(bottom, right)} are merged, and hold "
-                "one value for all: unmerge them, and fill in each"
+                "a single value: unmerge them, and fill in each cell"
             )

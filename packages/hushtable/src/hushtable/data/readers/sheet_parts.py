@@ -11,9 +11,9 @@ from hushtable.errors import DataError
 
 _ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
 _HIDDEN = (b'hidden="1"', b'hidden="true"', b"hidden='1'", b"hidden='true'")
-#: Where LibreOffice says that a formula failed, and what it does not show.
+#: Attributes in which LibreOffice states that a formula failed, and what is hidden.
 _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
-#: Rows of the largest sheets.
+#: Number of rows of the largest sheets.
 _MOST = 1 << 20
 _OPENDOCUMENT_HIDDEN = (b':visibility="collapse"', b':visibility="filter"')
 
@@ -21,8 +21,8 @@ _OPENDOCUMENT_HIDDEN = (b':visibility="collapse"', b':visibility="filter"')
 def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
     """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
 
-    calamine has them empty, which would make of a fault a missing value. Raises `DataError` for a
-    formula without a value: programs that write workbooks may leave it to Excel to work it out.
+    calamine reads them as empty, which would turn an error into a missing value. Raises `DataError`
+    for a formula without a value: programs that write workbooks may leave its calculation to Excel.
     """
     with zipfile.ZipFile(path) as archive:
         if "xl/workbook.xml" not in archive.namelist():
@@ -31,7 +31,7 @@ def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, s
             return
         part = _part(archive, sheet)
         with archive.open(part) as file:
-            if not _has(file, _ERROR_OR_FORMULA):  # most sheets: they need not be parsed twice
+            if not _has(file, _ERROR_OR_FORMULA):  # most sheets, which then are not parsed twice
                 return
         with archive.open(part) as file:
             row = column = -1
@@ -54,7 +54,7 @@ def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, s
                     ):
                         raise DataError(
                             f"{path}: sheet {sheet!r}: {cell(row, column)} holds a formula whose "
-                            "value was never worked out: open it in Excel or LibreOffice, and save"
+                            "value was never calculated: open it in Excel or LibreOffice, and save"
                         )
 
 
@@ -67,7 +67,7 @@ class Hidden:
 
 
 def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> tuple[str, ...]:
-    """Return words on what is read of a sheet though it is not visible there."""
+    """Return words on hidden rows and columns of a sheet that are read."""
     n_rows = len(gone.rows.intersection(rows))
     names = [letters(j) for j in columns if j in gone.columns]
     parts = [f"{n_rows:,} hidden row{'s' * (n_rows > 1)}"] if n_rows else []
@@ -79,7 +79,7 @@ def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> t
 
 
 def hidden(path: Path, sheet: str) -> Hidden:
-    """Return the rows and columns that a sheet does not show; an old .xls does not say."""
+    """Return the hidden rows and columns of a sheet; unknown for an old .xls."""
     if not zipfile.is_zipfile(path):
         return Hidden()
     with zipfile.ZipFile(path) as archive:
@@ -131,7 +131,7 @@ def _hidden_of_opendocument(file: IO[bytes], sheet: str) -> Hidden:
 
 
 def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
-    """Whether a file holds one of these words, of 32 bytes at most."""
+    """Return whether a file holds one of these words, each at most 32 bytes long."""
     end = b""
     while block := file.read(1 << 20):
         if any(word in end + block for word in words):
@@ -156,7 +156,7 @@ def _part(archive: zipfile.ZipFile, sheet: str) -> str:
 
 
 def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
-    """Refuse errors in a sheet of OpenDocument, where calamine tells them from nothing neither."""
+    """Refuse errors in an OpenDocument sheet, which calamine also reads as empty cells."""
     with archive.open("content.xml") as file:
         inside = False
         for event, element in ElementTree.iterparse(file, ("start", "end")):
@@ -165,7 +165,7 @@ def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
                 inside = keys.get("name") == sheet
             elif inside and element.get(_CALC) == "error":
                 raise DataError(
-                    f"{path}: sheet {sheet!r} holds a formula that failed: correct it, empty the "
+                    f"{path}: sheet {sheet!r} holds a formula with an error: correct it, empty the "
                     "cell, or save the workbook as .xlsx"
                 )
             elif event == "end" and element.tag.endswith("}table-row"):
@@ -173,7 +173,7 @@ def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
 
 
 def letters(column: int) -> str:
-    """Return what a sheet calls a column, numbered from 0: A, B, ..., Z, AA, ..."""
+    """Return the sheet's name for a column, numbered from 0: A, B, ..., Z, AA, ..."""
     text = ""
     while column >= 0:
         column, letter = column // 26 - 1, column % 26
@@ -182,7 +182,7 @@ def letters(column: int) -> str:
 
 
 def cell(row: int, column: int) -> str:
-    """Return what a sheet calls a cell, such as ``C7``."""
+    """Return the sheet's name for a cell, such as ``C7``."""
     return f"{letters(column)}{row + 1}"
 
 

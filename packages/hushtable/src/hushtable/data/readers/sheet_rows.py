@@ -1,4 +1,4 @@
-"""Rows of a sheet that are none of its table: totals, footers, further tables."""
+"""Rows of a sheet that are not part of its table: totals, footers, further tables."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ from hushtable.data.readers.totals import (
 )
 from hushtable.errors import DataError
 
-#: By row, and in it by column, from the first of the sheet on; "" is an empty cell.
+#: By row, then by column, from the first of the sheet on; "" is an empty cell.
 Cells: TypeAlias = list[list[Any]]
 
-#: Rows whose texts are looked at.
+#: Number of rows whose texts are checked.
 _FIRST = 100
-#: Share of the rows that a second table beside the first fills at most.
+#: Largest share of the rows that a second table next to the first fills.
 _SHORT = 0.8
 
 
@@ -36,16 +36,16 @@ def row_words(row: Sequence[Any]) -> str:
 
 
 class _FilledRows:
-    """Rows of a sheet that hold something, as texts."""
+    """Rows of a sheet that are not empty, as texts."""
 
     def __init__(self, cells: Cells, places: Sequence[int], names: Mapping[int, str]) -> None:
         self.cells, self.places, self.used = cells, places, sorted(names)
         self.names = [names[j] for j in self.used]
-        #: Numbers of the rows, but for the last, that leave a column empty.
+        #: Numbers of the rows, except the last, that leave a column empty.
         empty = {j: [k for k, i in enumerate(places[:-1]) if cells[i][j] == ""] for j in self.used}
         few = {j: rows for j, rows in empty.items() if 3 * len(rows) <= len(places)}
         labelled = {k: starts_with_summary(self[k]) for k in {k for r in few.values() for k in r}}
-        enough = len(places) > 3  # as in text files: too few to say what no row leaves empty
+        enough = len(places) > 3  # as in text files: fewer rows show too little
         always = [
             self.used.index(j) for j, r in few.items() if enough and all(labelled[k] for k in r)
         ]
@@ -67,7 +67,7 @@ class _FilledRows:
         return pa.array(texts, pa.string())
 
     def summaries(self, end: int) -> int:
-        """Return how many of the rows above one sum up those above them."""
+        """Return how many of the rows just above one sum up the rows before them."""
         last = [self[k] for k in range(max(0, end - MOST_SUMMARIES), end)]
         return n_summaries(last, self.first, end, self.above)
 
@@ -83,8 +83,8 @@ def check_rows(
         row = cells[places[k]]
         if row[rows.used[0]] == rows.names[0] and rows[k] == rows.names and len(names) > 1:
             raise DataError(
-                f"{where}: row {places[k] + 1} repeats the names of columns: delete it, or keep "
-                "the tables in sheets of their own"
+                f"{where}: row {places[k] + 1} repeats the names of the columns: delete it, or "
+                "keep the tables in separate sheets"
             )
         if places[k] - places[k - 1] > 1:
             _check_table_below(rows, k, where, layout.footer)
@@ -103,7 +103,7 @@ def check_rows(
 
 
 def _check_table_below(rows: _FilledRows, k: int, where: str, footer: int) -> None:
-    """Raise `DataError` if the names of another table, or its title, stand below an empty row."""
+    """Raise `DataError` if the names or the title of a second table follow an empty row."""
     names = k
     while names < len(rows) - 1 and sum(map(bool, rows[names])) == 1:
         if not has_letters("".join(rows[names])):
@@ -115,15 +115,15 @@ def _check_table_below(rows: _FilledRows, k: int, where: str, footer: int) -> No
     more = " and the totals above it" if totals else ""
     raise DataError(
         f"{where}: another table seems to begin in row {rows.places[k] + 1}, below an empty row: "
-        f"{row_words(rows[k])[:40]!r}. Keep it in a sheet of its own, or leave it out{more}"
-        f"{skipping(len(rows) - k + totals + footer)}"
+        f"{row_words(rows[k])[:40]!r}. Keep it in a separate sheet, or leave it "
+        f"out{more}{skipping(len(rows) - k + totals + footer)}"
     )
 
 
 def check_side_by_side(
     cells: Cells, places: Sequence[int], names: Mapping[int, str], where: str, sheet: str
 ) -> None:
-    """Raise `DataError` if two tables stand side by side, an empty column between them."""
+    """Raise `DataError` if two tables are side by side, with an empty column between them."""
     blocks: list[list[int]] = []
     for j in sorted(names):
         if not blocks or j - blocks[-1][-1] > 1:
@@ -143,7 +143,7 @@ def check_side_by_side(
 
 
 def _n_rows(cells: Cells, places: Sequence[int], block: Sequence[int]) -> int:
-    """Return how many rows there are down to the last in which a block holds something."""
+    """Return how many rows there are down to the last in which a block is not empty."""
     filled = [k for k, i in enumerate(places, 1) if any(cells[i][j] != "" for j in block)]
     return max(filled, default=0)
 
@@ -164,7 +164,7 @@ def _refuse_side_by_side(
     largest = spans[max(range(len(spans)), key=lambda k: sizes[k] * len(blocks[k]))]
     again = f"; {twice[0]!r} names a column in two of them" if twice else ""
     raise DataError(
-        f"{where}: tables seem to stand side by side, in the columns {', '.join(parts[:-1])} and "
-        f"{parts[-1]}{again}. Give the columns of the one to read with the sheet"
-        f"\nAdd: --sheet {shlex.quote(f'{sheet}!{largest}')}"
+        f"{where}: there seem to be several tables side by side, in the columns "
+        f"{', '.join(parts[:-1])} and {parts[-1]}{again}. With the sheet, give the columns of the "
+        f"table to read\nAdd: --sheet {shlex.quote(f'{sheet}!{largest}')}"
     )

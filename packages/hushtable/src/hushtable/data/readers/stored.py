@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix as they are stored: what is not stored is 0.0, and is not touched."""
+"""Rows of a sparse matrix as stored: values that are not stored are 0.0, and not touched."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class StoredRows:
-    """A batch of n rows with d columns, of which k values are stored, row by row.
+    """A batch of n rows with d columns and k stored values, row by row.
 
     ``values`` and ``columns`` (k,) are the stored values, float64 without a negative zero, and
     their columns, none twice in a row. Row i has those from ``bounds[i]`` to ``bounds[i + 1]``.
@@ -45,7 +45,7 @@ class StoredRows:
         return found
 
     def fold_ranges(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-        """Fold the rows into running minima and maxima (d,); NaN is passed over."""
+        """Fold the rows into running minima and maxima (d,); ignore NaN."""
         np.fmin.at(low, self.columns, self.values)
         np.fmax.at(high, self.columns, self.values)
         some = np.bincount(self.columns, minlength=self.n_columns) < len(self)
@@ -54,7 +54,7 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class OfSparse:
-    """Starts a pass over a sparse matrix; `stored` one that touches no zeros."""
+    """Starts a pass over a sparse matrix; `stored` starts one that skips zeros."""
 
     batches: Callable[[], Iterator[Any]]
     #: Starts a pass over the same rows, in batches of `StoredRows`.
@@ -65,17 +65,17 @@ class OfSparse:
         return self.batches()
 
 
-#: Rows of a batch at most: the bits of all their tables stay in the second cache. Measured.
+#: Largest number of rows in a batch: the bits of all their tables stay in the L2 cache. Measured.
 _ROWS = 2_048
 
 
 def stored_share(n_columns: int) -> float:
-    """Return the share of stored values up to which reading these alone is faster. Measured."""
+    """Return the share of stored values up to which reading only these is faster. Measured."""
     return min(0.08, (n_columns - 100) / 20_000)
 
 
 def stored_batches(rows: Any) -> Iterator[StoredRows]:
-    """Yield the rows of a matrix of SciPy in CSR, of which no value is stored twice."""
+    """Yield the rows of a SciPy matrix in CSR, in which no value is stored twice."""
     n = rows.shape[0]
     parts = max(1, -(-n // _ROWS))
     parts += -parts % 4 if n > 2 * _ROWS else 0  # 2 or 4 threads end together
@@ -89,7 +89,7 @@ def stored_batches(rows: Any) -> Iterator[StoredRows]:
 
 
 def without_twice(rows: Any) -> Any:
-    """Return a matrix in CSR with the sums of what is stored twice, added as `toarray` adds."""
+    """Return a CSR matrix with the sums of values that are stored twice, added as in `toarray`."""
     if rows.has_canonical_format:
         return rows
     at = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)) * rows.shape[1] + rows.indices

@@ -1,7 +1,7 @@
-"""Totals and other summaries among the rows of a table, and what stands below it.
+"""Totals and other summaries among the rows of a table, and lines below it.
 
-A reader passes the texts of the rows that it has in doubt; columns are read again only if these
-rows could be a summary by what the first rows hold. Tested by ``tests/test_totals_of_tables.py``.
+A reader passes the texts of doubtful rows; columns are read again only if these rows could be a
+summary, judged by the first rows. Tested by ``tests/test_totals_of_tables.py``.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
 
-#: Words for the sum of the rows above, in small letters, as a cell alone.
+#: Words for the sum of the rows above, in small letters, as a whole cell.
 TOTAL_WORDS = (
     *("total", "totals", "grand total", "subtotal", "subtotals", "sub-total", "sum", "sums"),
     *("summe", "summen", "gesamt", "gesamtsumme", "gesamtergebnis", "insgesamt", "zwischensumme"),
@@ -42,7 +42,7 @@ TOTAL_WORDS = (
         "소계",
     ),
 )
-#: Words for other summaries; some of them are also names and categories.
+#: Words for other summaries; some are also names or categories.
 _OTHER_WORDS = (
     "averages?|avg|means?|median|max|maximum|min|minimum|count|std|stdev|mittelwert|durchschnitt|"
     "anzahl|moyenne|médiane|media|mediana|promedio|média|máximo|mínimo|conteo|massimo|minimo|"
@@ -66,7 +66,7 @@ class WordPattern:
         self._pattern = pattern
 
     def match(self, text: str) -> re.Match[str] | None:
-        """Match the beginning of a text: none without a letter or an asterisk."""
+        """Match the beginning of a text; no match without a letter or an asterisk."""
         return self._made.match(text) if _LETTER.search(text) else None
 
     @cached_property
@@ -75,7 +75,7 @@ class WordPattern:
 
 
 _LETTER = re.compile(r"[^\W\d_]|\*")
-#: First words of a line that adds up the rows above it.
+#: First words of a line that sums up the rows above it.
 TOTAL = WordPattern(rf"\W*(?:{_begins(TOTAL_WORDS)}|{_N_ROWS})(?!\w)|\*+\s*$")
 _OTHER = WordPattern(rf"\W*(?:{_OTHER_WORDS})(?!\w)")
 #: First words of a line below a table.
@@ -87,7 +87,7 @@ _FOOTER = WordPattern(
     r"vytištěno|zdroj|nyomtatva|forrás|yazd\u0131rma|kaynak|rapor|πηγή|распечатано|источник|отчет|"
     r"query|abfrage)(?!\w)|完|以上|終わり|结束|끝|نهاية)",
 )
-#: Numbers, dates and times of any country, roughly: names of columns are none of these.
+#: Numbers, dates and times of any country, roughly: names of columns do not match.
 _NUMBER = re.compile(
     r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
     (?:\d[\d.,'\s\u00a0\u202f]*(?:[eE][+-]?\d+)?\s*(?:[%€$£)-]|[A-Z]{3})?
@@ -95,33 +95,33 @@ _NUMBER = re.compile(
     |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
     re.VERBOSE,
 )
-#: What is no part of a number.
+#: Text that is not part of a number.
 _SIGNS = re.compile(r"[^\d.,eE+-]|[A-Za-z]{2,}")
-#: Chance from which on a row's numbers are no coincidence, and with empty fields.
+#: Chance below which a row's numbers are not a coincidence; the same with empty fields.
 _NO_CHANCE, _WITH_GAPS = 1e-6, 1e-3
-#: Rows at the end that may be summaries; first rows and columns that are compared with them.
+#: Number of rows at the end that may be summaries; of first rows and columns to compare them with.
 MOST_SUMMARIES, _FEW_FIRST, _FEW_COLUMNS = 8, 100, 24
 
-#: Lines that a message lists.
+#: Number of lines that a message lists.
 _MOST_LISTED = 20
 
-#: Returns the texts of a column, by its number, in so many first rows.
+#: Returns the texts of a column, by its number, in the first so many rows.
 Above = Callable[[int, int], pa.Array]
 
 
 def is_number(field: str) -> bool:
-    """Return whether a field looks like a number, a date or a time of whatever country."""
+    """Return whether a field looks like a number, a date or a time of any country."""
     return _NUMBER.fullmatch(field) is not None
 
 
 def shape(field: str) -> str:
-    """Return a field with one letter for letters, and one digit for digits."""
+    """Return a field with the same letter for all letters, and the same digit for all digits."""
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
 
 
 @dataclass(frozen=True)
 class FirstRows:
-    """The texts of the first rows of a table, and the columns that none of them leaves empty."""
+    """The texts of the first rows of a table, and the columns that are never empty in them."""
 
     rows: Sequence[Sequence[str]]
     always: Sequence[int]
@@ -138,7 +138,7 @@ class FirstRows:
         return tuple(found)
 
     def gaps(self, fields: Sequence[str]) -> list[int]:
-        """Return the columns that a row leaves empty, and no other row does."""
+        """Return the columns that a row leaves empty, but no other row does."""
         return [j for j in self.always if not fields[j].strip()]
 
     def first_texts(self, j: int) -> list[str]:
@@ -151,14 +151,14 @@ class FirstRows:
         return any(shape(row[0].strip()).startswith(mine) for row in self.rows)
 
     def is_names(self, fields: Sequence[str]) -> bool:
-        """Whether a row looks like names: texts above numbers, and no number among them."""
+        """Return whether a row looks like names: texts above numbers, without any number."""
         filled = [j for j, field in enumerate(fields) if field.strip()]
         words = not any(is_number(fields[j]) for j in filled)
         of_numbers = any(j in self.numeric and fields[j].strip() for j in filled)
         return len(filled) > 1 and words and of_numbers
 
     def is_footer(self, fields: Sequence[str]) -> bool:
-        """Whether a row is a line below the table, filled up with empty fields."""
+        """Return whether a row is a line below the table, padded with empty fields."""
         filled = [j for j, field in enumerate(fields) if field.strip()]
         if len(filled) != 1 or len(self.gaps(fields)) < 2:
             return False
@@ -168,7 +168,7 @@ class FirstRows:
 
 
 def is_footer_text(text: str) -> bool:
-    """Return whether a text begins as lines below a table do."""
+    """Return whether a text begins like lines below a table."""
     return _FOOTER.match(text) is not None or TOTAL.match(text) is not None
 
 
@@ -181,7 +181,7 @@ def has_letters(text: str) -> bool:
 
 
 def n_summaries(last: Sequence[Sequence[str]], table: FirstRows, n_rows: int, above: Above) -> int:
-    """Return how many of the last rows sum up those above them, or stand below the table.
+    """Return how many of the last rows sum up those above them, or are below the table.
 
     ``last`` are the texts of the last rows, of ``n_rows`` in all.
     """
@@ -209,7 +209,7 @@ def _first(above: Above, n_rows: int, j: int) -> pa.Array:
 
 
 def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> bool:
-    """Whether a row may be a summary, by what the first rows hold."""
+    """Return whether a row may be a summary, judged by the first rows."""
     filled = [j for j, field in enumerate(fields) if field.strip()]
     if not filled:
         return False
@@ -229,11 +229,11 @@ def _may_be_summary(fields: Sequence[str], table: FirstRows, n_rows: int) -> boo
 
 
 def _likely(text: str, first: Sequence[str], n_rows: int = 0) -> str:
-    """Return what a text may be of a column that begins so; empty if nothing.
+    """Return which summary of a column with these first rows a text may be; empty if none.
 
-    A "mean" has more decimals than the column, a "rounded" one has not. With ``n_rows`` in the
-    table, the first ones have to be a fair share. In plain Python, as this is asked of each file:
-    the patterns for what people write are slow.
+    A "mean" has more decimals than the column, a "rounded" one has not. The first rows must be a
+    fair share of the ``n_rows`` of the table. In plain Python, because this runs for each file, and
+    the patterns for texts that people write are slow.
     """
     for decimal in (".",) if _plain([text, *first]) is not None else (".", ","):
         [total], values = _roughly([text], decimal), _roughly(first, decimal)
@@ -255,7 +255,7 @@ def _likely(text: str, first: Sequence[str], n_rows: int = 0) -> str:
 
 
 def _plain(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return numbers as computers write them; None if one text is not one."""
+    """Return numbers as computers write them; None if any text is not a number."""
     try:
         return np.array([float(text) for text in texts])
     except ValueError:
@@ -263,7 +263,7 @@ def _plain(texts: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def _roughly(texts: Sequence[str], decimal: str) -> NDArray[np.float64]:
-    """Return the numbers in texts with this decimal sign, whatever stands around them."""
+    """Return the numbers in texts with this decimal separator, whatever surrounds them."""
     if decimal == "." and (plain := _plain(texts)) is not None:
         return plain
     other = "." if decimal == "," else ","
@@ -275,12 +275,12 @@ def _roughly(texts: Sequence[str], decimal: str) -> NDArray[np.float64]:
 
 
 def is_summary(fields: Sequence[str], table: FirstRows, above: Callable[[int], pa.Array]) -> bool:
-    """Return whether a row sums up those above it; ``above`` returns a column of these."""
+    """Return whether a row sums up the rows above it; ``above`` returns a column of these."""
     filled = [j for j, field in enumerate(fields) if field.strip()]
     if not filled:
         return False
     label, gaps = fields[filled[0]], table.gaps(fields)
-    again = label in table.first_texts(filled[0])  # then it is a category, or a name
+    again = label in table.first_texts(filled[0])  # then it is a category or a name
     named = TOTAL.match(label) is not None and not again
     other = _OTHER.match(label) is not None and not again
     if gaps and named:
@@ -303,9 +303,9 @@ def is_summary(fields: Sequence[str], table: FirstRows, above: Callable[[int], p
 
 
 def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.float64], int, int]]:
-    """Yield number, numbers of the column, decimals of the text and those of the column.
+    """Yield the number, the column's numbers, and the decimals of the text and of the column.
 
-    For each of the signs that may be before the decimals.
+    For each possible decimal separator.
     """
     from hushtable.data.texts import numbers  # it needs the readers
 
@@ -324,16 +324,16 @@ def _readings(text: str, column: pa.Array) -> Iterator[tuple[float, NDArray[np.f
 
 
 def _decimals(text: str, decimal: str) -> int:
-    """Return the number of digits behind the decimal sign of a number."""
+    """Return the number of digits after the decimal separator of a number."""
     behind = text.rpartition(decimal)[2] if decimal in text else ""
     return len(behind) - len(behind.lstrip("0123456789"))
 
 
 def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
-    """Yield what of a column a text is, and the chance that another row's value is it, too."""
+    """Yield which summary of a column a text is, and the chance that another row has that value."""
     for total, values, decimals, most in _readings(text, above):
         half, spread = 0.501 * 10.0**-decimals, float(np.ptp(values))
-        # Values that were rounded may add up to a little more or less than what they were.
+        # Rounded values may add up to slightly more or less than the originals.
         rounded = np.sqrt(len(values)) * 10.0**-most if most else 0.0
         near = abs(total - values.sum()) <= half + rounded + 2e-15 * abs(total)
         if abs(total) > np.abs(values).max() and near:
@@ -355,9 +355,9 @@ def _statistics(text: str, above: pa.Array) -> Iterator[tuple[str, float]]:
 def subtotals(
     rows: Sequence[tuple[int, Sequence[str]]], table: FirstRows, above: Callable[[int], pa.Array]
 ) -> list[int]:
-    """Return the numbers of the rows that add up those since the last such row, or all above.
+    """Return the numbers of the rows that sum up those since the last such row, or all above.
 
-    ``rows`` are numbers and texts of rows that leave empty what others do not.
+    ``rows`` are numbers and texts of rows with empty fields that others do not leave empty.
     """
     from hushtable.data.texts import numbers  # it needs the readers
 
@@ -377,13 +377,13 @@ def subtotals(
 
 
 def starts_with_summary(fields: Sequence[str]) -> bool:
-    """Whether the first text of a row is a word for a total, or for another summary."""
+    """Return whether the first text of a row is a word for a total or another summary."""
     label = next((field for field in fields if field.strip()), "")
     return (TOTAL.match(label) or _OTHER.match(label)) is not None
 
 
 def starts_with_total(fields: Sequence[str]) -> bool:
-    """Whether the first text of a row is a word for a total."""
+    """Return whether the first text of a row is a word for a total."""
     label = next((field for field in fields if field.strip()), "")
     return TOTAL.match(label) is not None
 
@@ -392,14 +392,14 @@ def starts_with_total(fields: Sequence[str]) -> bool:
 
 
 def left_out_words(n: int, begins: str) -> str:
-    """Return words on the last lines, which are left out, and how they begin, if that is known."""
+    """Return words on the skipped last lines, and how they begin, if that is known."""
     begins = begins[:40].rstrip()
     which = "the last is left out" if n == 1 else f"the last {n:,} are left out"
     return f"of its lines, {which}" + (f", from {begins!r} on" if begins else "")
 
 
 def skipping(n: int) -> str:
-    """Return the line that names the option by which the last lines are left out."""
+    """Return the line that states the option that skips the last lines."""
     return f"\nAdd: --skip-footer {n}"
 
 
@@ -418,7 +418,7 @@ def total_refused(where: str, begins: str, n: int, *, several: bool) -> DataErro
 
 
 def subtotals_refused(source: str, kind: str, lines: Sequence[int], begins: str) -> DataError:
-    """Return the error for rows in the middle that add up others."""
+    """Return the error for rows in the middle that sum up others."""
     more = f" and {len(lines) - _MOST_LISTED:,} more" if len(lines) > _MOST_LISTED else ""
     listed = ", ".join(map(str, lines[:_MOST_LISTED]))
     where = f"{kind} {listed}{more} add" if len(lines) > 1 else f"{kind[:-1]} {listed} adds"

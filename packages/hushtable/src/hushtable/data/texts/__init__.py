@@ -1,6 +1,6 @@
-"""Texts as people write them to values: what a column is, and how its texts become numbers.
+"""Texts as people write them, read as values: kinds of columns, and how texts become numbers.
 
-`numbers` and `dates` know the ways to write one value; `reading` is how the columns of a table are
-read; `seen` collects what a pass over the rows finds; `decisions` says what each column is. Tested
-in ``tests/texts`` and, from outside, ``tests/messy``.
+`numbers` and `dates` know the ways to write one value; `reading` describes how the columns of a
+table are read; `seen` collects the findings of a pass over the rows; `decisions` decides on the
+kind of each column. Tested in ``tests/texts`` and, from outside, ``tests/messy``.
 """

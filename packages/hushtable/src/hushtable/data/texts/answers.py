@@ -13,14 +13,14 @@ _NO = (
     "ne nepravda いいえ 否 لا ✗ ✘ ☒ ❌"
 )
 _WORDS = {key(w): True for w in _YES.split()} | {key(w): False for w in _NO.split()}
-#: Abbreviations: they count beside a word, or as a pair of one language.
+#: Abbreviations: they count only if a full word also occurs, or as a pair of one language.
 _LETTERS = dict.fromkeys("yjostvд", True) | dict.fromkeys("nfн", False)
 _PAIRS = ({"y", "n"}, {"j", "n"}, {"t", "f"})
 _DIGITS = {"1": True, "0": False}
 
 
 def side(text: str) -> bool | None:
-    """Return whether a text says yes; None if it says neither yes nor no.
+    """Return whether a text means yes; None if it means neither yes nor no.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ def side(text: str) -> bool | None:
 
 
 def are_answers(texts: Mapping[str, int], n_digits: int = 0) -> bool:
-    """Return whether all texts of a column say yes or no, in more than two spellings.
+    """Return whether all texts of a column mean yes or no, in more than two spellings.
 
     Parameters
     ----------
     texts : mapping of str to int
-        Rows with each text.
+        Number of rows with each text.
     n_digits : int, default=0
-        Further rows with 1 or 0. Digits count as answers where most rows hold words.
+        Further rows with 1 or 0. Digits count as answers if most rows hold words.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def answers(texts: Mapping[str, int]) -> list[str]:
     Parameters
     ----------
     texts : mapping of str to int
-        Rows with each text, of which each says yes or no.
+        Number of rows with each text; each text means yes or no.
 
     Returns
     -------

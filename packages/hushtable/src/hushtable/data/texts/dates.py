@@ -1,6 +1,6 @@
 """Dates and times as people write them, in seconds: since 1970-01-01 UTC, or since midnight.
 
-Each shape of a text, such as ``99.99.9999 99:99`` or ``99 мая 9999``, is understood once.
+Each shape of a text, such as ``99.99.9999 99:99`` or ``99 мая 9999``, is parsed once.
 """
 
 import re
@@ -20,24 +20,24 @@ from hushtable.data.texts.shapes import Shaped, Span, by_shape
 from hushtable.data.texts.signs import ascii_signs
 from hushtable.data.texts.words import words
 
-#: Years of two digits from this on are of the last century, as POSIX has it.
+#: Years of two digits from this one on belong to the last century, as in POSIX.
 PIVOT = 69
-#: Years without a date, between the last and the first of a column.
+#: Number of years without a date between the last and the first year of a column.
 _GAP = 5
 #: Order of day, month and year.
 Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
 ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 
-#: Eight digits that are a day of a calendar.
+#: Eight digits that form a calendar day.
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 #: A time of day with a point, or a number.
 DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
-#: Signs of East Asia behind year, month, day, hour, minute and second.
+#: East Asian characters after year, month, day, hour, minute and second.
 _EAST = str.maketrans({
     **dict.fromkeys("年月년월", "-"), **dict.fromkeys("日일号號秒초", " "),
     **dict.fromkeys("時时시点點分분", ":"), "（": "(", "）": ")",
 })  # fmt: skip
-#: A weekday behind a date.
+#: A weekday after a date.
 _EAST_WEEKDAY = re.compile("[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
 #: The year before the first of an era.
 _ERAS = {
@@ -45,7 +45,7 @@ _ERAS = {
     "民國": 1911, "民国": 1911, "r": 2018, "h": 1988, "s": 1925,
 }  # fmt: skip
 _WORD = re.compile(r"[^\s\d.,/:()+\-]+")
-#: Words within a date that say nothing.
+#: Words within a date that have no meaning.
 _PARTICLES = frozenset((
     "de", "del", "of", "the", "den", "der", "di", "do", "da", "le", "la", "na", "г", "року", "р",
     "год", "года", "roku", "r", "an", "y",
@@ -72,7 +72,7 @@ _CLEAR = (
     rf"(?P<n>m+){_L}(?P<y>{_Y})",
     rf"(?P<y>{_Y}){_L}(?P<n>m+)",
 )
-#: Between the parts of a date with two digits of the year, twice the same: 10 3/4 is none.
+#: The two separators of a date with a two-digit year are the same: 10 3/4 is not a date.
 _ONE, _SAME = r"\s*(?P<s>[-./,]|\s)\s*", r"\s*(?P=s)\s*"
 _BY_ORDER: dict[Order, tuple[str, ...]] = {
     "ymd": (rf"(?P<y>99){_ONE}(?P<m>{_D}){_SAME}(?P<d>{_D})",),
@@ -109,7 +109,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class _Time:
-    """Where seconds since midnight, or of a duration, stand in texts of one shape."""
+    """Positions of the seconds since midnight, or of a duration, in texts of one shape."""
 
     #: Places of numbers, and the seconds of one.
     terms: tuple[tuple[Span, float], ...]
@@ -117,12 +117,12 @@ class _Time:
     half: str = ""
     #: Whether minutes and seconds are below 60.
     clock: bool = True
-    #: Of its zone, as an offset; the sign stands in the shape.
+    #: Of its zone, as an offset; the sign is part of the shape.
     zone: tuple[tuple[Span, float], ...] = ()
     zoned: bool = False
 
     def hours_fit(self, texts: Shaped, most: float) -> NDArray[np.bool_]:
-        """Return where (n,) an hour is below ``most``, and minutes and seconds below 60."""
+        """Return which texts (n,) have an hour below ``most``, and minutes and seconds below 60."""
         fits = np.ones(len(texts), np.bool_)
         for k, (span, _) in enumerate(self.terms):
             values = texts.number(span)
@@ -135,7 +135,7 @@ class _Time:
         return fits
 
     def microseconds(self, texts: Shaped) -> NDArray[np.int64]:
-        """Return the microseconds (n,) since midnight, of UTC where they say their zone."""
+        """Return the microseconds (n,) since midnight; in UTC for texts that state their zone."""
         total = np.zeros(len(texts), np.int64)
         for k, (span, factor) in enumerate(self.terms):
             values = texts.number(span)
@@ -149,7 +149,7 @@ class _Time:
 
 @dataclass(frozen=True)
 class _Date:
-    """Where a date stands in texts of one shape; a number is the same in all of them."""
+    """Positions of a date in texts of one shape; an int is the same value in all of them."""
 
     year: Span | int
     month: Span | int = 1
@@ -163,13 +163,13 @@ class _Date:
 
     @property
     def short_year(self) -> Span | None:
-        """Where a year of two digits stands."""
+        """Position of a year of two digits."""
         if self.era or not isinstance(self.year, tuple) or self.year[1] - self.year[0] != 2:
             return None
         return self.year
 
     def seconds(self, texts: Shaped, pivot: int) -> NDArray[np.float64]:
-        """Return the seconds (n,) since 1970; NaN for what is no day, or no hour of it."""
+        """Return the seconds (n,) since 1970; NaN where the day or the hour does not exist."""
 
         def part(where: Span | int) -> NDArray[np.int64]:
             if isinstance(where, int):
@@ -203,11 +203,11 @@ class _Date:
 def seconds(
     texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
 ) -> NDArray[np.float64]:
-    """Return the seconds (n,) since 1970-01-01 UTC that texts say, NaN for what says none.
+    """Return the seconds (n,) since 1970-01-01 UTC of dates in texts; NaN for other texts.
 
-    Dates with all digits of the year first, or with a month's name, are read whatever the order.
-    ``language`` is that of the names, where it is known; years of two digits from ``pivot`` on are
-    of the last century.
+    Dates that begin with a four-digit year, or contain a month's name, are read in any order.
+    ``language`` is the language of the names, if known; years of two digits from ``pivot`` on
+    belong to the last century.
     """
     found = _iso(texts)
     return seconds_by_shape(texts, order, language, pivot) if found is None else found
@@ -230,7 +230,7 @@ def as_iso(texts: pa.Array) -> NDArray[np.bool_]:
 def seconds_by_shape(
     texts: pa.Array, order: Order, language: str = "", pivot: int = PIVOT
 ) -> NDArray[np.float64]:
-    """Return what `seconds` does, of each text by itself: whether all are ISO dates is not seen."""
+    """Return the same as `seconds`, but for each text on its own, whatever the others are."""
     result = np.full(len(texts), np.nan)
     for date, places, some in _dates(texts, order, language):
         result[places] = date.seconds(some, pivot)
@@ -251,7 +251,7 @@ def month_words(texts: pa.Array) -> set[str]:
 
 
 def short_years(texts: pa.Array, order: Order) -> set[int]:
-    """Return the years of two digits in dates among texts, in this order of their parts."""
+    """Return the years of two digits in dates among texts, read in this order of parts."""
     found: set[int] = set()
     texts = texts.filter(pc.invert(pc.match_substring_regex(texts, r"\d{4}")))  # most have four
     for date, _, some in _dates(texts, order, ""):
@@ -261,7 +261,7 @@ def short_years(texts: pa.Array, order: Order) -> set[int]:
 
 
 def pivot_of(years: Collection[int]) -> int | None:
-    """Return from which of some years of two digits on they are of the last century.
+    """Return the first year of two digits that belongs to the last century.
 
     Years follow one another: the largest gap among them is between the last and the first. None
     if there is no gap of five years.
@@ -287,7 +287,8 @@ def _dates(
 def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
     """Return the seconds if all texts are ISO dates or times without a zone."""
     try:
-        pc.cast(texts.slice(0, 1), pa.timestamp("us"))  # Arrow would explain each that is none
+        # First one text alone: Arrow builds an error message for each text that is no date.
+        pc.cast(texts.slice(0, 1), pa.timestamp("us"))
         stamps = pc.cast(texts, pa.timestamp("us"))
     except pa.ArrowInvalid:
         return None
@@ -297,9 +298,9 @@ def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
 
 
 def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
-    """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN.
+    """Return the seconds (n,) of times of day or durations such as 10:35; NaN for other texts.
 
-    With ``dotted``, 10.35 is a time, too.
+    With ``dotted``, 10.35 is also a time.
     """
     if dotted:
         texts = pc.replace_substring_regex(texts, DOTTED, r"\1:\2")
@@ -314,7 +315,7 @@ def of_day(texts: pa.Array, *, dotted: bool = False) -> NDArray[np.float64]:
 
 
 def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first two numbers (n,) of dates with the year last; 0 for all else."""
+    """Return the first two numbers (n,) of dates with the year last; 0 for other texts."""
     found = np.zeros((2, len(texts)), np.int64)
     for spans, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _either):
         for k, span in enumerate(spans):
@@ -336,7 +337,7 @@ def _ends(plain: str, at: int) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _date(shape: str, order: Order, language: str) -> _Date | None:
-    """Return where a date stands in texts of a shape; None if they hold none."""
+    """Return the positions of a date in texts of a shape; None if they hold none."""
     for plain, named in _neutral(shape, language):
         for pattern in _DATES[order]:
             found = pattern.match(plain)
@@ -368,7 +369,7 @@ def _made(
 
 
 def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[str, int]]]]:
-    """Yield readings of a shape's words, as long as the shape, with the months by their place.
+    """Yield readings of a shape's words, as long as the shape, with the months by their position.
 
     A month's name becomes m, an era's e; weekdays and particles become blanks. A word such as
     "mar" may be a month in one language and a weekday in another.
@@ -398,7 +399,7 @@ def _neutral(shape: str, language: str) -> Iterator[tuple[str, dict[int, tuple[s
 
 
 def _clock(plain: str, at: int = 0) -> _Time | None:
-    """Return where the time of a day stands behind a place of a shape; None if it does not."""
+    """Return the position of a time of day after a place of a shape; None if there is none."""
     found = _CLOCK.fullmatch(plain, at) or _HOURS.fullmatch(plain, at)
     if found is None:
         return None
@@ -424,7 +425,7 @@ def _clock(plain: str, at: int = 0) -> _Time | None:
 
 @lru_cache(maxsize=1 << 14)
 def _time(shape: str) -> _Time | None:
-    """Return where a time of day or a duration stands in texts of a shape."""
+    """Return the positions of a time of day or a duration in texts of a shape."""
     clock = _clock(shape.translate(_EAST))
     return clock or _iso_duration(shape) or _duration(shape)
 
@@ -440,7 +441,7 @@ def _iso_duration(shape: str) -> _Time | None:
 
 
 def _duration(shape: str) -> _Time | None:
-    """Return a duration such as 2h 15m, each part of a smaller unit than the one before."""
+    """Return a duration such as 2h 15m, with each part in a smaller unit than the one before."""
     minus = shape.startswith("-")
     at, units = int(minus), list[int]()
     terms: list[tuple[Span, float]] = []

@@ -1,4 +1,4 @@
-"""Decisions on columns: what each is, by which evidence, and what resolves a doubt."""
+"""Decisions on columns: the kind of each, the evidence, and the options that resolve a doubt."""
 
 import re
 from collections import Counter
@@ -21,22 +21,24 @@ from hushtable.data.texts.reading import (
 from hushtable.data.texts.seen import FEW, TextsSeen, looks
 from hushtable.data.texts.words import words as cldr
 
-#: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
+#: Share of the texts that must be numbers, or dates, for the others to count as exceptions.
 _MOSTLY = 0.5
-#: Share of texts with a leading zero up to which they are typing errors among numbers.
+#: Largest share of texts with a leading zero that counts as typing errors among numbers.
 _FEW_CODES = 0.01
-#: Equal pairs to be expected, of which none is there, from which numbers are identifiers.
+#: Number of equal pairs to be expected by chance from which, if there are none, numbers are
+#: identifiers.
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
-#: Groups of labels that may be one, and spellings of each, that are listed.
+#: Number of groups of labels that may be the same, and of spellings of each, to list.
 _GROUPS, _SPELLINGS = 3, 4
-#: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
+#: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
+#: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
-#: Rows from which it is no chance that no number has more than 59 hundredths.
+#: Number of rows from which it is no coincidence that no number has more than 59 hundredths.
 _SURE_CLOCK = 50
-#: Directions of which one is the minus of the other.
+#: Pairs of directions in which one means minus the other.
 _WAYS = ({"N", "S"}, {"E", "W"}, {"E", "O", "W"}, {"O", "W"})
-#: A clock's word beside its hours and minutes: 17.30 Uhr.
+#: A word for the clock after hours and minutes: 17.30 Uhr.
 _CLOCK = "uhr"
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
@@ -47,14 +49,14 @@ _ID_NAME = re.compile(
 
 
 class Decider(ColumnDoubts):
-    """Decides what columns of text are, each with the others in view."""
+    """Decides on the kinds of text columns, taking the other columns into account."""
 
     def decide(self, name: str) -> ColumnUnderstanding:
-        """Decide what a column of text is."""
+        """Decide on the kind of a text column."""
         seen, asked = self.seen[name], self.reading.kinds.get(name)
         if seen.n == 0:
             return ColumnUnderstanding(
-                name, "empty", 1.0, "no value in any row", "it is missing in every row",
+                name, "empty", 1.0, "no value in any row", "all its values are missing",
                 (("--drop", name),), refused=True,
             )  # fmt: skip
         n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
@@ -67,7 +69,7 @@ class Decider(ColumnDoubts):
         if asked in ("category", "label"):
             return self._category(name, seen)
         if seen.shapes["code"] > _FEW_CODES * seen.n:
-            why = "digits with leading zeros, or more than a number holds, are codes: kept as text"
+            why = "codes (leading zeros, or more digits than a number can hold): kept as text"
             return self._category(name, seen, why)
         if seen.shapes["truth"] == seen.n:
             return ColumnUnderstanding(
@@ -88,7 +90,7 @@ class Decider(ColumnDoubts):
 
     @staticmethod
     def _are_answers(seen: TextsSeen) -> bool:
-        """Return whether all texts say yes or no; the numbers 1 and 0 may be among them."""
+        """Return whether all texts mean yes or no; the numbers 1 and 0 may be among them."""
         digits = not seen.n_plain or (seen.low >= 0.0 and seen.high <= 1.0)
         return digits and not seen.shapes["point"] and are_answers(seen.texts, seen.n_plain)
 
@@ -117,7 +119,7 @@ class Decider(ColumnDoubts):
     def _n_lengths(seen: TextsSeen) -> int:
         """Return how many rows hold a number of hours, minutes or another part of a duration.
 
-        0 where no text has two of them, or a clock's word: they are numbers with a unit then.
+        0 if no text has two of them, or a word for the clock: then they are numbers with a unit.
         """
         known = {unit: unit.lower().rstrip(".") for unit in seen.units}
         if not seen.shapes["time"] and _CLOCK not in known.values():
@@ -150,17 +152,17 @@ class Decider(ColumnDoubts):
         if decimal == "," and (seen.shapes["comma"] or seen.shapes["1,234"]):
             evidence += " with a decimal comma"
         elif seen.shapes["1,234"] and decimal == ".":
-            evidence += " with commas between thousands"
+            evidence += " with commas as thousands separators"
         elif seen.shapes["1.234"] and decimal == ",":
-            evidence += " with points between thousands"
+            evidence += " with points as thousands separators"
         elif sure < 1.0 and seen.shapes["1.234"]:
-            evidence += " with a decimal point, and three digits behind each"
+            evidence += " with a decimal point, and three digits after each"
         evidence += f", in {unit}" if unit else ""
         if "%" in powers:
-            evidence += ", those without a sign taken as fractions: 0.2 is 20%"
+            evidence += ", those without % read as fractions: 0.2 is 20%"
         elif powers:
             times = {f"{unit} is 10^{powers[unit]}" for unit in seen.units if powers[unit]}
-            evidence += f", of which {', '.join(sorted(times))}"
+            evidence += f", including {', '.join(sorted(times))}"
         return self.with_exceptions(name, "number", reading, seen, fits, evidence, sure)
 
     @staticmethod
@@ -181,7 +183,7 @@ class Decider(ColumnDoubts):
         return {"": 0, **MULTIPLES} if others == {""} else found
 
     def _decimal(self, seen: TextsSeen) -> tuple[Decimal | None, float]:
-        """Return the decimal sign of a column, None if it may be either, and a confidence."""
+        """Return the decimal separator of a column, None if it may be either, and a confidence."""
         point, comma = seen.shapes["point"], seen.shapes["comma"]
         if point and comma and self.reading.decimal is not None:
             return self.reading.decimal, 1.0
@@ -211,15 +213,15 @@ class Decider(ColumnDoubts):
         likely = "," if self.delimiter == ";" else "."
         other = "." if likely == "," else ","
         return ColumnUnderstanding(
-            name, "number", 0.5, "numbers with three digits behind each sign",
-            f"{text!r} in {where} may be a thousand and more, or a little more than one "
-            f"(--decimal {likely} or --decimal {other})",
+            name, "number", 0.5, "numbers with three digits after each separator",
+            f"{text!r} in {where} may be above one thousand, or slightly above one (--decimal "
+            f"{likely} or --decimal {other})",
             (("--decimal", likely),), refused=True,
         )  # fmt: skip
 
     @staticmethod
     def _has_sides(seen: TextsSeen) -> bool:
-        """Whether debit and credit (Soll and Haben) stand behind the numbers."""
+        """Return whether debit and credit (Soll and Haben) follow the numbers."""
         return seen.units.keys() >= {"DR", "CR"} or ("S" in seen.units and seen.shapes["flag"] > 0)
 
     def _debit_and_credit(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
@@ -227,8 +229,8 @@ class Decider(ColumnDoubts):
         text, row = seen.unit_examples[unit]
         return ColumnUnderstanding(
             name, "number", 0.5, "numbers with debit and credit",
-            f"debit and credit stand behind the numbers, such as {text!r} in {self.place(row)}: "
-            "write them as signs before the numbers, or leave the column out",
+            f"debit and credit follow the numbers, such as {text!r} in {self.place(row)}: write "
+            "them as plus and minus signs before the numbers, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -241,16 +243,16 @@ class Decider(ColumnDoubts):
         words = " and ".join(f"{text!r} in {where}" for text, where in found)
         one = len(seen.units) == 1
         asked = f"{name}=number"
-        what = "the same with and without the sign?" if one else "leave the column out, or"
-        does = f"--as {quoted([asked])} takes the numbers as they are"
+        what = "does the sign make no difference?" if one else "leave the column out, or"
+        does = f"--as {quoted([asked])} reads the numbers as they are"
         if "%" in self._powers(seen):
-            what = "numbers without the sign are 1 at most;"
-            does = f"--as {quoted([asked])} takes them as fractions, 0.2 for 20%"
+            what = "numbers without % are at most 1;"
+            does = f"--as {quoted([asked])} reads them as fractions, 0.2 for 20%"
         elif one and "%" in named:
-            what = "numbers without the sign may be fractions, 0.2 for 20%; if they are not,"
+            what = "numbers without % may be fractions, 0.2 for 20%; if they are not,"
         return ColumnUnderstanding(
-            name, "number", 0.5, "numbers with different units beside them",
-            f"numbers have different units beside them, {words}: bring them to one; {what} {does}",
+            name, "number", 0.5, "numbers with different units",
+            f"the numbers have different units, {words}: convert them to one unit; {what} {does}",
             (("--as", asked) if one else ("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -267,7 +269,7 @@ class Decider(ColumnDoubts):
             if not seen.n_either:
                 order = "ymd"
             elif example[0].count(".") >= 2:
-                order, sure = "dmy", 0.9  # only the day stands first then
+                order, sure = "dmy", 0.9  # only the day can be first then
             else:
                 found = {
                     self._clear_order(other)
@@ -288,7 +290,7 @@ class Decider(ColumnDoubts):
         evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
         lenient = self.reading.kinds.get(name) == "date"
         if pivot != PIVOT:
-            evidence += f", those of two digits from {1900 + pivot} on"
+            evidence += f", two-digit years from {1900 + pivot} on"
         reading = ColumnReading(
             "date", dates=order, lenient=lenient, language=language, pivot=pivot
         )
@@ -296,9 +298,9 @@ class Decider(ColumnDoubts):
 
     @staticmethod
     def _clear_order(seen: TextsSeen) -> Order | None:
-        """Return the order of dates that have a day above 12; None if there are none, or two.
+        """Return the order of dates with a day above 12; None if there are none, or two orders.
 
-        Years of two digits may stand first, as in 53-02-11.
+        Years of two digits may come first, as in 53-02-11.
         """
         first, second = seen.no_month.tolist()
         if bool(first) == bool(second):
@@ -309,8 +311,8 @@ class Decider(ColumnDoubts):
     def _either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
         text, where = example
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates of which no day is above 12",
-            f"{text!r} in {where} may have the day or the month first (--dates dmy or --dates mdy)",
+            name, "date", 0.5, "dates with no day above 12",
+            f"{text!r} in {where} may begin with the day or the month (--dates dmy or --dates mdy)",
             (("--dates", "dmy"),), refused=True,
         )  # fmt: skip
 
@@ -318,17 +320,18 @@ class Decider(ColumnDoubts):
         text, where = self.first(seen.exceptions["date"])
         return ColumnUnderstanding(
             name, "date", 0.5, "dates in two orders",
-            f"some have the day first, others the month, such as {text!r} in {where}: write them "
-            "in one order, or leave the column out",
+            f"some begin with the day, others with the month, such as {text!r} in {where}: write "
+            "them all in one order, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
     def _two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
         text, where = self.first(seen.exceptions["date"])
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates with two digits of the year",
-            f"years of two digits, as in {text!r} in {where}, fill a century, so that any may be "
-            "of the last one or of this one: write them with four digits, or leave the column out",
+            name, "date", 0.5, "dates with two-digit years",
+            f"the two-digit years, as in {text!r} in {where}, span a whole century, so each may "
+            "belong to the last century or to this one: write years with four digits, or leave "
+            "the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -338,16 +341,16 @@ class Decider(ColumnDoubts):
         text, where = self.first(seen.exceptions["date"])
         named = " or ".join(languages.values())
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates with names of months in one of several languages",
-            f"the names of months, as in {text!r} in {where}, mean others in {named}: write them "
-            "as numbers, or leave the column out",
+            name, "date", 0.5, "dates with month names in one of several languages",
+            f"the month names, as in {text!r} in {where}, mean different months in {named}: write "
+            "months as numbers, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
     # --- categories ---------------------------------------------------------------------------
 
     def _like_numbers(self, seen: TextsSeen) -> str:
-        """Say which texts look like numbers or dates of an unknown kind; nothing if few do."""
+        """Report which texts look like numbers or dates in an unknown format; nothing if few do."""
         noted = seen.exceptions.get("other")
         some = [] if noted is None else list(noted.rows)
         like = [text for text in some if _LIKE_NUMBER.match(text)]
@@ -356,8 +359,8 @@ class Decider(ColumnDoubts):
             return ""
         where = self.place(noted.first[like[0]])
         return (
-            f"texts that look like numbers or dates of an unknown kind, such as {like[0][:40]!r} "
-            f"in {where}: write them in another way, or keep them as texts"
+            f"texts that look like numbers or dates in an unknown format, such as {like[0][:40]!r} "
+            f"in {where}: write them in a different format, or keep them as texts"
         )
 
     def _category(self, name: str, seen: TextsSeen, why: str = "") -> ColumnUnderstanding:
@@ -367,7 +370,7 @@ class Decider(ColumnDoubts):
         found = looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
-            # Nearly one a row would name single rows; beside numbers, they are quantities.
+            # Nearly one per row would identify single rows; next to numbers, they are quantities.
             beside = any(seen.shapes[shape] for shape in _NUMBERS)
             way = ("--drop", name) if found or beside else ("--as", f"{name}=category")
             return ColumnUnderstanding(
@@ -403,13 +406,13 @@ class Decider(ColumnDoubts):
             more = len(groups) - _GROUPS
             words.append(f"so do labels of {more:,} more group{'s' * (more > 1)}")
         apart = quoted([f"{one.name}=category"])
-        doubt = f"{'; '.join(words)}: are they one label? If not, add --as {apart}"
+        doubt = f"{'; '.join(words)}: are they the same label? If not, add --as {apart}"
         options = (("--as", f"{one.name}=label"),)
         return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
 
 def _counted(group: Sequence[str], rows: Mapping[str, int]) -> str:
-    """Return labels in words, each with its rows: the first few."""
+    """Return the first few labels in words, each with its number of rows."""
     first, *others = group[:_SPELLINGS]
     words = [f"{first[:40]!r} ({rows[first]:,} row{'s' * (rows[first] != 1)})"]
     words += [f"{text[:40]!r} ({rows[text]:,})" for text in others]
@@ -419,37 +422,40 @@ def _counted(group: Sequence[str], rows: Mapping[str, int]) -> str:
 
 
 def _separator(seen: TextsSeen) -> str:
-    """Return the sign between the parts of a column's dates; empty if it has none."""
+    """Return the separator between the parts of a column's dates; empty if it has none."""
     text = next(iter(seen.exceptions["date"].rows), "") if "date" in seen.exceptions else ""
     return next((sign for sign in text if not sign.isalnum()), "")
 
 
 def numeric_identifier(name: str, low: float, high: float, n_different: int) -> str:
-    """Say why whole numbers, all different, look like identifiers; empty if they do not.
+    """Explain why whole numbers, all different, look like identifiers; empty if they do not.
 
-    Of n random ones out of R, pairs that are equal are n^2 / 2R by expectation (the birthday
-    paradox): that there are none of so many is no chance.
+    Among n random numbers out of R, the expected number of equal pairs is n^2 / 2R (the birthday
+    paradox): if many are expected and there are none, this is no coincidence.
     """
     if not n_different:
         return ""
     if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
-        return f"{n_different:,} whole numbers, no two equal: identifiers, or numbers of rows"
+        return f"{n_different:,} whole numbers, no two equal: identifiers or row numbers"
     if _ID_NAME.search(name):
-        return f"{n_different:,} whole numbers, no two equal, under the name of an identifier"
+        return (
+            f"{n_different:,} whole numbers, no two equal, and the column name suggests an "
+            "identifier"
+        )
     return ""
 
 
 class NumbersSeen(NamedTuple):
-    """Numbers of a column: their range, and of the first how many are whole and all different."""
+    """Numbers of a column: their range, and how many of the first are whole and all different."""
 
     low: float
     high: float
     n_different: int
-    #: Range of the first without codes for a missing value.
+    #: Range of the first numbers without codes for a missing value.
     inner: tuple[float, float]
 
     def judged(self, one: ColumnUnderstanding, *, asks: bool) -> ColumnUnderstanding:
-        """Return a column, noting that its numbers are one, identifiers, or hold a code."""
+        """Return a column, noting if its numbers are constant, identifiers, or hold a code."""
         if self.low == self.high:
             return replace(one, kind="constant")
         if one.kind != "number":
@@ -459,7 +465,7 @@ class NumbersSeen(NamedTuple):
             drop = (("--drop", one.name),)
             return replace(one, kind="id", confidence=0.8, doubt=why, options=drop, asked=True)
         if (odd := lone_code(self.low, self.high, self.inner)) is not None:
-            text = f"{odd:.10g}"  # all digits: it is what the option names
-            doubt = f"{text} lies far from all others: does it stand for a missing value?"
+            text = f"{odd:.10g}"  # all digits, because the option names the number
+            doubt = f"{text} is far from all other values: is it a code for a missing value?"
             return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
         return one

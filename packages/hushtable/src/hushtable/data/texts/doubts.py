@@ -1,4 +1,4 @@
-"""Texts that do not fit what their column is: in words, and with the option that resolves them."""
+"""Texts that do not fit the kind of their column, in words, with the option that resolves them."""
 
 import re
 from collections import Counter
@@ -19,30 +19,30 @@ from hushtable.data.texts.reading import (
 )
 from hushtable.data.texts.seen import Exceptions, TextsSeen
 
-#: Different exceptions that an option can list.
+#: Largest number of different exceptions that an option can list.
 _LISTED = 8
 
 
 @dataclass(frozen=True)
 class ColumnDoubts:
-    """Puts doubts about columns of text into words, each with the others in view."""
+    """Puts doubts about text columns into words, taking the other columns into account."""
 
     reading: Reading
     seen: Mapping[str, TextsSeen]
-    #: Words for where a row is, by its number.
+    #: Describes where a row is, by its number.
     place: Callable[[int], str]
-    #: The sign between the fields of a CSV file; empty for other sources.
+    #: The delimiter of a CSV file; empty for other sources.
     delimiter: str = ""
 
     @staticmethod
     def n_lost(seen: TextsSeen, kind: str, order: Order | None = None) -> int:
-        """Return how many rows say nothing as a number, or as a date: of any order, if None."""
+        """Return how many rows have no value as a number, or as a date: in any order, if None."""
         if kind == "date":
             return min(seen.unread[one] for one in (ORDERS if order is None else (order,)))
         return seen.unread["number"]
 
     def none(self, name: str, seen: TextsSeen, asked: str) -> ColumnUnderstanding:
-        """Return a column that says nothing of the kind that somebody asked for."""
+        """Return a column that holds no value of the requested kind."""
         every = Exceptions()
         for noted in seen.exceptions.values():
             every.merge(noted)
@@ -50,8 +50,8 @@ class ColumnDoubts:
         kept = quoted([f"{name}=category"])
         return ColumnUnderstanding(
             name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
-            f"none of its {seen.n:,} texts is a {asked}, such as {text[:40]!r} in {where}: leave "
-            f"the column out, or keep it as texts (--as {kept})",
+            f"none of its {seen.n:,} texts is a {asked}, for example {text[:40]!r} in {where}: "
+            f"leave the column out, or keep it as text (--as {kept})",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -65,13 +65,13 @@ class ColumnDoubts:
         evidence: str,
         sure: float = 1.0,
     ) -> ColumnUnderstanding:
-        """Return a column that is read so; refused if texts do not fit, and nobody asked for it."""
+        """Return a column with this reading; refused if texts do not fit an unrequested reading."""
         odd = Exceptions()
         for shape, noted in seen.exceptions.items():
             if shape not in fits:
                 odd.merge(noted)
         n_lost = self.n_lost(seen, kind, reading.dates) if reading.lenient else 0
-        if n_lost and kind == "date":  # those of another order fit, and say nothing
+        if n_lost and kind == "date":  # those in another order fit, and have no value
             odd.merge(seen.exceptions.get("date", Exceptions()))
             odd.n = n_lost
         n_fit = seen.n - odd.n
@@ -102,20 +102,23 @@ class ColumnDoubts:
         odd: Exceptions,
         counted: tuple[str, float],
     ) -> ColumnUnderstanding:
-        """Return a column that is read as somebody asked, and say which values that loses."""
+        """Return a column that is read as requested, and report which values that loses."""
         lost = self.n_lost(seen, kind, reading.dates)
         words, doubt = counted[0], ""
         if odd.n > lost:
-            words += f"; as asked, {odd.n - lost:,} more with a limit, a flag or another sign"
+            words += (
+                f"; as requested, {odd.n - lost:,} more with a limit, a flag or a different "
+                "separator"
+            )
         if lost:
             become = "value becomes" if lost == 1 else "values become"
             which = self.listed(self._lost(odd, reading, lost))
-            doubt = f"as asked, {lost:,} {become} missing: {which}"
+            doubt = f"as requested, {lost:,} {become} missing: {which}"
         return ColumnUnderstanding(name, kind, counted[1], words, doubt, reading=reading)
 
     @staticmethod
     def _lost(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
-        """Return those of some texts, in ``n`` rows, that say nothing where somebody asks."""
+        """Return those of some texts, in ``n`` rows, that have no value of the requested kind."""
         texts = list(odd.rows)
         values = replace(reading, lenient=True).values(texts_column(texts))
         lost = Exceptions()
@@ -128,7 +131,7 @@ class ColumnDoubts:
     def _way(
         self, name: str, reading: ColumnReading, seen: TextsSeen, odd: Exceptions
     ) -> tuple[tuple[str, str], str]:
-        """Return the option for texts that no option names, and words for what it would lose."""
+        """Return the option for texts that no option names, and words on the values it loses."""
         drop = ("--drop", name)
         if reading.kind in ("time", "angle"):  # as a number, a time of day would be missing
             return drop, ""
@@ -140,27 +143,29 @@ class ColumnDoubts:
             return ("--as", asked), serial
         of = f"{lost:,} of {seen.n:,} values"
         loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
-        if lost < odd.n:  # else they were listed just before
+        if lost < odd.n:  # otherwise they were listed just before
             loss += f": {self.listed(self._lost(odd, reading, lost))}"
         return (drop if 2 * lost > seen.n else ("--as", asked)), loss + serial
 
     @staticmethod
     def _serial_words(odd: Exceptions, asked: str) -> str:
-        """Say what whole numbers among dates become where somebody asks for dates."""
+        """Explain what whole numbers among dates become if dates are requested."""
         text = next((text for text in odd.rows if re.match(SERIAL, text)), None)
         if text is None:
             return ""
         [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
         day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
-        return f"; --as {quoted([asked])} takes numbers as days that Excel counts: {text} is {day}"
+        return (
+            f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is {day}"
+        )
 
     def first(self, noted: Exceptions) -> tuple[str, str]:
-        """Return the first text of some, and where it is."""
+        """Return the first of some texts, and where it is."""
         text = min(noted.first, key=lambda text: noted.first[text])
         return text, self.place(noted.first[text])
 
     def listed(self, odd: Exceptions) -> str:
-        """Return exceptions in words: the most frequent, and where the first of each is."""
+        """Return the most frequent exceptions in words, and where the first of each is."""
         often = Counter(odd.rows).most_common(3)
         words = ", ".join(
             f"{text[:40]!r} in {self.place(odd.first[text])}"
@@ -168,4 +173,4 @@ class ColumnDoubts:
             for text, rows in often
         )
         rest = odd.n - sum(rows for _, rows in often)
-        return words + (f", and {rest:,} rows with others" if rest else "")
+        return words + (f", and {rest:,} rows with other texts" if rest else "")

@@ -1,4 +1,4 @@
-"""Single texts, whatever stands beside them: understood once for all rows of a column."""
+"""Facts about single texts, each text on its own: found once for all rows of a column."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,17 +16,17 @@ from hushtable.data.texts.signs import ascii_signs
 
 #: Digits with a leading zero, or more of them than a number holds.
 _CODE = r"^[+-]?(?:0\d+|\d{16,})$"
-#: What stands beside a number; not the e of its exponent.
+#: Text next to a number; not the e of its exponent.
 _BESIDE = r"[^\d.,+\-\s()eE']|[eE](?:[^\d+\-]|$)|\s[eE]"
 FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
-#: Texts that are remembered. A batch of more than `FIRST` different ones is understood as a whole.
+#: Number of texts to remember. A batch with more than `FIRST` different ones is read as a whole.
 _MOST = 8 * FIRST
 
-#: What is known of a text: its ``shape``, see `hushtable.data.texts.seen.TextsSeen`, but for eight
-#: digits, that are ``compact`` dates if most rows are; the ``unit`` of a number with something
-#: ``beside`` it; whether a person who asks for numbers ``lost`` it. Of what is no number, in which
-#: ``orders`` it is a date, if in that of ``iso`` 8601, and the ``first`` two numbers of a date with
-#: the year last.
+#: Facts of a text: its ``shape``, see `hushtable.data.texts.seen.TextsSeen`, except for eight
+#: digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with something
+#: ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in which
+#: ``orders`` it is a date, whether in that of ``iso`` 8601, and the ``first`` two numbers of a date
+#: with the year last.
 FACTS = np.dtype([
     ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
     ("compact", "?"), ("serial", "?"), ("lost", "?"), ("iso", "?"),
@@ -36,20 +36,21 @@ Facts = NDArray[np.void]
 
 
 def taken(texts: pa.Array, places: NDArray[np.int64]) -> pa.Array:
-    """Return some texts, by their places."""
+    """Return some texts, by their positions."""
     return texts.take(as_column(places.astype(np.int64)))
 
 
 class DistinctTexts(NamedTuple):
     """The different texts (k,) of a column, folded, in the order in which they come first.
 
-    With the rows (k,) that hold each, and the first of them. Null and blank ones are left out.
+    With the number of rows (k,) that hold each, and the first of them. Null and blank texts are
+    left out.
     """
 
     texts: pa.Array
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
-    #: The column, not folded, with its texts in a dictionary where they come again and again.
+    #: The column, not folded; dictionary-encoded if its texts repeat.
     column: Any
     listed: list[str]
 
@@ -77,8 +78,8 @@ def different_texts(column: Any) -> DistinctTexts:
 
 
 def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
-    """Return the first row (n,) of each code: they rise where they come first."""
-    for some in (codes[: 16 * n], codes):  # all of few texts are soon seen
+    """Return the first row (n,) of each code; codes are in the order of first appearance."""
+    for some in (codes[: 16 * n], codes):  # few different texts are all seen early
         highest = np.maximum.accumulate(some)
         if n and highest[-1] == n - 1:
             break
@@ -86,14 +87,14 @@ def _first_rows(codes: NDArray[np.int32], n: int) -> NDArray[np.int64]:
 
 
 def _in_few_bytes(places: pa.Array, texts: pa.Array) -> pa.Array:
-    """Return texts by their places, in one or two bytes a row where these suffice."""
+    """Return texts by their positions, in one or two bytes per row where these suffice."""
     if len(texts) <= 1 << 15:
         places = places.cast(pa.int8() if len(texts) <= 1 << 7 else pa.int16(), safe=False)
     return pa.DictionaryArray.from_arrays(places, texts)
 
 
 class KnownTexts:
-    """Facts of texts, remembered from batch to batch, up to a few thousand.
+    """Facts of up to a few thousand texts, remembered from batch to batch.
 
     Dates add names of months to ``months``, and years of two digits to ``years``.
     """
@@ -106,9 +107,9 @@ class KnownTexts:
         self._facts: Facts = np.empty(0, FACTS)
 
     def of(self, texts: pa.Array, listed: list[str]) -> Facts:
-        """Return the facts (k,) of different texts of a batch; ``listed`` has them as Python's.
+        """Return the facts (k,) of different texts of a batch; ``listed`` holds them as Python's.
 
-        Those of up to `FIRST` have been learned: see `learn`.
+        Facts of up to `FIRST` texts have been learned before: see `learn`.
         """
         if len(listed) > FIRST:
             facts = _understood(texts, whole=True, as_number=self._as_number)
@@ -116,13 +117,13 @@ class KnownTexts:
             return facts
         facts = self._facts[[self._places[text] for text in listed]]
         rest = ~facts["number"]
-        # Dates that are all as in ISO 8601 are read by that, to the last way of writing it.
+        # If all dates follow ISO 8601, they are read by it, in all its forms.
         if rest.any() and facts["iso"][rest].all():
             facts["orders"][rest], facts["shape"][rest] = True, "date"
         return facts
 
     def new(self, listed: list[str]) -> list[int]:
-        """Return the places of those texts that are not known; may forget all others."""
+        """Return the positions of the texts that are not known; may forget all others."""
         new = [i for i, text in enumerate(listed) if text not in self._places]
         if len(self._places) + len(new) > _MOST:
             self._places, self._facts, new = {}, self._facts[:0], list(range(len(listed)))
@@ -145,10 +146,10 @@ class KnownTexts:
 
 
 def learn(columns: Iterable[tuple[KnownTexts, pa.Array, list[str]]]) -> None:
-    """Understand what is new among the different texts of several columns, up to `FIRST` of each.
+    """Learn the new texts among the different texts of several columns, up to `FIRST` of each.
 
-    Of several columns together: for each call, Arrow builds its patterns, which takes longer than
-    hundreds of texts.
+    Several columns are handled together, because Arrow builds its patterns for each call, which
+    takes longer than hundreds of texts.
     """
     waiting: list[tuple[KnownTexts, pa.Array]] = []
 
@@ -173,7 +174,7 @@ def learn(columns: Iterable[tuple[KnownTexts, pa.Array, list[str]]]) -> None:
 
 
 def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
-    """Return the facts (n,) of texts; what a ``whole`` batch does not ask for is left out."""
+    """Return the facts (n,) of texts, without those that a ``whole`` batch does not need."""
     facts = np.zeros(len(texts), FACTS)
     said = ascii_signs(texts)
     with_digit = numbers.mask(pc.match_substring_regex(said, r"\d"))
@@ -195,7 +196,8 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
     if len(rest):
         others = taken(said, rest)
         shapes[rest], facts["orders"][rest], facts["first"][rest] = _others(others, whole)
-        # Most columns without a number are no numbers at all: nobody asks what they would lose.
+        # Most columns without a number hold no numbers at all, so no one needs to know what they
+        # would lose.
         asked = as_number or not whole or len(rest) < len(texts)
         facts["lost"][rest] = True
         facts["iso"][rest] = False if whole else dates.as_iso(others)
@@ -210,7 +212,7 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
 def _others(
     texts: pa.Array, whole: bool
 ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the shapes, the orders and the first two numbers of texts that are no numbers."""
+    """Return the shapes, the orders and the first two numbers of texts that are not numbers."""
     shapes = np.full(len(texts), "other", object)
     shapes[numbers.limits(texts)] = "limit"
     shapes[~np.isnan(numbers.angles(texts))] = "angle"
@@ -230,9 +232,9 @@ def _others(
 def _written(
     said: pa.Array, decimal: numbers.Decimal, with_digit: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which texts (n,) are numbers with this decimal sign: none without a digit.
+    """Return which texts (n,) are numbers with this decimal separator; each needs a digit.
 
-    Arrow builds a pattern for each call, and that of numbers is large.
+    Arrow builds a pattern for each call, and the pattern of numbers is large.
     """
     found = np.zeros(len(said), np.bool_)
     some = np.flatnonzero(with_digit)
@@ -242,7 +244,7 @@ def _written(
 
 
 def _units(said: pa.Array, facts: Facts) -> NDArray[Any]:
-    """Return the units (n,) beside numbers, "" for none."""
+    """Return the units (n,) next to numbers, "" for none."""
     units = np.full(len(said), "", object)
     beside = facts["beside"] & facts["number"]
     for decimal in numbers.DECIMALS:

@@ -19,15 +19,15 @@ from hushtable.data.texts.words import words
 Decimal: TypeAlias = Literal[".", ","]
 DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 
-#: Signs between groups of three digits, besides a point or comma.
+#: Separators between groups of three digits, besides a point or comma.
 SPACES = " \u00a0\u2009\u202f'\u2019"
-#: Currencies before or behind a number, besides their codes and signs such as $ and €.
+#: Currencies before or after a number, besides their codes and symbols such as $ and €.
 _CURRENCIES = tuple(
     "US$ A$ C$ R$ NT$ HK$ kr. kr Fr. Rs. Rs S/ Bs. zł Kč Ft TL".split()  # noqa: SIM905
 )
-#: Units that may stand before a number, those of letters with a blank behind them.
+#: Units that may come before a number; those made of letters are followed by a blank.
 _FIRST_UNITS = "[%‰]|(?:kg|mg|µg|km|cm|mm|ml|cl|°C|°F) "
-#: What multiplies the number before it, as a power of ten.
+#: Multipliers of the number before them, as powers of ten.
 MULTIPLES = {
     **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "tys", "tys.", "тыс", "тыс.", "mil", "tis."), 3),
     **dict.fromkeys(("M", "MM", "mn", "Mn", "mln", "mln.", "Mio", "Mio.", "млн", "млн."), 6),
@@ -35,18 +35,18 @@ MULTIPLES = {
     **dict.fromkeys(("万", "萬", "만"), 4), **dict.fromkeys(("億", "亿", "억"), 8),
     **dict.fromkeys(("lakh", "lac"), 5), "crore": 7,
 }  # fmt: skip
-#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents. A
-#: thousand and a million are none.
+#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents. The
+#: letters for thousand and million are excluded.
 _LETTERED = r"^[+-]?\d+[A-JLN-Za-jl-z]$"
-#: A time of day that would be a number with a unit.
+#: A time of day that would otherwise be a number with a unit.
 _CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$"
-#: Signs that laboratories put behind a number: it is still one.
+#: Flags that laboratories put after a number, which remains a number.
 _FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{1,3}|!)"
 
 
 def _body(decimal: Decimal) -> str:
     point, group = (r"\.", ",") if decimal == "." else (",", r"\.")
-    first = r"[1-9]\d{0,2}"  # 0.999 is no thousand
+    first = r"[1-9]\d{0,2}"  # 0.999 is not one thousand
     lakh = rf"[1-9]\d?(?:{group}\d{{2}})+{group}\d{{3}}"  # as in India
     grouped = rf"{first}(?:{group}\d{{3}})+|{first}(?:[{SPACES}]\d{{3}})+|{lakh}|\d+"
     return rf"(?:(?:{grouped})(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
@@ -56,13 +56,13 @@ def _body(decimal: Decimal) -> str:
 _CODED = r"^[-+( ]*(?P<code>[A-Z]{3}) ?[-+]?[\d.,]"
 _CURRENCY = "|".join(map(re.escape, sorted(_CURRENCIES, key=len, reverse=True))) + r"|\p{Sc}"
 _MULTIPLE = "|".join(map(re.escape, sorted(MULTIPLES, key=len, reverse=True)))
-#: Letters and signs of all scripts; blanks, digits, points and signs of numbers are none of them.
+#: Letters and symbols of all scripts, except blanks, digits, points and characters of numbers.
 _UNIT = r"[A-Za-z%\x{a1}-\x{10ffff}][A-Za-z0-9%/^*.\-\x{a1}-\x{10ffff}]{0,14}"
 
 
 @cache
 def _pattern(decimal: Decimal) -> str:
-    """Return the pattern of a number with what may stand around it."""
+    """Return the pattern of a number with everything that may surround it."""
     before = rf"[A-Z]{{3}}|{_CURRENCY}|{_FIRST_UNITS}"
     after = rf"(?:{_MULTIPLE}) ?(?:[A-Z]{{3}}|{_CURRENCY})|{_CURRENCY}|{_UNIT}"
     return (
@@ -71,7 +71,8 @@ def _pattern(decimal: Decimal) -> str:
     )
 
 
-#: One group of three digits behind one sign: 1,234 is a thousand or a little more than one.
+#: One group of three digits after one separator: 1,234 is above one thousand, or slightly above
+#: one.
 _EITHER = r"^\D*[1-9]\d{0,2}[.,]\d{3}\D*$"
 _LIMIT = r"^[<>≤≥]=?\s*[-+]?(?P<number>.+)$"
 #: Degrees, minutes and seconds of an angle, or degrees with a direction: a shape, digits as 9.
@@ -82,7 +83,7 @@ _ANGLE = re.compile(
 
 
 def plain(texts: pa.Array) -> NDArray[np.float64] | None:
-    """Return numbers as computers write them, NaN where null; None if one text is not one."""
+    """Return numbers as computers write them, NaN where null; None if any text is not a number."""
     try:
         found = _array(pc.cast(texts, pa.float64()))
     except pa.ArrowInvalid:
@@ -97,13 +98,13 @@ def _array(numbers: Any) -> NDArray[np.float64]:
 
 
 def written(texts: pa.Array, decimal: Decimal) -> NDArray[np.bool_]:
-    """Return which texts (n,) are numbers with this decimal sign; none may be null."""
+    """Return which texts (n,) are numbers with this decimal separator; none may be null."""
     fits = mask(pc.match_substring_regex(texts, _pattern(decimal)))
     return fits & ~mask(pc.match_substring_regex(texts, f"{_LETTERED}|{_CLOCK}")) & ~_coded(texts)
 
 
 def _coded(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts (n,) begin with three capitals that are no currency's code."""
+    """Return which texts (n,) begin with three capitals that are not a currency code."""
     coded = mask(pc.match_substring_regex(texts, _CODED))
     if coded.any():
         codes = pc.extract_regex(texts.filter(as_column(coded)), _CODED).field("code")
@@ -112,7 +113,7 @@ def _coded(texts: pa.Array) -> NDArray[np.bool_]:
 
 
 def either(texts: pa.Array) -> NDArray[np.bool_]:
-    """Return which texts mean another number with the other decimal sign, such as 1,234."""
+    """Return which texts are a different number with the other decimal separator (1,234)."""
     return mask(pc.match_substring_regex(texts, _EITHER))
 
 
@@ -122,13 +123,13 @@ def limits(texts: pa.Array) -> NDArray[np.bool_]:
 
 
 def mask(found: Any) -> NDArray[np.bool_]:
-    """Return Arrow's true and false as NumPy's; null is false."""
+    """Return Arrow booleans as NumPy booleans; null is false."""
     bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
 
 
 def units(texts: pa.Array, decimal: Decimal) -> list[str]:
-    """Return the currency or unit beside each number; empty where there is none."""
+    """Return the currency or unit next to each number; empty where there is none."""
     parts = pc.extract_regex(texts, _pattern(decimal))
     return [(unit or "").strip() for unit in _beside(parts).to_pylist()]
 
@@ -138,11 +139,11 @@ def _beside(parts: Any) -> Any:
 
 
 def multiple(unit: str) -> tuple[int, str]:
-    """Return the power of ten that stands in a unit, and what else does: "Mio. €" is 6 and "€"."""
+    """Return the power of ten in a unit, and the rest of the unit: "Mio. €" is 6 and "€"."""
     if unit in MULTIPLES:
         return MULTIPLES[unit], ""
     for word in sorted(MULTIPLES, key=len, reverse=True):
-        # Only where a currency stands beside it: kg is no thousand of g.
+        # Only next to a currency: kg is not a thousand of g.
         rest = unit.removeprefix(word).strip() if unit.startswith(word) else ""
         rest = rest or (unit.removesuffix(word).strip() if unit.endswith(word) else "")
         if rest and any(unicodedata.category(sign) == "Sc" for sign in rest):
@@ -158,12 +159,12 @@ def values(
     lenient: bool = False,
     powers: Mapping[str, int] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the numbers (n,) that texts say, NaN for null and for what says none.
+    """Return the numbers (n,) in texts; NaN for null and for texts without a number.
 
-    A number beside another currency or unit than ``unit`` is none, unless that is None; ``powers``
-    of ten multiply those beside some units, "" for none, and all others are none. With
-    ``lenient``, a limit such as <0.5 is the limit itself, and a number with a flag behind it, such
-    as 5.3 H, is that number.
+    A number with a different currency or unit than ``unit`` does not count, unless ``unit`` is
+    None; ``powers`` of ten multiply numbers with some units, "" for none, and numbers with other
+    units do not count. With ``lenient``, a limit such as <0.5 is the limit itself, and a
+    number with a flag after it, such as 5.3 H, is that number.
     """
     texts = ascii_signs(pc.utf8_trim_whitespace(texts))
     if decimal == "," and not powers and not pc.any(pc.match_substring(texts, ".")).as_py():
@@ -180,7 +181,7 @@ def values(
     if (coded := _coded(texts)).any():
         texts = pc.if_else(as_column(coded), null(texts.type), texts)
     found = _said(texts, decimal, unit, powers)
-    if lenient:  # one who types a comma among points means the same
+    if lenient:  # anyone who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
         found = np.where(np.isnan(found), _said(texts, other, unit, powers), found)
     return found
@@ -199,13 +200,13 @@ def _said(
     if powers:
         known = pc.index_in(beside, value_set=texts_column(list(powers)))
         ends = texts_column([f"e{power}" for power in powers.values()]).take(known)
-        # Of the text, so that 0.123 is 12.3 per cent, and not 12.299999999999999.
+        # In the text, so that 0.123 is 12.3 per cent, and not 12.299999999999999.
         raised = pc.binary_join_element_wise(body, ends, scalar(""))
         body = pc.if_else(pc.match_substring_regex(body, "[eE]"), null(pa.string()), raised)
         matched = pc.and_(matched, body.is_valid())
     elif unit is not None:
         matched = pc.and_(matched, pc.is_in(beside, value_set=texts_column(["", unit])))
-    # Arrow's fields of a null struct hold empty texts.
+    # In Arrow, the fields of a null struct hold empty texts.
     numbers = _array(pc.cast(pc.if_else(matched, body, null(pa.string())), pa.float64()))
     signs = [parts.field(name) for name in ("open", "sign", "inner", "trailing")]
     minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, scalar("")), r"[-(]")
@@ -213,7 +214,7 @@ def _said(
 
 
 def angles(texts: pa.Array) -> NDArray[np.float64]:
-    """Return the degrees (n,) of angles such as 48°51'24"N, south and west below 0; else NaN."""
+    """Return the degrees (n,) of angles such as 48°51'24"N, south and west below 0; or NaN."""
     found = np.full(len(texts), np.nan)
     for angle, places, some in by_shape(ascii_signs(pc.utf8_trim_whitespace(texts)), _angle):
         degrees, minutes, seconds = (
@@ -228,6 +229,6 @@ def angles(texts: pa.Array) -> NDArray[np.float64]:
 
 
 def _angle(shape: str) -> re.Match[str] | None:
-    """Return where an angle stands in texts of a shape."""
+    """Return the positions of an angle in texts of a shape."""
     found = _ANGLE.fullmatch(shape)
     return found if found is not None and (found["minutes"] or found["way"]) else None

@@ -1,4 +1,4 @@
-"""How the columns of a table are read: kept in a model, and applied to later files."""
+"""How the columns of a table are read; a model keeps this and applies it to later files."""
 
 import csv
 import io
@@ -45,9 +45,9 @@ _SEPARATORS, _SIGNS = f"[.,{SPACES}]", r"[+\-\x{2212}() \x{a0}]*"
 
 @cache
 def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ...]:
-    """Return the numbers that texts name where this is the decimal sign.
+    """Return the numbers that texts name under this decimal separator.
 
-    A text that is a number with the other sign only, such as ``99.9`` in a column with decimal
+    A text that is a number only with the other separator, such as ``99.9`` in a column with decimal
     commas, names that number.
     """
     texts = [text.strip() for text in missing if not _CODE.match(text.strip())]
@@ -58,11 +58,11 @@ def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ..
 
 
 def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None) -> Any:
-    """Return a column in which what ``missing`` names is null.
+    """Return a column in which the values that ``missing`` names are null.
 
     A text is named if it is the same, or a bare number of the same value under the column's
-    ``decimal`` sign. Where that sign is unknown, the number is named only if each sign with which
-    the text is a number says so: 999,00 is 999, and 999.000 may be more.
+    ``decimal`` separator. If that is unknown, the number is named only if it has the same value
+    under each separator that makes the text a number: 999,00 is 999, but 999.000 may be more.
     """
     if not missing:
         return column
@@ -94,7 +94,7 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
 def without_numbers(
     X: NDArray[Any], missing: tuple[str, ...], decimal: Decimal | None
 ) -> NDArray[Any]:
-    """Return a matrix in which what ``missing`` names is NaN."""
+    """Return a matrix in which the values that ``missing`` names are NaN."""
     some = np.array(named_numbers(missing, decimal or "."))
     if not len(some) or X.dtype.kind not in "fiu":
         return X
@@ -107,7 +107,7 @@ def without_numbers(
 
 
 def _values(texts: pa.Array, decimal: Decimal) -> NDArray[np.float64]:
-    """Return the numbers (n,) that bare texts say: with this sign, or else with the other."""
+    """Return the numbers (n,) in bare texts: with this separator, or else with the other."""
     first, second = (
         numbers.values(texts, sign, "") for sign in sorted(DECIMALS, key=decimal.__ne__)
     )
@@ -115,11 +115,11 @@ def _values(texts: pa.Array, decimal: Decimal) -> NDArray[np.float64]:
 
 
 def _writings(texts: pa.Array, missing: tuple[str, ...], decimal: Decimal | None) -> list[str]:
-    """Return those of the texts that are another writing of a number that is named."""
+    """Return the texts that are another spelling of a named number."""
     pattern, begin = _candidates(missing)
     if not begin:
         return []
-    # Most texts are told by their first sign, in half of the time that the pattern takes.
+    # The first character settles most texts, in half of the time that the pattern takes.
     likely = reduce(pc.or_, (pc.starts_with(texts, sign) for sign in begin))
     if "-" in begin:  # as some programs write a negative number: 99-
         likely = pc.or_(likely, pc.ends_with(texts, "-"))
@@ -130,7 +130,7 @@ def _writings(texts: pa.Array, missing: tuple[str, ...], decimal: Decimal | None
 
 @lru_cache(maxsize=1 << 12)  # the same few texts in each batch
 def _is_named(text: str, missing: tuple[str, ...], decimal: Decimal | None) -> bool:
-    """Return whether a text is a number that is named, under each sign that the column may have."""
+    """Return whether a text is a named number, under each separator that the column may have."""
     signs = DECIMALS if decimal is None else (decimal,)
     values = [(float(_values(texts_column([text]), sign)[0]), sign) for sign in signs]
     return not _CODE.match(text) and all(
@@ -140,7 +140,7 @@ def _is_named(text: str, missing: tuple[str, ...], decimal: Decimal | None) -> b
 
 @cache
 def _candidates(missing: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return a pattern that writings of the named numbers match, and how they begin."""
+    """Return a pattern that spellings of the named numbers match, and how they begin."""
     every = {value for sign in DECIMALS for value in named_numbers(missing, sign)}
     digits = "|".join(sorted(f"{_SEPARATORS}?".join(_digits(value)) for value in every))
     zeros = f"(?:0|{_SEPARATORS})*"
@@ -149,7 +149,7 @@ def _candidates(missing: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 
 def _begins(value: float) -> str:
-    """Return the signs of which one is the first of a number's writing."""
+    """Return the characters with which a spelling of a number may begin."""
     if value == 0.0:
         return "0.,+-"
     if value < 0.0:
@@ -162,15 +162,15 @@ def _digits(value: float) -> str:
     return "".join(map(str, Exact(repr(value)).as_tuple().digits)).strip("0") or "0"
 
 
-#: Kinds of columns that a person may ask for; of "id", nothing is modelled. A "label" is a category
-#: of which spellings that differ by case, accents or look-alike letters are one.
+#: Kinds of columns that a person may request; an "id" is not modelled. A "label" is a category in
+#: which spellings that differ only by case, accents or look-alike letters are the same.
 ASKED = ("number", "date", "category", "label", "id")
 Form: TypeAlias = Literal[
     "number", "date", "time", "angle", "boolean", "category", "label", "answer"
 ]
 _KINDS = ("number", "date", "time", "angle", "boolean", "category", "label", "answer")
 _CATEGORIES = ("category", "label", "answer")
-#: The largest power of ten that a unit stands for.
+#: The largest power of ten that a unit may mean.
 _LARGEST = 24
 #: A day as Excel counts them, from 1954 to 2064, and the one that is 1970-01-01.
 SERIAL, _SERIAL_OF_1970 = r"^[2-5]\d{4}(?:\.\d+)?$", 25_569.0
@@ -182,12 +182,12 @@ _TRUE, _FALSE = "true", "false"
 class ColumnReading:
     """How the texts of one column become values.
 
-    Numbers have a ``decimal`` sign, and may all have one ``unit`` beside them, or units that
-    multiply them by ``powers`` of ten. Dates have an order of day, month and year, names of months
-    a ``language``, and years of two digits a ``pivot``, from which on they are of the last century.
-    Times of day may be ``dotted``: 9.05. With ``lenient``, what is no number is missing: somebody
-    asked for it. Of a "label", and of an "answer", which is yes or no, any spelling is the category
-    of the schema that has the same key, or says the same.
+    Numbers have a ``decimal`` separator, and may all have one ``unit``, or units that multiply them
+    by ``powers`` of ten. Dates have an order of day, month and year; names of months have a
+    ``language``, and years of two digits a ``pivot``, from which on they belong to the last
+    century. Times of day may be ``dotted``: 9.05. With ``lenient``, text that is not a number
+    counts as missing, because a person requested this. For a "label", or an "answer" (yes or no),
+    any spelling counts as the category of the schema with the same key or meaning.
     """
 
     kind: Form
@@ -206,7 +206,9 @@ class ColumnReading:
         if self.dates not in ORDERS:
             raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
         if any(type(power) is not int or abs(power) > _LARGEST for power in self.powers.values()):
-            raise PlanError(f"powers of ten {dict(self.powers)}: needs whole numbers by unit")
+            raise PlanError(
+                f"powers of ten {dict(self.powers)}: needs whole numbers, keyed by unit"
+            )
 
     @property
     def is_category(self) -> bool:
@@ -215,21 +217,20 @@ class ColumnReading:
 
     @property
     def takes_plain_numbers(self) -> bool:
-        """Whether numbers as computers write them are what they say."""
+        """Whether numbers as computers write them can be read as they are."""
         return self.kind == "number" and self.decimal == "." and not self.powers.get("")
 
     def categories(self, texts: Mapping[str, int]) -> list[str]:
-        """Return the categories of folded texts, of which each is in so many rows, sorted."""
+        """Return the sorted categories of folded texts, given the number of rows with each."""
         if self.kind == "label":
             return merged(texts)
         return answers(texts) if self.kind == "answer" else sorted(texts)
 
     def texts(self, column: Any, categories: Sequence[str] = ()) -> Any:
-        """Return the texts (n,) of a column, folded, each as the category that it is.
+        """Return the texts (n,) of a column, folded, each as its category.
 
-        Blank ones are null, unless they are a category. A column of another type stays as it is,
-        unless several spellings are a category. Where texts come again and again, they are encoded
-        as those of a dictionary.
+        Blank texts are null, unless they are a category. A column of another type stays as it is,
+        unless several spellings are one category. Texts that repeat are dictionary-encoded.
         """
         if not is_text(column.type):
             if self.kind == "category":
@@ -252,7 +253,7 @@ class ColumnReading:
         return texts_column(written).take(encoded.indices) if written != different else texts
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reading as JSON carries it, without entries that say nothing."""
+        """Return the reading as JSON carries it, without entries that have no effect."""
         content = asdict(self)
         usual = {name: getattr(ColumnReading, name) for name in ("language", "pivot", "dotted")}
         usual["powers"] = {}
@@ -283,7 +284,7 @@ class ColumnReading:
 
 
 def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.float64]:
-    """Return seconds (n,) of dates, with those of days that Excel counts where there are none."""
+    """Return seconds (n,) of dates; where there are none, those of days as Excel counts them."""
     is_serial = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), SERIAL)
     if not pc.any(is_serial).as_py():
         return found
@@ -292,14 +293,14 @@ def _with_serials(found: NDArray[np.float64], texts: pa.Array) -> NDArray[np.flo
     return np.where(np.isnan(found), (days - _SERIAL_OF_1970) * 86_400.0, found)
 
 
-#: Rows from which on it pays to encode texts, and of which, at most, half are different then.
+#: Number of rows from which encoding texts pays off, if at most half of them are different.
 _MANY, _SOME = 1_024, 128
-#: Texts up to which Python is done with them before Arrow has begun.
+#: Number of texts up to which Python finishes before Arrow has begun.
 _FEW = 64
 
 
 def _encoded(column: Any) -> Any:
-    """Return texts as those of a dictionary, if they are many and come again and again."""
+    """Return texts dictionary-encoded, if they are many and repeat."""
     if len(column) < _MANY or pa.types.is_dictionary(column.type):
         return column
     texts = plain_texts(column)
@@ -308,7 +309,7 @@ def _encoded(column: Any) -> Any:
 
 
 def plain_texts(column: Any) -> pa.Array:
-    """Return texts as Arrow's plain strings, whichever way it holds them."""
+    """Return texts as Arrow's plain strings, however they are stored."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column if column.type == pa.string() else pc.cast(column, pa.string())
@@ -330,8 +331,8 @@ def without_blanks(column: Any) -> pa.Array:
 class Reading:
     """How the columns of a table are read.
 
-    What a person said: ``missing`` texts, the ``decimal`` sign, the order of ``dates``, ``kinds``
-    of columns, columns to ``drop``. What followed for each column: ``columns``.
+    Specified by a person: ``missing`` texts, the ``decimal`` separator, the order of ``dates``,
+    ``kinds`` of columns, columns to ``drop``. Derived for each column: ``columns``.
     """
 
     missing: tuple[str, ...] = ()
@@ -340,13 +341,13 @@ class Reading:
     kinds: Mapping[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     columns: Mapping[str, ColumnReading] = field(default_factory=dict)
-    #: How files are laid out, as far as a person said it: see `Layout.kept`.
+    #: Layout of files, as far as a person specified it: see `Layout.kept`.
     layout: Mapping[str, str | int | bool] = field(default_factory=dict)
     #: The column of points in time whose parts are the features (see `hushtable.data.calendar`),
-    #: and the place by whose clock.
+    #: and the time zone of its clock.
     time: str = ""
     zone: str = ""
-    #: The column that says whose reading a row is: see `hushtable.data.history`.
+    #: The column that identifies the entity of a reading: see `hushtable.data.history`.
     entity: str = ""
 
     def __post_init__(self) -> None:
@@ -362,16 +363,16 @@ class Reading:
             if kind not in ASKED:
                 raise UsageError(f"column {name!r} as {kind!r}: needs one of {', '.join(ASKED)}")
         if self.zone and not self.time:
-            raise UsageError("zone goes with time, the column of points in time: name that")
+            raise UsageError("zone needs time, the column of points in time: name that column")
         if self.entity and not self.time:
             raise UsageError(
-                f"entity={self.entity!r} goes with time, the column that says when a reading was "
-                "taken: name that"
+                f"entity={self.entity!r} needs time, the column that states when a reading was "
+                "taken: name that column"
             )
         if self.entity and self.entity == self.time:
             raise UsageError(
-                f"entity={self.entity!r} is the column of the time, too: name the column that says "
-                "whose reading a row is, and the one that says when it was taken"
+                f"entity={self.entity!r} is also the column of the time: name one column that "
+                "identifies the entity of a reading, and another that states when it was taken"
             )
         if self.zone and self.zone not in available_timezones():
             raise UsageError(
@@ -384,7 +385,7 @@ class Reading:
         return frozenset(self.drop) | {n for n, kind in self.kinds.items() if kind == "id"}
 
     def column(self, name: str, unit: str = "") -> ColumnReading:
-        """Return how texts of a column, of numbers in a unit, are read."""
+        """Return how the texts of a column, with numbers in a unit, are read."""
         default = ColumnReading(
             "date" if "date" in (unit, self.kinds.get(name)) else "number",
             self.decimal or ".",
@@ -401,10 +402,10 @@ class Reading:
         return one
 
     def updated(self, said: "Reading | None") -> "Reading":
-        """Return this reading, with what a person says of other rows in its stead."""
+        """Return this reading, with a person's specification for other rows in its place."""
         if said is None:
             return self
-        # The same word as before decides no more than it did before.
+        # The same specification as before decides no more than it did before.
         decimal = None if said.decimal == self.decimal else said.decimal
         order = None if said.dates == self.dates else said.dates
         columns = {}
@@ -432,20 +433,20 @@ class Reading:
         )
 
     def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
-        """Return a column in which what stands for a missing value is null.
+        """Return a column in which codes for missing values are null.
 
-        ``decimal`` is its decimal sign, where that is known.
+        ``decimal`` is its decimal separator, if known.
         """
         sign = decimal if is_text(column.type) else self.decimal
         return without_named(column, self.missing, sign)
 
     def without_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return a matrix in which what stands for a missing value is NaN."""
+        """Return a matrix in which codes for missing values are NaN."""
         return without_numbers(X, self.missing, self.decimal)
 
     @property
     def absent(self) -> tuple[float, ...]:
-        """Numbers that stand for a missing value."""
+        """Numbers that are codes for missing values."""
         return named_numbers(self.missing, self.decimal or ".")
 
     def to_dict(self) -> dict[str, Any]:
@@ -457,7 +458,7 @@ class Reading:
 
     @classmethod
     def from_file(cls, content: Content) -> "Reading":
-        """Return how a model's rows were read; raises `PlanError` if its file does not say it."""
+        """Return how a model's rows were read; raises `PlanError` if its file does not state it."""
         return cls.from_dict(content.manifest.get("reading") or {})
 
     @classmethod
@@ -487,7 +488,7 @@ Kind: TypeAlias = Literal["number", "date", "category", "id", "text", "constant"
 
 @dataclass(frozen=True)
 class ColumnUnderstanding:
-    """One column as it was understood.
+    """One column as it was read.
 
     Attributes
     ----------
@@ -498,16 +499,16 @@ class ColumnUnderstanding:
     confidence : float
         From 0 to 1.
     evidence : str
-        What it was seen by.
+        The evidence for its kind.
     doubt : str
-        What a person should look at; empty if there is nothing.
+        What a person should check; empty if there is nothing.
     options : tuple of (str, str)
-        Options of the command line that resolve the doubt, each with its value.
+        Command-line options that resolve the doubt, each with its value.
     refused : bool
         Whether `fit` refuses the column until the doubt is resolved.
     asked : bool
-        Whether the command asks before it fits: about identifiers, free text, values that may stand
-        for a missing one, and labels that may be one.
+        Whether the command asks before it fits: about identifiers, free text, values that may be
+        codes for missing ones, and labels that may be the same.
     reading : ColumnReading or None
         How its texts become values; None for columns that hold values.
 
@@ -539,7 +540,7 @@ class ColumnUnderstanding:
 def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
     """Return options as they are typed in a shell, the values of each together.
 
-    Those that a ``reading`` was given already come first.
+    Options that the ``reading`` already has come first.
     """
     together: dict[str, list[str]] = {}
     if reading is not None:
@@ -556,7 +557,7 @@ def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None =
 
 
 def quoted(values: Iterable[str]) -> str:
-    """Return values as an option takes them, parted by commas, quoted for the shell."""
+    """Return values as an option takes them, separated by commas, quoted for the shell."""
     values = list(values)
     if values in ([","], ["."]):
         return values[0]

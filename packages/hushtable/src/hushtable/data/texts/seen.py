@@ -1,4 +1,4 @@
-"""Findings of one pass over the texts of a column, from which it is decided what they are."""
+"""Findings of one pass over the texts of a column, used to decide what kind they are."""
 
 import re
 from collections import Counter
@@ -27,16 +27,17 @@ from hushtable.data.texts.facts import (
 from hushtable.data.texts.reading import SERIALS, plain_texts
 from hushtable.data.texts.signs import ascii_signs
 
-#: Rows, or different texts, up to which a column is taken for categories, however they look.
+#: Number of rows, or of different texts, up to which a column counts as categories, whatever it
+#: looks like.
 FEW = 20
-#: Letters of a text, on average, above which it is more than the name of a category.
+#: Mean number of letters of a text above which it is more than the name of a category.
 _LONG = 30
-#: Like a number of a patient or an order, a hash, a date written out.
+#: A text like a patient or order number, a hash, or a date written out.
 _IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 
 
 def looks(texts: Sequence[str], n_values: int) -> str:
-    """Say what is doubtful about the different texts of a column; nothing if they are few."""
+    """Describe what is doubtful about the different texts of a column; nothing if they are few."""
     n = len(texts)
     different = f"{n:,} different texts"
     if n_values > FEW and 2 * n > n_values:
@@ -55,18 +56,18 @@ def looks(texts: Sequence[str], n_values: int) -> str:
     return ""
 
 
-#: Different exceptions of one column that are remembered.
+#: Number of different exceptions of one column to remember.
 _MOST_OTHERS = 50
-#: Texts of a batch that are looked at to see whether a point may part thousands.
+#: Number of texts of a batch that are checked for points that may separate thousands.
 _FEW = 1_000
-#: Share of the rows of a batch from which eight digits are days of a calendar.
+#: Share of the rows of a batch from which eight digits count as calendar days.
 _MOSTLY = 0.5
 _LEADING_ZERO = r"^[+-]?0\d+$"
 
 
 @dataclass
 class Exceptions:
-    """Texts that are no numbers (or no dates): rows of each, and the first row it is in."""
+    """Texts that are not numbers (or not dates): number of rows, and first row, of each."""
 
     rows: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Exceptions:
             self.first[text] = min(first, self.first.get(text, first))
 
     def merge(self, other: "Exceptions") -> None:
-        """Take in what other batches hold."""
+        """Add the exceptions of other batches."""
         extra = other.n - sum(other.rows.values())
         for text, rows in other.rows.items():
             self.add(text, rows, other.first[text])
@@ -95,7 +96,7 @@ class PlainNumbers:
 
     @cached_property
     def n(self) -> int:
-        """Numbers that are there."""
+        """Number of values that are not missing."""
         return len(self.values) - int(np.count_nonzero(np.isnan(self.values)))
 
     @cached_property
@@ -122,7 +123,7 @@ class PlainNumbers:
         )
 
     def n_between(self, low: float, high: float) -> int:
-        """Return how many lie from ``low`` on, and below ``high``."""
+        """Return how many are at least ``low`` and below ``high``."""
         if self.low >= high or self.high < low:
             return 0
         return int(np.count_nonzero((self.values >= low) & (self.values < high)))
@@ -130,21 +131,22 @@ class PlainNumbers:
 
 @dataclass
 class TextsSeen:
-    """Findings in the texts of a column, batch by batch; those of threads add up.
+    """Findings in the texts of a column, batch by batch; findings of threads add up.
 
     ``shapes`` counts rows: "plain" for numbers as computers write them; "point" and "comma" for
-    those with one decimal sign only, "1.234" and "1,234" for those that may have either; "whole"
-    for neither; "code" for digits with a leading zero; "date", "time", "truth", "limit", "other".
+    numbers with only one possible decimal separator, "1.234" and "1,234" for those that may have
+    either; "whole" for neither; "code" for digits with a leading zero; "date", "time", "truth",
+    "limit", "other".
     """
 
-    #: Numbers that stand for a missing value in a column with decimal points.
+    #: Numbers that are codes for missing values in a column with decimal points.
     absent: tuple[float, ...] = ()
-    #: Whether somebody asked for numbers.
+    #: Whether a person requested numbers.
     as_number: bool = False
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
-    #: Rows with each currency or unit beside a number, and with each flag of a laboratory.
+    #: Rows with each currency or unit next to a number, and with each flag of a laboratory.
     units: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
     #: The largest number without a unit, where others are percentages; infinity if not known.
@@ -158,31 +160,31 @@ class TextsSeen:
     n_dotted: int = 0
     #: By unit, a number with it and the number of its row; by "" one without.
     unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
-    #: Dates whose first, and whose second number can be no month.
+    #: Dates whose first, and whose second, number cannot be a month.
     no_month: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    #: Dates in which either may be.
+    #: Dates in which either number can be a month.
     n_either: int = 0
-    #: Rows that say nothing as a "number" (a limit or a flag beside it allowed), or as a date of
-    #: each order: what is lost where somebody asks for these.
+    #: Rows that have no value as a "number" (a limit or a flag is allowed), or as a date of each
+    #: order: these are lost if a person requests that kind.
     unread: Counter[str] = field(default_factory=Counter)
-    #: By shape, which rows break it.
+    #: By shape, the exceptions to it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
-    #: Rows with each text, up to a few more than a plan takes; those of plain numbers left out.
+    #: Rows with each text, up to a few more than a plan takes, without plain numbers.
     texts: Counter[str] = field(default_factory=Counter)
-    #: Of plain numbers: how many rows, their range, and how many of the first are whole
+    #: Plain numbers: how many rows, their range, and how many of the first are whole
     #: and all different.
     n_plain: int = 0
     low: float = np.inf
     high: float = -np.inf
     n_different: int = 0
-    #: Range of the first numbers without those that may stand for a missing value.
+    #: Range of the first numbers without those that may be codes for missing values.
     inner: tuple[float, float] = (np.inf, -np.inf)
     #: Rows of the first texts that stand apart from the others, and that programs write for a
     #: missing value.
     codes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        #: Of the last batch, if its texts are no plain numbers.
+        #: Of the last batch, if its texts are not plain numbers.
         self.different: DistinctTexts | None = None
         self._known = KnownTexts(self.months, self.years, as_number=self.as_number)
 
@@ -201,7 +203,7 @@ class TextsSeen:
         return values
 
     def look(self, column: Any, start: int) -> NDArray[np.float64] | None:
-        """Return what `add` does; of other texts, note what differs: for `add_different`."""
+        """Do the same as `add`; if there are other texts, note them for `add_different`."""
         self.different = None
         if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
             column = column.dictionary_decode()
@@ -210,7 +212,7 @@ class TextsSeen:
         self.n_missing += column.null_count
         if n == 0:
             return None
-        # Of each text that is no number, Arrow words an error: where none were, a few come first.
+        # Arrow builds an error message for each text that is not a number: try a few first.
         likely = self.n_plain or numbers.plain(plain_texts(column.slice(0, FEW))) is not None
         texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
@@ -233,7 +235,7 @@ class TextsSeen:
         """Look at n numbers as computers write them."""
         whole = found.whole
         if self.absent and (gone := np.isin(found.values, self.absent)).any():
-            # Written so that it could also have been thousands, such as 999.000.
+            # Written in a way that could also mean thousands, such as 999.000.
             found, n_gone = PlainNumbers(np.where(gone, np.nan, found.values)), int(gone.sum())
             n, self.n, self.n_missing = n - n_gone, self.n - n_gone, self.n_missing + n_gone
         self.shapes["whole" if whole else "point"] += n
@@ -284,9 +286,9 @@ class TextsSeen:
             noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
 
     def _note_codes(self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]) -> None:
-        """Note which of the first different texts may stand for a missing value.
+        """Note which of the first different texts may be codes for missing values.
 
-        Also their range, if they are whole numbers of which no two are equal.
+        Also their range, if they are whole numbers and no two are equal.
         """
         said = ascii_signs(texts)
         a_date = shapes == "date"
@@ -306,7 +308,7 @@ class TextsSeen:
             self.n_different, self.low, self.high = len(values), values.min(), values.max()
 
     def _shapes(self, facts: Facts, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the shape (k,) of each text; count what is no number, and no date."""
+        """Return the shape (k,) of each text; count texts that are neither numbers nor dates."""
         shapes, compact, a_number = facts["shape"].copy(), facts["compact"], facts["number"]
         if rows[compact].sum() > _MOSTLY * rows.sum():
             shapes[compact] = "date"
@@ -326,7 +328,7 @@ class TextsSeen:
         return shapes
 
     def _add_units(self, facts: Facts, rows: NDArray[np.int64], texts: pa.Array) -> dict[str, int]:
-        """Count the units beside numbers, and return a place of each; "" for none.
+        """Count the units next to numbers, and return a place of each; "" for none.
 
         A number with a laboratory's flag is an exception.
         """
@@ -351,7 +353,7 @@ class TextsSeen:
         return examples
 
     def merge(self, other: "TextsSeen") -> None:
-        """Take in what another thread found."""
+        """Add the findings of another thread."""
         self.n += other.n
         self.n_missing += other.n_missing
         self.shapes += other.shapes
@@ -379,7 +381,7 @@ class TextsSeen:
 
 
 def add_different(columns: Iterable[TextsSeen], start: int) -> None:
-    """Look at what differs among the texts of columns in a batch, which were looked at."""
+    """Look at the different texts of columns in a batch."""
     found = [(one, one.different) for one in columns if one.different and one.different.listed]
     learn((one._known, different.texts, different.listed) for one, different in found)
     for one, different in found:
@@ -397,14 +399,14 @@ def n_different(values: NDArray[Any]) -> int:
 
 
 def _largest(texts: pa.Array) -> float:
-    """Return the largest size of the numbers that texts say."""
+    """Return the largest absolute value of the numbers in texts."""
     return float(
         np.abs(_first_of([numbers.values(texts, sign) for sign in numbers.DECIMALS])).max()
     )
 
 
 def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return values (n,) of the first reading that has one."""
+    """Return values (n,) of the first reading that has any."""
     values = readings[0]
     for other in readings[1:]:
         values = np.where(np.isnan(values), other, values)
@@ -412,7 +414,7 @@ def _first_of(readings: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _point_may_part_thousands(texts: pa.Array) -> bool:
-    """Whether there are points, and none of the first texts shows that they are decimal signs."""
+    """Whether there are points, and none of the first texts shows that they are decimal points."""
     some = texts.slice(0, _FEW).drop_null()
     with_point = some.filter(pc.match_substring(some, "."))
     if len(with_point) and not numbers.either(with_point).all():
@@ -421,14 +423,14 @@ def _point_may_part_thousands(texts: pa.Array) -> bool:
 
 
 def _are_compact_dates(texts: pa.Array, found: PlainNumbers) -> bool:
-    """Whether all numbers are days of a calendar, such as 20260515."""
+    """Whether all numbers are calendar days, such as 20260515."""
     if not 19000101 <= found.low <= found.high <= 20991231:
         return False
     return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
 
 
 def _has_leading_zeros(texts: pa.Array, found: PlainNumbers) -> bool:
-    """Whether whole numbers are written longer than they need be: 00123, +1, 1e5, 1.0."""
+    """Whether whole numbers are written longer than necessary: 00123, +1, 1e5, 1.0."""
     values = found.values
     size = np.abs(values[np.isfinite(values)])
     needed = len(size) + int((values < 0).sum())

@@ -1,6 +1,6 @@
-"""Shapes of texts: digits as 9. Texts of one shape say what they say at the same places.
+"""Shapes of texts: digits as 9. Texts of one shape have their parts in the same places.
 
-A shape is understood once, in Python; the numbers of all its texts are then read by NumPy.
+A shape is parsed once, in Python; NumPy then reads the numbers of all its texts.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,10 +16,10 @@ from hushtable.data.columns import as_column, scalar
 
 #: Places of a number in a text, in characters.
 Span = tuple[int, int]
-#: Shapes of which one has to be understood for the others of a batch to be looked at: what are
-#: identifiers or notes is known by then.
+#: If none of this many shapes of a batch is understood, the others are not checked: the texts are
+#: identifiers or notes.
 FIRST = 500
-#: Longer texts are notes, and no value.
+#: Longer texts are notes, not values.
 _LONGEST = 60
 _ZERO, _NINE = b"09"
 _T = TypeVar("_T")
@@ -39,7 +39,7 @@ class Shaped:
 
     def number(self, span: Span) -> NDArray[np.float64]:
         """Return the numbers (n,) at one place: digits, with a point or comma between two."""
-        start = len(self.shape[: span[0]].encode())  # other signs are the same in all texts
+        start = len(self.shape[: span[0]].encode())  # other characters are the same in all texts
         total, places = np.zeros(len(self), np.int64), 0
         for k, sign in enumerate(self.shape[slice(*span)]):
             if sign == "9":
@@ -53,7 +53,7 @@ class Shaped:
 def by_shape(
     texts: Any, understood: Callable[[str], _T | None]
 ) -> Iterator[tuple[_T, NDArray[np.int64], Shaped]]:
-    """Yield what the shapes of texts (n,) are understood as, with the places and texts of each.
+    """Yield the parsed shapes of texts (n,), with the rows and texts of each.
 
     ``understood`` takes a shape in small letters; None means nothing. Null has no shape.
     """

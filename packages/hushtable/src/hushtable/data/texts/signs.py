@@ -1,4 +1,4 @@
-"""Signs of all scripts as the ASCII signs that mean the same: digits, blanks, minus, full width."""
+"""Replace characters of all scripts by ASCII with the same meaning: digits, blanks, minus."""
 
 import unicodedata
 from functools import cache
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from hushtable.data.columns import null, texts_column
 
-#: What stands for a minus, an apostrophe, a sign of Arabic numbers, or a prime of angles.
+#: Characters that mean a minus, an apostrophe, a separator of Arabic numbers, or a prime of angles.
 _OTHERS = {
     "-": "\u2010\u2011\u2012\u2013\u2212\ufe63", "'": "\u02bc\u2019\u2032", '"': "\u2033\u201d",
     ".": "\u066b\u3002", ",": "\u066c\u060c\u3001", "%": "\u066a",
@@ -20,13 +20,13 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-
 _POWER = r"(\d) ?[x*] ?10(?:\^([+-]?\d+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))$"
 #: Between texts that are put together.
 _BETWEEN = "\x1e"
-#: Behind it there are no more digits, blanks or marks of formats that people type.
+#: After this character, there are no more digits, blanks or format marks that people type.
 _LAST = 0x20000
 
 
 @cache
 def _table() -> dict[int, str | None]:
-    """Return what becomes of each sign beyond ASCII."""
+    """Return the replacement of each character beyond ASCII."""
     table: dict[int, str | None] = {}
     for number in range(128, _LAST):
         sign = chr(number)
@@ -47,7 +47,7 @@ def _table() -> dict[int, str | None]:
 
 
 def ascii_signs(texts: Any) -> Any:
-    """Return texts (n,) with ASCII signs in place of those that mean the same.
+    """Return texts (n,) with ASCII characters in place of others with the same meaning.
 
     Letters, currencies and units stay. Powers of ten become an exponent: 1.2e3.
     """
@@ -57,7 +57,7 @@ def ascii_signs(texts: Any) -> Any:
     values = texts.to_pylist()
     together = _BETWEEN.join("" if value is None else value for value in values)
     changed = together.translate(_table()).split(_BETWEEN)
-    if len(changed) != len(values):  # one of them holds the sign between
+    if len(changed) != len(values):  # one of them holds the separating character
         changed = [(value or "").translate(_table()) for value in values]
     column = texts_column(changed)
     return pc.if_else(texts.is_valid(), _with_exponents(column), null(pa.string()))

@@ -1,6 +1,6 @@
 """Words of dates, clocks, durations and money in the languages of the Unicode CLDR.
 
-The file beside this one is written by ``.ci/cldr_words.py``.
+``.ci/cldr_words.py`` writes the JSON file in this folder.
 """
 
 import json
@@ -15,12 +15,12 @@ from typing import Any
 class Words:
     """Words in small letters, without the full stop of an abbreviation."""
 
-    #: By language, the number of the month that a word names.
+    #: By language, the number of the month for each word.
     months: Mapping[str, Mapping[str, int]]
     weekdays: frozenset[str]
     #: "am" or "pm" by the word for it.
     halves: Mapping[str, str]
-    #: Seconds of a part of a duration.
+    #: Number of seconds in a part of a duration.
     units: Mapping[str, int]
     #: Codes of currencies that are in use.
     currencies: tuple[str, ...]
@@ -54,7 +54,7 @@ class Words:
         return own or self.any_month.get(word, 0)
 
     def languages(self, months: Iterable[str]) -> dict[tuple[int, ...], str]:
-        """Return by what some words mean as months a language in which they do."""
+        """Return a language for each reading of the words as numbers of months."""
         months = list(months)
         found: dict[tuple[int, ...], str] = {}
         for language, names in self.months.items():

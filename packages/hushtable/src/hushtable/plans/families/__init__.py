@@ -1,7 +1,7 @@
-"""Hash families: drawn hash functions, their tables of cells, and the rows' ways into them.
+"""Hash families: drawn hash functions, their tables of cells, and how rows are mapped to cells.
 
 A family lays its tables end to end in one vector of cells. Everything above (sketches, files,
-noise, scores) sees that vector and ``offsets`` only, never which family it is. A new family is
+noise, scores) sees only that vector and ``offsets``, never which family it is. A new family is
 one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its parameters by
 `whole_number`, with the decorator `register`.
 """

@@ -26,30 +26,30 @@ from hushtable.plans.families.family import (
 from hushtable.plans.families.random_feature import MAX_DEPTH, RandomFeature, subset_sizes
 from hushtable.plans.score_rule import ScoreRule
 
-#: Rows by which the shares within a context are drawn towards those of all rows. Measured: see
+#: Number of rows by which shares within a context shrink towards those of all rows. Measured: see
 #: docs/tutorials/context.md.
 WEIGHT = 8.0
 
 
 def context_columns(schema: Schema, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which columns are the context (d,); raises `UsageError` if these cannot be."""
+    """Return which columns are the context (d,); raise `UsageError` if they cannot be one."""
     if not names or isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"context={names!r}: needs a list of names of columns, such as ['ward']")
     names = [found_name(name, schema.names) for name in names]
     if unknown := [name for name in names if name not in schema.names]:
         raise UsageError(
-            f"context={unknown}: there is no such column; the columns are {list(schema.names)}"
+            f"context={unknown}: there is no such column: name some of {list(schema.names)}"
         )
     inside = np.isin(np.array(schema.names, object), list(names))
     constant = [name for name in names if schema.features[schema.names.index(name)].constant]
     if constant:
         raise UsageError(
-            f"context={constant}: the column has one value only, so that it tells no rows apart: "
+            f"context={constant}: the column has only one value, so it does not distinguish rows: "
             "leave it out"
         )
     if inside.all():
         raise UsageError(
-            f"context={list(names)} are all columns: at least one has to be left, to be compared"
+            f"context={list(names)} are all columns: leave out at least one, which is then compared"
         )
     return inside
 
@@ -60,12 +60,12 @@ class Contextual(Concatenated):
     """Pairs of cells: random-feature LSH of the context, and of the behaviour, in each table.
 
     ``depth``, ``feature``, ``cut``, ``missing`` and ``subsets`` are hash functions on the columns
-    of the behaviour, folded into ``cells`` cells: see `RandomFeature`. The arrays with
+    of the behaviour, folded into ``cells`` cells: see `RandomFeature`. The arrays that start with
     ``context_`` are those on the columns of the context, folded into ``contexts`` cells. A cell is
-    a pair: context times ``cells``, plus behaviour. Where ``own`` is above 0, there are no
-    functions of the context: each value of the categorical feature with this number, counted from
-    1, is a context, as are a missing value and an unseen one. Otherwise, ``shared`` tables at a
-    time, one after another, have the same functions of the context.
+    a pair: context times ``cells``, plus behaviour. If ``own`` is above 0, there are no functions
+    of the context: each value of the categorical feature with this number, counted from 1, is a
+    context, as are a missing value and an unseen one. Otherwise, each group of ``shared``
+    consecutive tables has the same functions of the context.
     """
 
     name: ClassVar[str] = "Contextual"
@@ -99,11 +99,15 @@ class Contextual(Concatenated):
         if self.own:
             feature = self.schema.features[self.own - 1] if self.own <= self.n_features else None
             if feature is None or not _has_cells(feature, self.contexts):
-                raise PlanError(f"own={self.own}: is no category with {self.contexts - 2} values")
+                raise PlanError(
+                    f"own={self.own}: is not a categorical feature with {self.contexts - 2} values"
+                )
         context = {int(j) for j in self.context_feature} | ({self.own - 1} if self.own else set())
         if context & {int(j) for j in self.feature}:
-            raise PlanError("hash functions: a column is of the context and of the behaviour")
-        # What these check is checked once more than needed, and nowhere else.
+            raise PlanError(
+                "hash functions: a column belongs to both the context and the behaviour"
+            )
+        # Their own checks run once more than needed, but are not repeated here.
         _ = self.behaviour, self.context
         super()._check()
 
@@ -111,10 +115,10 @@ class Contextual(Concatenated):
     def paired(
         cls, behaviour: RandomFeature, context: RandomFeature | None, own: int, margin: int
     ) -> "Contextual":
-        """Return pairs of two tables each; or of one, and each value of feature ``own``.
+        """Return pairs of a table of each kind, or of a table and each value of feature ``own``.
 
         There may be fewer tables of the context, each for several of the behaviour. ``margin`` is
-        that of `RandomFeature`.
+        the one of `RandomFeature`.
         """
         schema = behaviour.schema
         if context is None:
@@ -136,7 +140,7 @@ class Contextual(Concatenated):
 
     @property
     def n_drawn(self) -> int:
-        """Number of contexts that are drawn; none if it is a feature's value."""
+        """Number of drawn contexts; 0 if the context is a feature's value."""
         return 0 if self.own else -(-self.n_tables // self.shared)
 
     @property
@@ -186,22 +190,22 @@ class Contextual(Concatenated):
 
     @property
     def context_features(self) -> list[int]:
-        """Numbers of the columns that are the context."""
+        """Numbers of the columns of the context."""
         return [self.own - 1] if self.own else sorted(set(self.context_feature.tolist()))
 
     def shares(self, counts: Ints, weight: float = WEIGHT) -> tuple[Floats, Floats]:
-        """Return the share p of each cell within its context, and that of its behaviour, q.
+        """Return the share p of each cell within its context, and its behaviour's share q.
 
-        q = C_b / N and p = (C + w q) / (C_c + w): C the count of the cell, C_b that of its
+        q = C_b / N and p = (C + w q) / (C_c + w), where C is the count of the cell, C_b that of its
         behaviour in all contexts, C_c that of its context, N the table's, and w ``weight`` in rows:
-        where few rows of a context were counted, p is drawn towards q. Of counts with noise, those
-        below 0 count as 0, and those of a behaviour, of a context and of a table as at least 1.
+        if few rows of a context were counted, p is close to q. With noise, counts below 0 are taken
+        as 0, and those of a behaviour, a context or a table as at least 1.
 
         Parameters
         ----------
         counts : ndarray of shape (n_cells,), int64
         weight : float
-            In rows.
+            Number of rows.
 
         Returns
         -------
@@ -221,12 +225,12 @@ class Contextual(Concatenated):
     def cell_scores(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
         """Return the score of every cell (n_cells,) by a rule that takes shares.
 
-        Under noise, the weight is twice its standard deviation at least.
+        Under noise, the weight is at least twice its standard deviation.
         """
         return rule.values_in_context(*self.shares(counts, max(WEIGHT, 2.0 * noise_sd)))
 
     def slopes(self, rule: ScoreRule, counts: Ints, noise_sd: float) -> Floats:
-        """Return the derivative of `cell_scores` by the cell's count, all sums of counts fixed."""
+        """Return the derivative of `cell_scores` by the cell's count, with fixed sums of counts."""
         weight = max(WEIGHT, 2.0 * noise_sd)
         p, _ = self.shares(counts, weight)
         rows = np.maximum(self.rows_of_context(counts), 1) + weight
@@ -247,11 +251,11 @@ class Contextual(Concatenated):
 
     @property
     def _place(self) -> tuple[int, int, int, int]:
-        """(own, shared, width, size), as the kernels name them."""
+        """(own, shared, width, size), by the kernels' names."""
         return self.own - 1, self.shared, self.cells, self.size
 
     def _functions(self, codes: Codes) -> tuple[Any, Any]:
-        """Return the hash functions of behaviour and context, for the kernels and these rows."""
+        """Return the hash functions of behaviour and context for the kernels and these rows."""
         which = codes.some_missing
         if which not in self._laid_out:
             context = None if self.context is None else _folding(self.context.functions(codes))
@@ -264,7 +268,7 @@ class Contextual(Concatenated):
 
 
 def _folding(functions: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return hash functions that say of each table whether it folds, also where none does."""
+    """Return hash functions with a flag for each table that folds, even if none does."""
     first, rows, cuts, subset_at, subsets, folded, offsets = functions
     if folded is None:
         folded = np.zeros(len(offsets) - 1, np.uint8)

@@ -1,4 +1,4 @@
-"""The base of all hash families: what they declare of their arrays, and what they do with rows."""
+"""The base of all hash families: the arrays they declare, and how they count and score rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from hushtable.files import Arrays
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-#: From codes of n rows to n sums.
+#: A function from the codes of n rows to n sums.
 Summing = Callable[[Codes], Floats]
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
-#: Weights of rows that all count once.
+#: Weights of rows that each count once.
 EVERY_ROW_ONCE = np.empty(0, np.int64)
 
 
@@ -38,11 +38,11 @@ class Drawn(NamedTuple):
 def drawn(
     dtype: DTypeLike, *shape: str, low: int | None = None, below: int | str | None = None
 ) -> Any:
-    """Declare an array of a family, as a dataclass field: whole numbers, not converted.
+    """Declare an array of a family, as a dataclass field of whole numbers, not converted.
 
     ``shape`` names the attributes of the family that are its sizes, such as ``"n_tables"``; they
-    may follow from arrays declared before. ``low`` is the least value, ``below`` the one after the
-    largest: a number, or an attribute of the family, as ``"n_features"`` for a feature's index.
+    may follow from arrays declared before. ``low`` is the smallest value, ``below`` one more than
+    the largest: a number, or an attribute of the family, as ``"n_features"`` for a feature's index.
     """
     return field(repr=False, metadata={"drawn": Drawn(np.dtype(dtype), shape, low, below)})
 
@@ -50,14 +50,14 @@ def drawn(
 def whole_number(low: int, high: int, default: int | None = None) -> Any:
     """Declare a parameter of a family, from ``low`` to ``high``, as a dataclass field.
 
-    One with a default is optional: files leave it out where it has that value.
+    A parameter with a default is optional: files leave it out if it has that value.
     """
     metadata = {"numbers": (low, high)}
     return field(metadata=metadata, default=MISSING if default is None else default)
 
 
 def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
-    """Return the array; raise `PlanError` unless all of it is in [``low``, ``below``)."""
+    """Return the array; raise `PlanError` unless all values are in [``low``, ``below``)."""
     if low is None or below is None:
         ends = np.iinfo(array.dtype)
         low, below = (ends.min if low is None else low), (ends.max + 1 if below is None else below)
@@ -67,13 +67,13 @@ def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None =
 
 
 class Scoring:
-    """From codes of n rows to their scores (n,): means of their cells' values over the tables.
+    """From the codes of n rows to their scores (n,): means of their cells' values over the tables.
 
-    A row beyond the ranges loses a share p of its distance to one unit below the least score that
-    cells give: p = e**2 / (margin**2 + e**2), e the sum over its features of
-    `Codes.outside`'s ``beyond``. That is the share of widened ranges that the row stays outside of,
-    if they were widened by a random number of ranges, less than e with probability p. Without a
-    margin it loses none.
+    A row beyond the ranges loses a share p of its distance to one unit below the lowest score that
+    cells can give: p = e**2 / (margin**2 + e**2), where e is the sum over its features of
+    `Codes.outside`'s ``beyond``. If the ranges were widened by a random amount, which is less than
+    e ranges with probability p, this is the probability that the row stays outside. Without a
+    margin it loses nothing.
     """
 
     def __init__(self, family: "HashFamily", values: Floats) -> None:
@@ -86,25 +86,25 @@ class Scoring:
         return scores - self.lost(codes, scores) if self._loses(codes) else scores
 
     def clipped(self, codes: Codes) -> Floats:
-        """Return the scores (n,) of the rows as if numbers beyond were at their range's end."""
+        """Return the scores (n,) as if numbers beyond their range were at its end."""
         return self._sum(codes) / self._n_tables
 
     def share_kept(self, codes: Codes) -> Floats:
-        """Return the share (n,) of the distance from below that each row keeps: 1 inside."""
+        """Return the share (n,) that each row keeps of its distance from below; 1 inside."""
         if not self._loses(codes):
             return np.ones(codes.n_rows)
         return self._kept_and_lost(codes)[0]
 
     def lost(self, codes: Codes, clipped: Floats) -> Floats:
-        """Return what each row (n,) loses by being beyond, given the scores from `clipped`."""
+        """Return what each row (n,) loses for being beyond, given the scores from `clipped`."""
         if not self._loses(codes):
             return np.zeros(codes.n_rows)
         return self._kept_and_lost(codes)[1] * (clipped - self._depth)
 
     def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
-        """Return 1 - p and p of each row (n,), each without the rounding of the other."""
+        """Return 1 - p and p of each row (n,), each computed without the other's rounding."""
         beyond = codes.outside.totals(codes.n_rows)
-        # No square of a distance: it may be 1e300.
+        # Do not square a distance: it may be 1e300.
         near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
         whole = near * near + far * far
         return near * near / whole, far * far / whole
@@ -114,7 +114,7 @@ class Scoring:
 
 
 class Gaining(Protocol):
-    """From codes of n rows to their sums (n,), and to gains (n, d): see `HashFamily.gaining`."""
+    """From the codes of n rows to their sums (n,) and gains (n, d): see `HashFamily.gaining`."""
 
     @property
     def features(self) -> NDArray[np.bool_]:
@@ -127,16 +127,16 @@ class Gaining(Protocol):
 class HashFamily(ABC):
     """Tables of cells. A row falls into exactly one cell of each of a table's histograms.
 
-    Most families have one histogram a table; with CountMin sketches it is several.
+    Most families have one histogram per table; CountMin sketches have several.
 
-    A family is a frozen dataclass with a decorator `hushtable.plans.families.register`. Its
+    A family is a frozen dataclass with the decorator `hushtable.plans.families.register`. Its
     arrays are fields made by `drawn`, its parameters fields made by `whole_number`. They are
-    checked, copied and made read-only before anything reads them, and a file carries them.
+    checked, copied and made read-only before anything reads them, and files contain them.
     """
 
     #: The family's name in files.
     name: ClassVar[str]
-    #: Whether it counts by another family's tables.
+    #: Whether it counts with the tables of another family.
     of_model: ClassVar[bool] = False
     #: Whether `count`, `count_pairs` and `sum` take `StoredCodes`.
     takes_stored: ClassVar[bool] = False
@@ -153,7 +153,7 @@ class HashFamily(ABC):
             array, ndim = getattr(self, name), len(shape)
             if not isinstance(array, np.ndarray) or (array.dtype, array.ndim) != (dtype, ndim):
                 raise PlanError(f"hash functions: {name} must be {dtype} of {ndim} dimension(s)")
-            # A copy of its own, read-only: the plan's id stands for its content.
+            # A copy, and read-only, because the plan's id identifies its content.
             own = np.array(array, order="C")
             own.setflags(write=False)
             object.__setattr__(self, name, own)
@@ -165,14 +165,14 @@ class HashFamily(ABC):
         self._check()
 
     def _check(self) -> None:
-        """Raise `PlanError` if arrays within their bounds do not fit each other."""
+        """Raise `PlanError` if arrays are within their bounds but inconsistent."""
         if self.offsets[0] != 0 or (np.diff(self.offsets) < 1).any():
-            raise PlanError("hash functions: needs histograms of one cell or more each")
+            raise PlanError("hash functions: each histogram needs one cell or more")
         if self.n_histograms % self.n_tables:
-            raise PlanError("hash functions: needs as many histograms in each table")
+            raise PlanError("hash functions: each table needs the same number of histograms")
 
     @classmethod
-    @cache  # of each class; fields() takes long
+    @cache  # once per class, because fields() is slow
     def _declared(cls, kind: str) -> dict[str, Any]:
         return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 
@@ -185,7 +185,7 @@ class HashFamily(ABC):
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out of a pickle what follows from the rest, such as how kernels run over tables."""
+        """Leave out of a pickle what can be computed again, such as the kernels' layout."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @property
@@ -200,12 +200,12 @@ class HashFamily(ABC):
 
     @property
     def n_tables(self) -> int:
-        """Number of tables, the paper's m."""
+        """Number of tables (m in the paper)."""
         return self.n_histograms
 
     @property
     def n_histograms(self) -> int:
-        """Number of histograms of all tables together: cells that one row falls into."""
+        """Number of histograms of all tables together: the cells that each row falls into."""
         return len(self.offsets) - 1
 
     @property
@@ -215,27 +215,27 @@ class HashFamily(ABC):
 
     @property
     def margin(self) -> int:
-        """Distance beyond the ranges that takes half of what a row can lose, in levels; 0: none."""
+        """Distance beyond the ranges, in levels, that costs a row half of its maximum; 0: none."""
         return 0
 
     def least(self, values: NDArray[Any]) -> float:
-        """Return the sum, over the tables, of the least of ``values`` (n_cells,) in each."""
+        """Return the sum, over the tables, of the smallest of ``values`` (n_cells,) in each."""
         least = np.minimum.reduceat(values, self.offsets[:-1])
         return float(least.reshape(self.n_tables, -1).min(axis=1).sum())
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the family needs besides arrays, as JSON carries it."""
+        """Return what the family needs besides arrays, in the form stored in JSON."""
         numbers, optional = self._declared("numbers"), self._optional()
         values = {name: getattr(self, name) for name in numbers}
         return {k: v for k, v in values.items() if k not in optional or v != optional[k]}
 
     def arrays(self) -> Arrays:
-        """Return the drawn arrays: all that a reader in another language needs."""
+        """Return the drawn arrays: everything that a reader in another language needs."""
         return {name: getattr(self, name) for name in self._declared("drawn")}
 
     @classmethod
     def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
-        """Build the family that `parameters` and `arrays` described; raises `PlanError` if not."""
+        """Build the family from `parameters` and `arrays`; raise `PlanError` if they are wrong."""
         numbers, needed = cls._declared("numbers"), cls._declared("drawn")
         lacking, unknown = set(numbers) - set(parameters), set(parameters) - set(numbers)
         if unknown or lacking - set(cls._optional()) or set(arrays) != set(needed):
@@ -276,7 +276,7 @@ class HashFamily(ABC):
         )
 
     def part(self, tables: int) -> "HashFamily":
-        """Return the family of the first tables only; of all of them, where it has no parts."""
+        """Return the family of the first tables only; of all if it cannot be divided."""
         return self
 
     @abstractmethod
@@ -284,9 +284,9 @@ class HashFamily(ABC):
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
 
     def counting_numbers(self) -> NumbersLoop | None:
-        """Return a loop that counts like `count`, without codes, if that is faster.
+        """Return a loop that counts like `count`, but without codes, if that is faster.
 
-        After what every such loop takes come ``counts`` (n_cells,) and ``tally`` (n_features, 2).
+        Its last arguments are ``counts`` (n_cells,) and ``tally`` (n_features, 2).
         """
         return None
 
@@ -298,24 +298,24 @@ class HashFamily(ABC):
     def sum(self, codes: Codes, values: Floats) -> Floats:
         """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).
 
-        Where a table has several histograms, the least of the row's values in them counts.
+        If a table has several histograms, the smallest of the row's values in them counts.
         """
 
     def summing(self, values: Floats) -> Summing:
-        """Return `sum` of these values, for one batch of codes after the other."""
+        """Return `sum` of these values, for successive batches of codes."""
         return partial(self.sum, values=values)
 
     def scoring(self, values: Floats) -> "Scoring":
-        """Return the scores by these values, for one batch of codes after the other."""
+        """Return the scores by these values, for successive batches of codes."""
         return Scoring(self, values)
 
     def gaining(self, values: Floats, limits: Floats) -> Gaining:
         """Return `sum` of these values, with what rows would gain by a change of one feature.
 
-        A row's gain by a feature is the sum, over the tables, of what its value there would
-        rise by if this feature had whichever value is best and all others stayed. A table adds
-        gains only to rows whose value in it is below its limit; ``limits`` (n_tables,). Raises
-        `UsageError` if a row's cell does not show which feature put it there.
+        A row's gain by a feature is the sum, over the tables, of the rise in its value there if
+        this feature took the best possible value and all others stayed. A table adds gains only to
+        rows whose value in it is below its limit; ``limits`` (n_tables,). Raises `UsageError` if a
+        row's cell does not show which feature put it there.
         """
         raise UsageError(
             f"{self.name} tables do not show which feature makes a row rare: explanations need "
@@ -351,14 +351,14 @@ class KernelFamily(HashFamily):
 
 Family = TypeVar("Family", bound=type[HashFamily])
 
-#: Every family that a plan may have. Files, the JSON Schema and the tests go by this list.
+#: Every family that a plan may have. Files, the JSON Schema and the tests use this list.
 FAMILIES: dict[str, type[HashFamily]] = {}
 
 
 def register(family: Family) -> Family:
     """Add a hash family, as a decorator of its class: plans of it can then be read.
 
-    Raises `UsageError` if another family has its name.
+    Raises `UsageError` if another family has the same name.
     """
     if FAMILIES.setdefault(family.name, family) is not family:
         raise UsageError(f"hash family {family.name!r} is registered already: rename one")
@@ -366,9 +366,9 @@ def register(family: Family) -> Family:
 
 
 def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Schema) -> HashFamily:
-    """Build the family that `HashFamily.parameters` and `HashFamily.arrays` described.
+    """Build the family described by `HashFamily.parameters` and `HashFamily.arrays`.
 
-    Raises `PlanError` if the name is unknown, or parameters or arrays are not that family's.
+    Raises `PlanError` if the name is unknown, or if parameters or arrays do not fit that family.
     """
     if not isinstance(name, str) or name not in FAMILIES:
         raise PlanError(f"hash family {name!r} is unknown: needs one of {sorted(FAMILIES)}")
@@ -377,13 +377,13 @@ def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Sche
 
 @dataclass(frozen=True, eq=False)
 class Concatenated(KernelFamily):
-    """Tables of ``depth[t]`` hash functions each; the arrays of functions lie end to end."""
+    """Tables of ``depth[t]`` hash functions each; the arrays of functions are laid end to end."""
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1)
 
     @property
     def n_tables(self) -> int:
-        # At least one, so that no depth at all is a depth too few.
+        # At least one, so that the check fails if there are no depths at all.
         return max(1, len(self.depth))
 
     @property
@@ -399,11 +399,11 @@ class Concatenated(KernelFamily):
 
 @dataclass(frozen=True, eq=False)
 class CountMin(Concatenated):
-    """Tables whose vectors of places are counted in CountMin sketches: a row's least cell counts.
+    """Tables whose vectors of places are counted in CountMin sketches: the smallest cell counts.
 
     A row's key in a table adds up each function's place times its odd ``multiplier``. ``seed``
-    (R a table) mixes the key into one cell in each of R = ``sketch_rows`` histograms of ``cells``
-    cells (Cormode and Muthukrishnan, 2005). The least of a row's R values is its table's.
+    (R per table) mixes the key into one cell in each of R = ``sketch_rows`` histograms of ``cells``
+    cells (Cormode and Muthukrishnan, 2005). The smallest of a row's R values is its table's value.
     """
 
     multiplier: NDArray[np.uint32] = drawn(np.uint32, "n_functions")
@@ -422,7 +422,7 @@ class CountMin(Concatenated):
     def _check(self) -> None:
         super()._check()
         if not (self.multiplier & 1).all():
-            raise PlanError("hash functions: an even multiplier")
+            raise PlanError("hash functions: a multiplier is even: needs an odd number")
 
     @property
     def _sketches(self) -> tuple[Any, ...]:

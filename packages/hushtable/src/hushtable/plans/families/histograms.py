@@ -1,4 +1,4 @@
-"""Histograms: of features, of a model's scores, and of verdicts in a model's tables."""
+"""Histograms of features, of a model's scores, and of verdicts in a model's tables."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,14 +27,14 @@ from hushtable.plans.families.family import (
     whole_number,
 )
 
-#: From so many columns on it is faster to count numbers without writing codes down.
+#: From this many columns on, counting numbers without storing codes is faster.
 _FEWEST = 16
 
 
 @register
 @dataclass(frozen=True, eq=False)
 class EquiWidth(KernelFamily):
-    """One histogram a feature: the marginals.
+    """One histogram per feature: the marginals.
 
     A numeric feature has ``bins`` cells of equal width on its range, and one for missing
     values. A categorical feature has a cell for each category, one for unseen categories and
@@ -62,7 +62,7 @@ class EquiWidth(KernelFamily):
 
     @cached_property
     def _widths(self) -> NDArray[np.int64]:
-        """Codes that a cell of each feature spans."""
+        """Number of codes in each cell of a feature."""
         width = kernels.LEVELS // self.bins
         return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
 
@@ -98,9 +98,9 @@ class EquiWidth(KernelFamily):
         return self._widths, self.offsets
 
 
-#: Values of cells are whole numbers of it, in bits: the unit that scores are rounded to.
+#: Values of cells are whole multiples of it, in bits: the unit to which scores are rounded.
 _UNIT = 2.0**-20
-#: No sum of values is larger: it stays exact in float64.
+#: Sums of values must not exceed it, so that they stay exact in float64.
 _LARGEST = 1 << 52
 
 
@@ -110,7 +110,7 @@ class ScoreHistogram(HashFamily):
     """One histogram of scores: the hash function is a model.
 
     ``model`` is the model's tables, ``value`` the score of each of their cells, in 2**-20 of the
-    model's unit. The ``bins`` cells have equal width, from the least to the largest score that the
+    model's unit. The ``bins`` cells have equal width, from the lowest to the highest score that the
     tables can give.
     """
 
@@ -140,18 +140,18 @@ class ScoreHistogram(HashFamily):
 
     @cached_property
     def edges(self) -> Floats:
-        """Scores between which the cells lie (bins + 1,); a row's score is a mean over tables."""
+        """Scores that bound the cells (bins + 1,); a row's score is a mean over tables."""
         first, width = self._layout
         edges = (first + width * np.arange(self.bins + 1)) * (_UNIT / self.model.n_tables)
         return np.asarray(edges, np.float64)
 
     @cached_property
     def _layout(self) -> tuple[int, int]:
-        """Least sum of values over the tables, and the width of a cell, so that all sums fit."""
+        """Smallest sum of values over the tables, and the width of a cell that fits all sums."""
         starts, m = self.model.offsets[:-1], self.model.n_tables
         high = np.maximum.reduceat(self.value, starts).reshape(m, -1).max(axis=1)
         least = int(self.model.least(self.value))
-        if self.model.margin:  # rows beyond the ranges fall by one unit more
+        if self.model.margin:  # rows beyond the ranges score up to one unit lower
             least -= m << 20
         return least, (int(high.sum()) - least) // self.bins + 1
 
@@ -176,11 +176,13 @@ class ScoreHistogram(HashFamily):
         content = entries(parameters, "a histogram of scores", {"bins": int, "model": dict})
         model = dict(content["model"])
         name = model.pop("name", None)
-        if name == cls.name:  # before it is read, however deep it goes
+        if name == cls.name:  # checked before it is read, at any depth of nesting
             raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
         theirs = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
         if "value" not in arrays or len(theirs) + 1 != len(arrays):
-            raise PlanError("a histogram of scores needs values, its model's arrays and no others")
+            raise PlanError(
+                "a histogram of scores needs values, the arrays of its model and no others"
+            )
         tables = family_from_content(name, model, theirs, schema)
         return cls(schema, tables, arrays["value"], content["bins"])
 
@@ -192,8 +194,8 @@ class ScoreHistogram(HashFamily):
         return found
 
     def cells(self, scores: Floats) -> Ints:
-        """Return the cell (n,) of each score (n,): the model's, a mean over its tables."""
-        # Whole numbers, as all scores are when counted: the same cell on every machine.
+        """Return the cell (n,) of each score (n,): the model's scores, means over its tables."""
+        # In whole numbers, like scores when they are counted: the same cell on every machine.
         units = np.rint(scores * (self.model.n_tables / _UNIT)).astype(np.int64)
         least, width = self._layout
         return np.clip((units - least) // width, 0, self.bins - 1)
@@ -212,21 +214,21 @@ class ScoreHistogram(HashFamily):
         return np.asarray(values[self.cells_of(codes)], np.float64)
 
 
-#: The column of verdicts, and what it says.
+#: The column of verdicts, and its two values.
 VERDICT = "verdict"
 FINE, OUTLIER = "fine", "outlier"
-#: Cells before those of the model's tables: how many rows are fine, how many are outliers.
+#: Cells before those of the model's tables: the number of fine rows and of outliers.
 TOTALS = 2
 
 
 @register
 @dataclass(frozen=True, eq=False)
 class Labelled(HashFamily):
-    """The tables of a model; in their cells, a confirmed outlier counts 1, a row that is fine -1.
+    """The tables of a model, in whose cells an outlier counts 1 and a fine row counts -1.
 
     Values are summed with the same signs. The last feature of the schema is the verdict. Before
-    the tables of ``model`` comes a histogram of two cells, in which every row counts 1: how many
-    are fine, and how many are outliers.
+    the tables of ``model`` comes a histogram of two cells in which every row counts 1: the numbers
+    of fine rows and of outliers.
     """
 
     name: ClassVar[str] = "Labelled"
@@ -257,7 +259,7 @@ class Labelled(HashFamily):
         content = entries(parameters, "tables of verdicts", {"model": dict})
         model = dict(content["model"])
         name = model.pop("name", None)
-        if name == cls.name:  # before it is read, however deep it goes
+        if name == cls.name:  # checked before it is read, at any depth of nesting
             raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
         tables = family_from_content(name, model, arrays, unlabelled(schema))
         return cls(schema, tables)
@@ -284,7 +286,7 @@ class Labelled(HashFamily):
         return np.asarray(values[outlier] + (2 * outlier - 1) * sums, np.float64)
 
     def _outliers(self, codes: Codes) -> Ints:
-        """Return 1 for an outlier and 0 for a row that is fine (n,); raises `DataError`."""
+        """Return 1 for an outlier and 0 for a fine row (n,); raise `DataError` for others."""
         told = codes.codes[self.n_features - 1]
         known = (told == 1) | (told == 2)
         if not known.all():
@@ -292,7 +294,7 @@ class Labelled(HashFamily):
             got = "is missing" if told[row] == MISSING_LOW else "is neither"
             raise DataError(
                 f"{(~known).sum():,} rows have no verdict (the first {got}): the column "
-                f"{VERDICT!r} needs {OUTLIER!r} or {FINE!r} in each row; leave others out"
+                f"{VERDICT!r} needs {OUTLIER!r} or {FINE!r} in each row: leave other rows out"
             )
         return np.asarray(told - np.uint16(1), np.int64)
 
@@ -303,7 +305,7 @@ class Labelled(HashFamily):
 
 
 def labelled(schema: Schema) -> Schema:
-    """Return a model's schema with the column of verdicts as its last feature."""
+    """Return a model's schema with the column of verdicts as an additional last feature."""
     if VERDICT in schema.names:
         raise PlanError(
             f"the model has a feature {VERDICT!r}, the name of the column of verdicts: rename it"
@@ -313,5 +315,5 @@ def labelled(schema: Schema) -> Schema:
 
 
 def unlabelled(schema: Schema) -> Schema:
-    """Return the schema of the model's features: all but the last."""
+    """Return the schema of the model's features: all except the last."""
     return replace(schema, features=schema.features[:-1])

@@ -10,24 +10,24 @@ from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.plans.families.family import Ints
 
-#: Bits of a joined table: its values, 16 kB, stay in the first cache. Measured: see the docs.
+#: Bits of a joined table: its values, 16 kB, fit in the first-level cache. Measured: see the docs.
 _BITS = 11
-#: Batches of fewer rows do not repay joining values, or taking joined counts apart again.
+#: For batches of fewer rows, joining values or separating joined counts is not worthwhile.
 JOINED_ROWS = 2_048
 
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """How the kernels run over a family's tables: each by itself, or several as one.
+    """How the kernels process a family's tables: one by one, or several joined into one.
 
-    Tables of 5 and 6 bits, side by side, are one of 11 bits, in which a row is looked up once
-    instead of twice. Its counts, summed over the bits of the one, are the counts of the other;
-    the values of its cells are sums of theirs. Both are exact.
+    Tables of 5 and 6 bits, side by side, form one table of 11 bits, so that each row needs one
+    lookup instead of two. Its counts, summed over the bits of one table, are the counts of the
+    other; the values of its cells are sums of the tables' values. Both are exact.
 
     ``tables`` (n_tables,) and ``functions`` are the family's, in the order of the joined tables.
-    First of these, and the end of the last, are ``bounds`` among the tables, ``first`` among the
+    The boundaries of the joined tables are ``bounds`` among the tables, ``first`` among the
     functions and ``offsets`` among the cells, (n_joined + 1,) each. ``parts`` is for the kernels:
-    bounds; first cell of each table in the family's; its cells.
+    bounds; first cell of each table in the family's vector; its cells.
     """
 
     bounds: Ints
@@ -39,16 +39,18 @@ class JoinedTables:
 
     @classmethod
     def apart(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
-        """Leave every table by itself."""
+        """Keep every table separate."""
         bounds, first = np.arange(len(depth) + 1), ends(depth)
         parts = bounds, offsets[:-1], np.diff(offsets)
         return cls(bounds, bounds[:-1], np.arange(first[-1]), first, offsets, parts)
 
     @classmethod
     def packed(cls, depth: NDArray[np.uint8], offsets: Ints) -> "JoinedTables":
-        """Pack tables into as few joined ones as will do, the deepest first (best fit)."""
+        """Pack tables into few joined tables, the deepest first (best fit)."""
         groups: list[list[int]] = []
-        with_room: list[list[int]] = [[] for _ in range(_BITS + 1)]  # groups, by the bits left
+        with_room: list[list[int]] = [
+            [] for _ in range(_BITS + 1)
+        ]  # groups, by the number of bits left
         for t in np.argsort(-depth.astype(np.int64), kind="stable").tolist():
             bits = int(depth[t])
             room = next((left for left in range(bits, _BITS + 1) if with_room[left]), None)
@@ -80,23 +82,24 @@ class JoinedTables:
 
 
 def ends(sizes: ArrayLike) -> Ints:
-    """Return where parts of these sizes begin, and where the last ends."""
+    """Return where parts of these sizes begin, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-#: Cuts that a byte ranks codes among: one value of 256 is above all ranks.
+#: Number of cuts among which a byte ranks codes: one value of 256 is above all ranks.
 _CUTS = 254
 _LOWEST, _NEVER = -128, 127
-#: Hash functions to repay looking up the ranks of one column of codes. Measured: HushTable's 56 for
-#: each of 30 columns gain a tenth of scoring; 35 for each of 48, next to nothing.
-#: A set of categories is read by the row in any case, so that two of them repay it.
+#: Least number of hash functions for which looking up the ranks of one column of codes pays.
+#: Measured: HushTable's 56 for each of 30 columns save a tenth of scoring; 35 for each of 48 save
+#: almost nothing.
+#: Sets of categories are looked up for each row anyway, so two of them are enough.
 REPAID, _REPAID_BY_SETS = 48, 2
-#: Rows of a batch that repay laying out ranks, 0.4 ms: there are many more as a rule, since readers
-#: split what exceeds 16,384 evenly. Once there are ranks, fewer rows use them, too.
+#: Rows of a batch for which laying out ranks (0.4 ms) pays. Batches usually have more, because
+#: readers divide more than 16,384 rows evenly. Once the ranks exist, smaller batches use them too.
 RANKED_ROWS = 12_288
-#: The kernels compare by so many hash functions at once, and by twice as many.
+#: The kernels compare by this many hash functions at a time, and by twice as many.
 _FOURS = 4
-#: Sides, of categories and besides, up to which equal sets are looked for.
+#: Largest number of sides, categories and others, for which equal sets are detected.
 _FEW_SIDES = 16
 
 
@@ -104,10 +107,11 @@ _FEW_SIDES = 16
 class Ranked:
     """Ranks of codes among the cuts of their feature, and hash functions that compare these.
 
-    A code is at or above a cut if at least as many of the feature's cuts are at or below it as at
-    or below the cut: the answers are the same. Features with more than 254 cuts are ranked among
-    254 at a time. For row r of the ranks, ``tables[r]`` is the place, in ``of_codes``, of the ranks
-    (65536,) of all codes, and ``rows[r]`` the row of the codes. Rows of ``sets`` are behind these.
+    A code is at or above a cut if at least as many of the feature's cuts are at or below the code
+    as are at or below the cut, so ranks give the same answers. Features with more than 254 cuts
+    are ranked in groups of 254. For row r of the ranks, ``tables[r]`` is the position in
+    ``of_codes`` of the ranks (65536,) of all codes, and ``rows[r]`` the row of the codes. The rows
+    of ``sets`` follow.
     """
 
     rows: Ints
@@ -118,7 +122,7 @@ class Ranked:
 
     @classmethod
     def of(cls, feature: NDArray[np.uint16], functions: tuple[Any, ...]) -> "Ranked | None":
-        """Lay out functions for the kernels; None if ranks would not repay.
+        """Lay out functions for the kernels; return None if ranks do not pay.
 
         ``functions`` is for the kernels; ``feature`` has the feature of each.
         """
@@ -139,14 +143,14 @@ class Ranked:
         of_codes = [_ranks(of_table & 0xFFFF) for of_table in np.split(cut_of, begins[1:])]
         sizes = np.diff(first)
         bounds = np.append(0, np.cumsum(-(-sizes // _FOURS) * _FOURS))
-        # What fills the fours up is always 0, in the highest bits.
+        # Padding to groups of four is always 0, in the highest bits.
         own = np.arange(len(cuts)) + np.repeat(bounds[1:] - first[1:], sizes)
         row_of, rank = np.zeros(bounds[-1], np.int64), np.full(bounds[-1], _NEVER, np.int8)
         row_of[own[on_cut]], rank[own[on_cut]] = row, place[at] % _CUTS + (_LOWEST + 1)
         masks = None
         if len(on_set):
             row_of[own[on_set]], rank[own[on_set]] = len(columns) + sets.row, sets.least
-            masks = np.zeros(bounds[-1], np.int8)  # so that what fills up is 0 on a set's row, too
+            masks = np.zeros(bounds[-1], np.int8)  # so that the padding is 0 on a set's row, too
             masks[own[on_cut]], masks[own[on_set]] = -1, sets.mask
         compared = bounds, row_of, rank, masks, None, folded, offsets
         return cls(columns >> 32, columns & 0xFFFF_FFFF, np.stack(of_codes), sets, compared)
@@ -164,12 +168,12 @@ class Ranked:
 
 @dataclass(frozen=True)
 class RankedSets:
-    """Sets of categories as bits: those of eight hash functions on a feature in one row of ranks.
+    """Sets of categories as bits: one row of ranks holds those of eight functions on a feature.
 
-    Equal sets share a bit. ``rows``, ``tables`` and ``of_codes`` are as those of `Ranked`, of the
-    codes that there are. Of each hash function, ``row`` is the row, and ``mask`` its bit, which is
-    set where a code is in the set; the highest where it is not, since it is below 0. A rank is in
-    the set if what the mask leaves of it is at or above ``least``.
+    Equal sets share a bit. ``rows``, ``tables`` and ``of_codes`` are like those of `Ranked`, for
+    the existing codes. For each hash function, ``row`` is the row, and ``mask`` its bit, which is
+    set if a code is in the set; the highest bit is set if it is not, because the value is then
+    below 0. A rank is in the set if, after the mask is applied, it is at or above ``least``.
     """
 
     rows: Ints
@@ -181,7 +185,7 @@ class RankedSets:
 
     @classmethod
     def of(cls, rows: Ints, begin: Ints, subsets: NDArray[np.uint8]) -> "RankedSets":
-        """Lay out the sets of hash functions that read ``rows``, and begin there in ``subsets``."""
+        """Lay out the sets of hash functions that read ``rows``; they start in ``subsets``."""
         row, bit = np.zeros((2, len(rows)), np.int64)
         size = np.empty(len(rows), np.int64)
         order = np.argsort(begin)
@@ -191,7 +195,7 @@ class RankedSets:
             mine = np.flatnonzero(rows == j)
             sides = subsets[begin[mine, np.newaxis] + np.arange(size[mine[0]])]
             different, at = sides, np.arange(len(mine))
-            if sides.shape[1] <= _FEW_SIDES:  # of more, hardly two are equal
+            if sides.shape[1] <= _FEW_SIDES:  # larger sets are rarely equal
                 different, at = np.unique(sides, axis=0, return_inverse=True)
             row[mine], bit[mine] = len(read) + at // 8, at % 8
             tables = np.packbits(different, axis=0, bitorder="little") ^ np.uint8(1 << 7)
@@ -208,6 +212,6 @@ class RankedSets:
 
 
 def _ranks(cuts: Ints) -> NDArray[np.int8]:
-    """Return for each code how many of the cuts, in their order, are at or below it."""
+    """Return for each code how many of the cuts, which are sorted, are at or below it."""
     ranks = np.arange(_LOWEST, _LOWEST + len(cuts) + 1, dtype=np.int8)
     return np.repeat(ranks, np.diff(cuts, prepend=0, append=1 << 16))

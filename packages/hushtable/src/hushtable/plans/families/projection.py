@@ -1,4 +1,4 @@
-"""Random projections, in whole numbers with exact products, and grids on random subspaces."""
+"""Random projections in whole numbers with exact products, and grids on random subspaces."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +13,14 @@ from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
 from hushtable.plans.families.family import Concatenated, CountMin, drawn, register
 
-#: Whole numbers below it, and their sums, are exact in float64.
+#: Whole numbers below this, and their sums, are exact in float64.
 EXACT = 1 << 53
-#: Hash functions that one table of SimHash may concatenate: its cells are numbered in 16 bits.
+#: Most hash functions that one table of SimHash may concatenate: a cell's number has 16 bits.
 MAX_BITS = 16
 
 
 def n_dimensions(schema: Schema) -> NDArray[np.int64]:
-    """Return how many dimensions of a row's vector each feature takes: 1, or a corner's bits."""
+    """Return how many dimensions of a row's vector each feature has: 1, or a corner's bits."""
     kinds = [kernels.CORNER_BITS if f.kind == "categorical" else 1 for f in schema.features]
     return np.array(kinds, np.int64)
 
@@ -29,11 +29,11 @@ def n_dimensions(schema: Schema) -> NDArray[np.int64]:
 class Projection(Concatenated):
     """Hash functions of the product of weights and a row's vector.
 
-    A number's coordinate is twice its level's distance from the middle of its feature's range,
-    in levels; a missing value's is 0. A category's coordinates are 16, each plus or minus
+    A number's coordinate is twice the distance of its level from the middle of its feature's range,
+    in levels; a missing value's is 0. A category's coordinates are 16 numbers, each plus or minus
     `hushtable.kernels.CORNER`: the bits of MurmurHash3's fmix32 of its code and the feature's
     ``salt``, combined by exclusive or. All are whole numbers, as the weights are, and every
-    product is below 2**53: it is exact in float64, in whatever order it is added up.
+    product is below 2**53, so it is exact in float64 in any order of addition.
     """
 
     weight: NDArray[np.int32] = drawn(np.int32, "n_functions", "n_dimensions")
@@ -51,13 +51,13 @@ class Projection(Concatenated):
 
     @cached_property
     def _reach(self) -> NDArray[np.int64]:
-        """Size that no function's product exceeds."""
+        """Bound on the absolute value of every function's product."""
         reach: NDArray[np.int64] = np.abs(self.weight.astype(np.int64)).sum(axis=1)
         return reach * kernels.LEVELS
 
     @cached_property
     def _vectors(self) -> tuple[Any, ...]:
-        """How kernels make vectors of rows, and the weights that they multiply them with."""
+        """How kernels make vectors of rows, and the weights by which they multiply them."""
         first = np.concatenate([[0], np.cumsum(n_dimensions(self.schema))])
         categorical = np.array([f.kind == "categorical" for f in self.schema.features])
         return (first, categorical, self.salt), self.weight.astype(np.float64)
@@ -68,8 +68,8 @@ class Projection(Concatenated):
 class SimHash(Projection):
     """Signs of random projections (Charikar, 2002): the cosine similarity's hash functions.
 
-    Hash function h asks whether a row's product with ``weight[h]`` is at or above ``cut[h]``,
-    which stands for the origin. Table t concatenates the next ``depth[t]`` functions into a
+    Hash function h tests whether a row's product with ``weight[h]`` is at or above ``cut[h]``,
+    which represents the origin. Table t concatenates the next ``depth[t]`` functions into a
     code of l bits, which is its cell.
     """
 
@@ -97,10 +97,10 @@ class RandomProjection(CountMin, Projection):
     """Random-projection LSH (Datar et al., 2004; paper, Definition 2): h(x) = (a.x + b) // w.
 
     Hash function h's place is (a row's product with ``weight[h]`` + ``shift[h]``) //
-    ``width[h]``. These are the paper's a in whole numbers, its b with as many whole widths more
-    as leave no sum below 0, and its w. Normal weights make it sensitive to the l2 distance, Cauchy
-    weights to l1. Table t concatenates the next ``depth[t]`` functions, the paper's l; the vector
-    of places is counted as `CountMin` says.
+    ``width[h]``. These are the paper's a in whole numbers; its b, plus as many whole widths as are
+    needed to keep sums from being negative; and its w. Normal weights make it sensitive to the l2
+    distance, Cauchy weights to l1. Table t concatenates the next ``depth[t]`` functions (l in the
+    paper); the vector of places is counted as described in `CountMin`.
     """
 
     name: ClassVar[str] = "RandomProjection"
@@ -117,9 +117,9 @@ class RandomProjection(CountMin, Projection):
     def _check(self) -> None:
         super()._check()
         if (self.shift < self._reach).any():
-            raise PlanError("hash functions: a shift that leaves sums below 0")
+            raise PlanError("hash functions: a shift leaves sums below 0")
         if ((self.shift + self._reach) // self.width).max() >= 1 << 31:
-            raise PlanError("hash functions: a width that makes more than 2**31 places")
+            raise PlanError("hash functions: a width makes more than 2**31 places")
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return *self._vectors, self._functions
@@ -130,12 +130,12 @@ class RandomProjection(CountMin, Projection):
 class SubspaceGrid(CountMin):
     """Grids on random subspaces (Sathe and Aggarwal, 2016; paper, section 3.1).
 
-    Hash function h maps feature ``feature[h]`` to floor((u + alpha) / f), u being the value's
+    Hash function h maps feature ``feature[h]`` to floor((u + alpha) / f), where u is the value's
     place on the feature's range from 0 to 1. In levels: (level + ``shift[h]``) // ``width[h]``,
-    ``width`` being f and ``shift`` alpha times all levels. A category falls into a random one of
-    as many places, which ``shift[h]`` picks, a missing value into a place of its own. Table t
-    concatenates the next ``depth[t]`` functions, the paper's l dimensions; the vector of places
-    is counted as `CountMin` says.
+    where ``width`` is f and ``shift`` is alpha, both times the number of levels. A category falls
+    into one of as many places, chosen at random by ``shift[h]``; a missing value has its own place.
+    Table t concatenates the next ``depth[t]`` functions (l dimensions in the paper); the vector of
+    places is counted as described in `CountMin`.
     """
 
     name: ClassVar[str] = "SubspaceGrid"
@@ -148,7 +148,7 @@ class SubspaceGrid(CountMin):
     def _check(self) -> None:
         super()._check()
         if (self.shift >= self.width).any():
-            raise PlanError("hash functions: a shift beyond its width")
+            raise PlanError("hash functions: a shift is beyond its width")
 
     @cached_property
     def _functions(self) -> tuple[Any, ...]:

@@ -33,14 +33,14 @@ from hushtable.plans.families.layouts import (
     ends,
 )
 
-#: Hash functions that one table may concatenate: their bits are one 32-bit code.
+#: Most hash functions that one table may concatenate: their bits are one 32-bit code.
 MAX_DEPTH = 32
-#: Rows that are summed one after the other sooner than side by side.
+#: Up to this many rows, summing one row after the other is faster than side by side.
 FEW_ROWS = 4
 
 
 def subset_sizes(schema: Schema, feature: NDArray[np.uint16]) -> Ints:
-    """Return how many sides hash functions on these features keep: none on a numeric one."""
+    """Return how many sides hash functions on these features store: none on a numeric one."""
     sizes = [len(f.categories) + 2 if f.kind == "categorical" else 0 for f in schema.features]
     return np.array(sizes, np.int64)[feature]
 
@@ -50,18 +50,18 @@ def subset_sizes(schema: Schema, feature: NDArray[np.uint16]) -> Ints:
 class RandomFeature(Concatenated):
     """Random-feature LSH (paper, Definition 3): compares one random feature with a random cut.
 
-    Hash function h asks whether feature ``feature[h]`` is at or above ``cut[h]``. Where the
-    feature is categorical, a random set of its categories plays the part of the cut. A missing
-    value falls on the side drawn for it, independently in each hash function. Table t
-    concatenates the next ``depth[t]`` functions, g = (h_1, ..., h_l), into a code of l bits.
-    The code is the cell; where 2**l exceeds ``max_cells``, a power of two, it is mixed by
-    MurmurHash3's fmix32 and taken modulo ``max_cells``.
+    Hash function h tests whether feature ``feature[h]`` is at or above ``cut[h]``. If the feature
+    is categorical, a random set of its categories replaces the cut. A missing value falls on the
+    side drawn for it, independently in each hash function. Table t concatenates the next
+    ``depth[t]`` functions, g = (h_1, ..., h_l), into a code of l bits. The code is the cell; if
+    2**l exceeds ``max_cells``, a power of two, the code is mixed by MurmurHash3's fmix32 and taken
+    modulo ``max_cells``.
 
     ``cut`` is the lowest code (see `hushtable.kernels`) on the high side, 0 for a categorical
-    feature; ``missing`` the side of a missing value, 0 or 1. ``subsets`` holds, for each hash
+    feature; ``missing`` is the side of a missing value, 0 or 1. ``subsets`` holds, for each hash
     function on a categorical feature, in order, K + 2 sides: missing, the K categories, an unseen
-    category. ``margin``, where a file has it, is the distance beyond its range, in levels, at
-    which a row loses half of what it can lose (see `Scoring`).
+    category. ``margin``, if a file has it, is the distance beyond its range, in levels, at which a
+    row loses half of what it can lose (see `Scoring`).
     """
 
     name: ClassVar[str] = "RandomFeature"
@@ -89,7 +89,7 @@ class RandomFeature(Concatenated):
 
     def part(self, tables: int) -> "RandomFeature":
         n = int(self.depth[:tables].sum(dtype=np.int64))
-        some = copy(self)  # what was checked of all holds of the first
+        some = copy(self)  # checks of all tables hold for the first ones
         for name in ("feature", "cut", "missing"):
             object.__setattr__(some, name, getattr(self, name)[:n])
         object.__setattr__(some, "depth", self.depth[:tables])
@@ -113,7 +113,7 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def _joined(self) -> "_Layout":
-        # Mixed codes cannot lie side by side.
+        # Mixed codes cannot be joined.
         lay = JoinedTables.packed if self._folded is None else JoinedTables.apart
         return self._laid_out(lay(self.depth, self.offsets))
 
@@ -126,9 +126,9 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def _rows(self) -> tuple[Ints, Ints]:
-        """Row of the codes that each hash function reads: none missing, and some missing."""
+        """Row of the codes that each hash function reads: without missing values, and with."""
         feature = self.feature.astype(np.int64)
-        # A set of categories holds the side of a missing value itself.
+        # A set of categories contains the side of a missing value already.
         high = (self.missing == 1) & (self.subset_sizes == 0)
         return feature, bounded("feature", feature + high * self.n_features, 2 * self.n_features)
 
@@ -141,7 +141,7 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def reachable(self) -> tuple[Any, ...]:
-        """Return what a change of one value can do; see `_reachable`."""
+        """Return the possible effects of changing one value; see `_reachable`."""
         starts = np.maximum(0, self.subset_at)
         sizes = np.maximum(0, self.subset_sizes - 2)  # without missing and unseen
         sides = [self.subsets[a + 1 : a + 1 + k] for a, k in zip(starts, sizes, strict=True)]
@@ -149,13 +149,13 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def _folded(self) -> NDArray[np.uint8] | None:
-        """Which tables fold their codes (n_tables,), or None: Numba then compiles less."""
+        """Which tables fold their codes (n_tables,), or None, for which Numba compiles less."""
         folded = 1 << self.depth.astype(np.int64) > self.max_cells
         return folded.astype(np.uint8) if folded.any() else None
 
     @cached_property
     def subset_sizes(self) -> Ints:
-        """Sides that each hash function keeps in ``subsets``: none on a numeric feature."""
+        """Sides that each hash function stores in ``subsets``: none on a numeric feature."""
         return subset_sizes(self.schema, self.feature)
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
@@ -191,7 +191,7 @@ class RandomFeature(Concatenated):
         return _Gain(self, values, limits)
 
     def functions(self, codes: Codes) -> Any:
-        """Return the hash functions of each table by itself, for the kernels and these rows."""
+        """Return the hash functions of each separate table, for the kernels and these rows."""
         return self._apart.functions[codes.some_missing]
 
     def answers(self, codes: Codes) -> NDArray[np.bool_]:
@@ -206,14 +206,14 @@ class RandomFeature(Concatenated):
         """Return the cells, within a table of this depth, of the codes of concatenated answers."""
         if 1 << depth <= self.max_cells:
             return codes
-        h = codes.astype(np.uint32)  # as the kernels mix one code
+        h = codes.astype(np.uint32)  # like the kernels, which mix one code at a time
         for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
             h = (h ^ (h >> np.uint32(shift))) * np.uint32(factor)
         return np.asarray((h ^ (h >> np.uint32(16))) & np.uint32(self.max_cells - 1), np.int64)
 
     @cached_property
     def can_gain(self) -> NDArray[np.bool_]:
-        """Features (d,) by which a row can gain: they vary, and have hash functions."""
+        """Features (d,) by which a row can gain: those that vary and have hash functions."""
         found = np.array([not feature.constant for feature in self.schema.features])
         return found & np.isin(np.arange(len(found)), self.feature)
 
@@ -223,9 +223,9 @@ class RandomFeature(Concatenated):
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the kernels run over the tables; the functions for rows without and with missing.
+    """How the kernels process the tables: the functions for rows without and with missing values.
 
-    ``feature`` has each function's, ``ranked`` the functions on ranks, as far as they were needed.
+    ``feature`` has the feature of each; ``ranked`` the functions on ranks, built when needed.
     """
 
     tables: JoinedTables
@@ -234,11 +234,11 @@ class _Layout:
     ranked: dict[bool, Ranked | None]
 
     def arguments(self, codes: Codes) -> tuple[Any, ...]:
-        """Return the first arguments of the kernels, for these rows; no ranks for few rows."""
+        """Return the first arguments of the kernels for these rows; few rows use no ranks."""
         which = codes.some_missing
         functions = self.functions[which]
         if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
-            self.ranked[which] = None  # meanwhile, other threads compare codes
+            self.ranked[which] = None  # until it is set, other threads compare codes
             self.ranked[which] = Ranked.of(self.feature, functions)
         ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
         return ranked.arguments(codes) if ranked else (codes.codes, functions)
@@ -246,11 +246,11 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _Sparse:
-    """The functions by feature, for rows of which most values are 0.0.
+    """The functions by feature, for rows with mostly values of 0.0.
 
-    Such a row's cell differs from that of a row of zeros in few tables: those of which a stored
+    The cells of such a row differ from those of a row of zeros in few tables: only where a stored
     value changes an answer. The functions on feature j are ``functions[first[j]:first[j + 1]]``.
-    ``table`` and ``bit`` have the table of each function, and the place of its answer there.
+    ``table`` and ``bit`` have the table of each function, and the position of its answer there.
     """
 
     family: RandomFeature
@@ -270,9 +270,9 @@ class _Sparse:
         return cls(family, np.argsort(feature, kind="stable"), first, table, bit)
 
     def _bits(self, codes: StoredCodes) -> tuple[Ints, Ints]:
-        """Return the answers (n_tables,) of a row of zeros, and the bits (n, n_tables) that differ.
+        """Return the answers (n_tables,) of a row of zeros, and the differing bits (n, n_tables).
 
-        The second is one row after the other.
+        The second array is stored row by row.
         """
         family, m = self.family, len(self.family.depth)
         of_zeros = codes.zeros[family.feature] >= family.cut
@@ -288,7 +288,7 @@ class _Sparse:
             side = np.where(code == kernels.MISSING_LOW, family.missing[h] == 1, side)
         changed = side != of_zeros[h]
         h, row = h[changed], codes.rows[value[changed]]
-        # Each function differs once: the sum of its bits is their exclusive or.
+        # Each function differs at most once, so the sum of its bits is their exclusive or.
         differ = np.bincount(row * m + self.table[h], self.bit[h], codes.n_rows * m)
         return zero, differ.astype(np.int64)
 
@@ -301,7 +301,7 @@ class _Sparse:
         return family.offsets[tables] + cells
 
     def _changed(self, codes: StoredCodes) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the cells of zeros (n_tables,), and rows, tables and cells that are others."""
+        """Return the cells of zeros (n_tables,), and the rows, tables and cells that differ."""
         zero, differ = self._bits(codes)
         at = np.flatnonzero(differ)
         row, table = np.divmod(at, len(zero))
@@ -309,7 +309,7 @@ class _Sparse:
         return self._cells(zero, np.arange(len(zero))), row, table, cells
 
     def count(self, codes: StoredCodes, counts: Ints, weights: Ints | None) -> None:
-        """Count as `HashFamily.count` does."""
+        """Count like `HashFamily.count`."""
         zero, row, table, cells = self._changed(codes)
         times = None if weights is None else weights[row]
         n_rows = codes.n_rows if weights is None else int(weights.sum())
@@ -317,13 +317,13 @@ class _Sparse:
         counts += np.bincount(cells, times, len(counts)).astype(np.int64)
 
     def count_pairs(self, codes: StoredCodes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        """Count as `HashFamily.count_pairs` does."""
+        """Count like `HashFamily.count_pairs`."""
         zero, differ = self._bits(codes)
         bits = zero[tables] ^ differ[rows * len(zero) + tables]
         counts += np.bincount(self._cells(bits, tables), minlength=len(counts))
 
     def sum(self, codes: StoredCodes, values: Floats) -> Floats:
-        """Sum as `HashFamily.sum` does; to the bit, since sums of values are exact."""
+        """Sum like `HashFamily.sum`, bit-identically, because sums of values are exact."""
         zero, row, table, cells = self._changed(codes)
         more = values[cells] - values[zero][table]
         return np.asarray(values[zero].sum() + np.bincount(row, more, codes.n_rows), np.float64)
@@ -331,13 +331,16 @@ class _Sparse:
 
 @dataclass(frozen=True)
 class _Sum:
-    """`RandomFeature.sum` of the same values, by joined tables where a batch repays it."""
+    """`RandomFeature.sum` of the same values, with joined tables if a batch is large enough."""
 
     family: RandomFeature
     values: Floats
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"family": self.family, "values": self.values}  # the joined values follow
+        return {
+            "family": self.family,
+            "values": self.values,
+        }  # the joined values are computed from these
 
     @cached_property
     def _joined_values(self) -> Floats:
@@ -385,12 +388,12 @@ def _reachable(
     cut: NDArray[np.uint16],
     sides: list[NDArray[np.uint8]],
 ) -> tuple[Any, ...]:
-    """Lay out, for `hushtable.kernels.gain_random_feature`, what a change of one value can do.
+    """Lay out, for `hushtable.kernels.gain_random_feature`, the effects of changing one value.
 
     Cuts at 3 and at 5 answer 00, 10 or 11, never 01: only cells that some value reaches are
-    compared. Missing and unseen values are no values to change to. Arguments are the schema's
-    features, arrays of a RandomFeature family, and for each hash function the sides of the K
-    categories, none on a numeric feature. Returns (groups, feature, bits, at, patterns).
+    compared. Values are never changed to missing or unseen. Arguments are the schema's features,
+    arrays of a RandomFeature family, and for each hash function the sides of the K categories, none
+    on a numeric feature. Returns (groups, feature, bits, at, patterns).
     """
     groups, of_group, bits, at, patterns = [0], [], [], [0], []
     end = 0
@@ -405,7 +408,7 @@ def _reachable(
                 continue
             of_group.append(j)
             bits.append(place.sum())
-            # One function with two sides is the most common by far, and flips.
+            # By far the most common case is one function with two sides, which flips.
             patterns.append(found if len(functions) > 1 or len(found) < 2 else found[:0])
             at.append(at[-1] + len(patterns[-1]))
         groups.append(len(of_group))
@@ -425,12 +428,12 @@ def _patterns(
     cut: NDArray[np.uint16],
     sides: list[NDArray[np.uint8]],
 ) -> NDArray[np.uint32]:
-    """Return the different bits that the feature's values give these functions of one table."""
+    """Return the different bits that the feature's values give to these functions of a table."""
     if feature.kind == "categorical":
         high = np.array([sides[h] for h in functions], bool)
     else:
         cuts = cut[functions]
-        # Code 1 is below every cut; a constant feature has no other.
+        # Code 1 is below every cut; a constant feature has no other code.
         codes = np.array([1]) if feature.constant else np.append(cuts, 1)
         high = codes >= cuts[:, np.newaxis]
     found: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
