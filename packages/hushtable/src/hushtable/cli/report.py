@@ -205,7 +205,7 @@ def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
     subject = Subject(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
         if has_rows:
-            raise UsageError(f"{path} scores no rows: leave them out")
+            raise UsageError(f"{path} cannot score rows: leave DATA out")
         return subject, None
     return subject, scoring(content, counts)
 
