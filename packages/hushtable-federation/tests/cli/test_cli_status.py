@@ -84,7 +84,7 @@ def test_a_round_from_its_opening_to_its_result(run, here):
         said = sync(run, here, name)
         assert "Sent this site's counts, with noise and masked. No rows were sent." in said
     assert state(run)["phase"] == "closing"
-    assert "Asked 3 sites to help take the masks off" in sync(run, here, "lead")
+    assert "Asked 3 sites to help remove the masks" in sync(run, here, "lead")
     assert state(run, "--key", "east.key")["todo"][0]["who"] == ["east"]
     for name in ("east", "south"):
         assert "Helped to remove the masks" in sync(run, here, name)
