@@ -244,7 +244,7 @@ def test_refused(refused, site, consortium, tmp_path, old):
     refused("report", site / "plan.hush", "-o", page, says="holds a plan")
     marginals = site / "marginals.sketch.hush"
     refused("report", model, rows, "-o", page, "--ranks", marginals, says="ranks need counts")
-    refused("report", marginals, rows, "-o", page, code=2, says="scores no rows")
+    refused("report", marginals, rows, "-o", page, code=2, says="cannot score rows")
     result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
     sent = consortium / "masked"
     hidden = consortium / "hidden.result.hush"

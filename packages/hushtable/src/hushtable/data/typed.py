@@ -320,8 +320,8 @@ def with_calendar(
             start += len(batch)
 
     derived = (*others, *parts, *kept)
-    shape = {"names": derived, "n_columns": len(derived)}
-    return replace(reader, **shape, read=read, project=None, numeric=False)
+    again = replace(reader, names=derived, n_columns=len(derived), read=read, project=None)
+    return replace(again, numeric=False)
 
 
 def _times(
