@@ -3,8 +3,8 @@
 Each page is opened in a desktop window with the light theme, and in a telephone's window with the
 dark theme. It must not be wider than the window, must not write to the console, and must request
 only files of the site. axe-core judges contrast, headings, names of links, language, and the rest.
-Without
-scripts, every page must show its text and its links. The search must find each term of the glossary.
+Without scripts, every page must show its text and its links. The search must find each term of the
+glossary.
 The script needs no network; without Chromium, it prints that it checked nothing.
 """
 

@@ -368,7 +368,7 @@ def test_a_doubt_in_a_column_that_is_used_is_refused(tmp_path, monkeypatch):
 
 def test_where_nobody_is_asked_and_beside_omop():
     asked = RowOptions(join=["visits.csv on id: count"])
-    with pytest.raises(UsageError, match="--join does not go with the rows of a round"):
+    with pytest.raises(UsageError, match="--join cannot be combined with the rows of a round"):
         asked.open("p.csv", unasked=Unasked(["id"]))
     with pytest.raises(UsageError, match="--join does not go with --omop"):
         RowOptions(join=["visits.csv on id: count"], omop="person").open("duckdb:///x.db")
@@ -422,7 +422,7 @@ def test_patients_are_fitted_and_scored_with_their_visits(clinic, capsys):
     assert main(over) == 2
     assert "visits.csv is both read and written" in capsys.readouterr().err
     assert main(score) == 1
-    assert "if --join made 'visits.count' for the model, give it again" in capsys.readouterr().err
+    assert "if --join made 'visits.count' for the model, repeat it" in capsys.readouterr().err
 
 
 def test_other_commands_and_another_file_of_the_same_name(clinic, tmp_path, capsys):

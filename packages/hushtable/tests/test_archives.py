@@ -108,8 +108,8 @@ SEVERAL = {"x/one.csv": CSV, "x/two.csv": CSV.replace("30", "31") * 2, "README.t
 @pytest.mark.parametrize("make", [zipped, tarred])
 def test_several_tables_are_asked_about(tmp_path, make):
     path = make(tmp_path / "a.arc", SEVERAL)
-    with pytest.raises(DataError, match=r"several files, \['x/one.csv', 'x/two.csv'\]: choose one with "
-                       r"--member NAME\nAdd: --member x/two.csv$"):  # fmt: skip
+    says = r"several files, \['x/one.csv', 'x/two.csv'\]: choose one with --member NAME"
+    with pytest.raises(DataError, match=rf"{says}\nAdd: --member x/two.csv$"):
         as_reader(path)
     for name in ("x/one.csv", "one.csv"):
         assert values(as_reader(path, layout=FileLayout(member=name))) == ROWS

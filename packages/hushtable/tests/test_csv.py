@@ -162,7 +162,7 @@ def test_encodings_that_cannot_be(read, tmp_path):
         with pytest.raises(UsageError, match=f"there is no encoding '{name}'"):
             as_reader(tmp_path / "a.csv", layout=FileLayout(encoding=name))
     (tmp_path / "a.csv").write_bytes(lines(names=["ä", "b", "c"]).encode("cp1252"))
-    with pytest.raises(DataError, match="its bytes are not utf-8: give another encoding"):
+    with pytest.raises(DataError, match="its bytes are not utf-8: give a different encoding"):
         as_reader(tmp_path / "a.csv", layout=FileLayout(encoding="utf-8"))
 
 

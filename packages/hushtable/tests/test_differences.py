@@ -293,8 +293,8 @@ def test_the_command_says_so(tmp_path, rows, capsys):
     file, out = str(tmp_path / "stones.csv"), str(tmp_path / "model.hush")
     assert main(["fit", file, "--context", "carat,cut", "--seed", "0", "-o", out]) == 0
     printed = capsys.readouterr().out
-    assert "Rows are compared within their context: carat, cut.\n" in printed
-    assert "2 columns are compared with what it predicts, too.\n" in printed
+    assert "Rows are compared with rows of the same context: carat, cut.\n" in printed
+    assert "2 columns are also compared with what the context predicts.\n" in printed
     assert "3 columns are numeric, 1 categorical.\n" in printed
     scores = str(tmp_path / "scores.csv")
     assert main(["score", file, "--model", out, "--top", "5", "-o", scores]) == 0

@@ -365,7 +365,7 @@ def test_verdicts_choose_the_ranking(tmp_path, others, marginals, fahrenheit, ca
     assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 0
     assert load(path).weight == 0.0
     assert main(["learn", model, table, "--forget", "-o", path]) == 2
-    for rows_of, words in (([0, "x"], "row 'x'"), ([7, 7], "both verdicts on row 7")):
+    for rows_of, words in (([0, "x"], "row 'x'"), ([7, 7], "contradictory verdicts on row 7")):
         pd.DataFrame({"row": rows_of, "verdict": [0, 1]}).to_csv(table, index=False)
         assert main(["learn", model, table, "--rows", str(tmp_path / "rows.csv"), "-o", path]) == 1
         assert words in capsys.readouterr().err
@@ -399,7 +399,7 @@ def test_a_page_about_it(tmp_path, home, fahrenheit, capsys):
     assert f"temperature {fahrenheit['temperature'][first.as_py()]}" not in html
     assert main([*given, "--rows", "3", "--values"]) == 0
     assert "rare elsewhere: temperature" in page.read_text()
-    assert "Keep it where the rows are" in " ".join(capsys.readouterr().out.split())
+    assert "keep it where the rows are" in " ".join(capsys.readouterr().out.split())
     assert main([*given, "--contamination", "0.1"]) == 2
     assert "a home model has two scores" in capsys.readouterr().err
     assert main(["report", str(model), "-o", str(page)]) in (1, 2)

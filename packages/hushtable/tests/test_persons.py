@@ -229,7 +229,7 @@ def test_ids_of_files_are_taken_as_they_are_written(tmp_path):
         (pa.array([1.0, float("inf"), 2.0]), "number inf in row 1"),
         (pa.array([True, False, True]), "type bool"),
         (pa.array([b"x", b"y", b"z"]), "type binary"),
-        (pa.array(["p", "p", "p"]), "all 3 rows are one person's"),
+        (pa.array(["p", "p", "p"]), "all 3 rows belong to one person"),
     ],
 )
 def test_a_column_that_tells_no_persons_is_refused(column, words):

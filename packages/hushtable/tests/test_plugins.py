@@ -150,7 +150,7 @@ def test_two_of_one_name(install, capsys):
 def test_a_package_of_ours_in_another_version(install, capsys):
     install("hushtable-attic", "[hushtable.commands]\nattic = toy:COMMANDS\n", "9.9", toy="")
     assert main(["--help"]) == 0
-    assert "hushtable-attic 9.9 does not go with hushtable" in capsys.readouterr().err
+    assert "hushtable-attic 9.9 does not match hushtable" in capsys.readouterr().err
 
 
 def test_what_needs_a_package_that_is_not_there(monkeypatch):

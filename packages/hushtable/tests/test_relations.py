@@ -116,7 +116,7 @@ def test_words_say_what_the_others_would_have():
     ("X", "words"),
     [
         (np.column_stack([np.arange(50.0), np.ones(50)]), "1 columns of numbers"),
-        (np.random.default_rng(0).normal(size=(20, 30)), "needs 90 at least"),
+        (np.random.default_rng(0).normal(size=(20, 30)), "needs at least 90"),
     ],
 )
 def test_too_little_for_relations_is_refused(X, words):

@@ -450,7 +450,7 @@ def test_commands_share_verdicts_of_several_sites(tmp_path, monkeypatch, capsys)
         run(f"release {site}.sketch.hush --epsilon 9 -o {site}.hush")
     run("merge north.hush south.hush -o verdicts.hush")
     told = run("learn all.hush verdicts.hush -o learned.hush").out
-    assert re.search(r"Learned about \d+ outliers, \d+ fine, of all sites", told)
+    assert re.search(r"Learned about \d+ outliers, \d+ fine of all sites", told)
     assert "total over all 101 tables and the earlier releases" in " ".join(told.split())
     facts = json.loads(run("learn all.hush verdicts.hush -o learned.hush --json").out)
     assert facts["epsilon"] == pytest.approx(9.0, abs=0.01)

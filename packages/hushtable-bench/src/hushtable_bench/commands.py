@@ -141,19 +141,10 @@ def adbench(
       hushtable bench adbench --data labelled-sets -o results
       hushtable bench adbench --protocol novelty --data labelled-sets -o results
     """
-    from hushtable_bench.adbench import (
-        ComparisonRuns,
-        contestants,
-        differences_table,
-        facts,
-        flagged_table,
-        page,
-        sets_table,
-        targets,
-    )
+    from hushtable_bench.adbench import ComparisonRuns, contestants, facts, targets
     from hushtable_bench.comparison import SystemComparison
-    from hushtable_bench.figures import critical_difference_figure, pyplot
-    from hushtable_bench.results import Results, write_tables
+    from hushtable_bench.figures import pyplot
+    from hushtable_bench.results import Results
 
     files = find_sets(data_folder(data))
     pyplot()  # what is missing is named now, not in ten minutes
@@ -166,16 +157,7 @@ def adbench(
         pass
     names, systems = [one.name for one in sets], [one.name for one in field]
     auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
-    text = page(runs, results, auc, ap)
-    (file := output / f"{runs.name}.md").write_text(text + "\n")
-    by_set = (sets_table(metric, runs.sets) for metric in (auc, ap))
-    means = differences_table(auc, ap), flagged_table(results, runs)
-    tables = write_tables(output, runs.name, *means, *by_set)
-    both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
-    diagram = "critical-difference" + runs.name.removeprefix("adbench")
-    ours = {one.name for one in field if one.ours}
-    drawn = critical_difference_figure(both, ours, output, diagram)
-    written = [output / "adbench.parquet", file, *tables, *drawn]
+    text, written = _write_adbench(runs, results, auc, ap, output)
     held = targets(protocol, auc, ap)
     found = facts(runs, results, auc, ap) | {
         "left_out": left_out,
@@ -184,6 +166,26 @@ def adbench(
     }
     packages = ("numba", "numpy", "scikit-learn", "pyod")
     return _concluded(_without_nan(found), text, held, written, packages)
+
+
+def _write_adbench(
+    runs: Any, results: Any, auc: Any, ap: Any, output: Path
+) -> tuple[str, list[Path]]:
+    """Write the page, the tables, and the diagram; return the page's text, and all files."""
+    from hushtable_bench.adbench import differences_table, flagged_table, page, sets_table
+    from hushtable_bench.figures import critical_difference_figure
+    from hushtable_bench.results import write_tables
+
+    text = page(runs, results, auc, ap)
+    (file := output / f"{runs.name}.md").write_text(text + "\n")
+    by_set = (sets_table(metric, runs.sets) for metric in (auc, ap))
+    means = differences_table(auc, ap), flagged_table(results, runs)
+    tables = write_tables(output, runs.name, *means, *by_set)
+    both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
+    diagram = "critical-difference" + runs.name.removeprefix("adbench")
+    ours = {one.name for one in runs.field if one.ours}
+    drawn = critical_difference_figure(both, ours, output, diagram)
+    return text, [output / "adbench.parquet", file, *tables, *drawn]
 
 
 # --- paper ----------------------------------------------------------------------------------------

@@ -54,7 +54,9 @@ def test_a_sketch_of_persons_and_its_release(here, run):
     sketch = ("sketch", here / "north.csv", "--plan", here / "plan.hush", "-o", here / "s.hush")
     printed = run(*sketch, "--person", "patient", "--rows-per-person", 3)
     assert "Counted 120 rows" in printed.out
-    assert "Persons: 40, in 200 rows. Left out: 80 rows of 40 who had more than 3." in printed.out
+    assert (
+        "40 persons in 200 rows. Left out: 80 rows of 40 persons who had more than 3" in printed.out
+    )
     assert "patient" not in printed.err  # it is not left out
     facts = run(*sketch, "--person", "patient", "--drop", "patient", "--json").json
     assert facts["rows"] == 40
@@ -126,7 +128,7 @@ def test_in_a_round_rows_of_one_person_alone_are_counted_as_any_others(here, run
     visits(write_rows(here / "north.csv", 200), ["P1"] * 200)
     printed = run(*submit(here, person="patient"))
     assert printed.code == 0
-    assert "Persons: 1, in 200 rows." in printed.out
+    assert "1 person in 200 rows." in printed.out
 
 
 def open_another(here, name):
@@ -159,8 +161,10 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     visits(write_rows(here / "north.csv", 200, 7), ids)
     printed = run(*later, "--new-people")
     assert "Counted 20 rows." in printed.out
-    assert "Persons: 50, in 200 rows. Left out: 20 rows of 10 who had more than 2." in printed.out
-    assert "Left out: all 160 rows of 40 whom this book has counted" in printed.out
+    assert (
+        "50 persons in 200 rows. Left out: 20 rows of 10 persons who had more than 2" in printed.out
+    )
+    assert "Left out: all 160 rows of 40 persons whom this book has" in printed.out
     with Book.open(here / "north.book") as book:
         assert [len(book.barred(name)) for name in ("all rows", "2027", "2028")] == [10, 40, 50]
     # All of them are known by now: no one is counted, and nothing shows it.
@@ -183,7 +187,7 @@ def test_an_answer_without_persons_is_said_where_it_matters(here, run):
     assert run(*submit(here)).code == 0
     visits(write_rows(here / "north.csv", 200, 7), [f"Q{i}" for i in range(200)])
     printed = run(*another(here, "later", data_set="2027"), "--new-people")
-    assert "1 earlier answer about other rows named no persons" in printed.out
+    assert "1 earlier answer about other rows did not identify persons" in printed.out
     assert "each row belongs to a different person" in printed.out
 
 
@@ -207,7 +211,7 @@ def test_a_model_of_some_rows_of_each(run, tmp_path, rng):
     n = len(set(ids))
     assert (done.json["rows"], done.json["persons"]["persons"]) == (n, n)
     assert done.json["persons"]["rows_left_out"] == 500 - n
-    assert f"Persons: {n}, in 500 rows." in run("fit", data, "--person", "patient", "-o", model).out
+    assert f"{n} persons in 500 rows." in run("fit", data, "--person", "patient", "-o", model).out
     plan = run("fit", data, "--person", "patient", "--drop", "patient", "--tables", 9, "-o", model)
     assert plan.code == 0, plan.err  # to leave the column out is what happens anyway
     notes = [f"{one},note {i},{i % 9}" for i, one in enumerate(ids)]

@@ -318,7 +318,7 @@ def test_a_forecast_in_words_for_machines_and_as_a_picture(here, run, refused):
     assert "forecast" not in facts
     shown = run("round", "book", book, "--forecast", "--plot", here / "budget.png", "--history")
     assert "Forecast for all rows: epsilon 1 of 3 is spent so far." in shown.out
-    assert "the round again, or next month    yes" in shown.out
+    assert "the round again, or next month      yes" in shown.out
     assert "no: earlier rounds had other terms" in shown.out
     assert f"Wrote {here / 'budget.png'}" in shown.out
     assert (here / "budget.png").read_bytes().startswith(b"\x89PNG")

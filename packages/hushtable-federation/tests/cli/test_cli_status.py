@@ -70,13 +70,13 @@ def test_a_round_from_its_opening_to_its_result(run, here):
     assert "hushtable round sync box --key north.key -o north" in said
     assert state(run)["states"] == {"east": "awaited", "north": "ready", "south": "awaited"}
     lead = flat(run("round", "status", "box", "--key", "lead.key").out)
-    assert "1 of 3 sites have counted their rows. east and south are awaited. " in lead
+    assert "1 of 3 sites have counted their rows. Waiting for east and south. " in lead
     assert "Remind east and south." in lead
 
     for name in ("east", "south"):
         answer(run, here, name)
     assert state(run)["states"] == {"east": "ready", "north": "ready", "south": "in"}
-    assert "east and north are awaited until" in flat(run("round", "status", "box").out)
+    assert "Waiting for east and north until" in flat(run("round", "status", "box").out)
     assert "the site can now send its counts" in flat(
         run("round", "status", "box", "--key", "north.key").out
     )
@@ -84,7 +84,7 @@ def test_a_round_from_its_opening_to_its_result(run, here):
         said = sync(run, here, name)
         assert "Sent this site's counts, with noise and masked. No rows were sent." in said
     assert state(run)["phase"] == "closing"
-    assert "Asked 3 sites to help take the masks off" in sync(run, here, "lead")
+    assert "Asked 3 sites to help remove the masks" in sync(run, here, "lead")
     assert state(run, "--key", "east.key")["todo"][0]["who"] == ["east"]
     for name in ("east", "south"):
         assert "Helped to remove the masks" in sync(run, here, name)

@@ -196,6 +196,33 @@ def oddbench(
             f"{folder} holds no .npz file: needs those of OddBench or OvRBench "
             "(github.com/psorus/Outformer, benchmarks)"
         )
+    found, left_out, judged_before = _judged(files, folder, seeds, rows, seen)
+    sets = {benchmark: [*by_name] for benchmark, by_name in found.items()}
+    run.say(_account(sets, len(files), judged_before, rows, seeds))
+    for name, why in left_out.items():
+        run.say(f"Left out: {name}: {why}.")
+    table = [
+        row
+        for benchmark, by_name in found.items()
+        for row in table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
+    ]
+    run.say(
+        markdown_table([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3)
+    )
+    run.figures |= {
+        "seeds": seeds, "rows": rows, "left_out": left_out, "table": table,
+        "axes": {"regime": [*FIELDS], "metric": [*METRICS], "detector": SYSTEMS},
+        "sets": {
+            name: values.round(5).tolist()
+            for by_name in found.values() for name, values in by_name.items()
+        },
+    }  # fmt: skip
+
+
+def _judged(
+    files: Sequence[Path], folder: Path, seeds: int, rows: int, seen: bool
+) -> tuple[dict[str, dict[str, Floats]], dict[str, str], int]:
+    """Return figures by benchmark and set, why other files do not count, and how many were seen."""
     found: dict[str, dict[str, Floats]] = defaultdict(dict)
     left_out: dict[str, str] = {}
     judged_before = 0
@@ -218,26 +245,7 @@ def oddbench(
         if judged_before:
             reasons += f"Settings were judged on {_sets(judged_before)}: --seen counts them"
         raise DataError(f"{folder}: no set is left to count. {reasons}")
-    sets = {benchmark: [*by_name] for benchmark, by_name in found.items()}
-    run.say(_account(sets, len(files), judged_before, rows, seeds))
-    for name, why in left_out.items():
-        run.say(f"Left out: {name}: {why}.")
-    table = [
-        row
-        for benchmark, by_name in found.items()
-        for row in table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
-    ]
-    run.say(
-        markdown_table([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3)
-    )
-    run.figures |= {
-        "seeds": seeds, "rows": rows, "left_out": left_out, "table": table,
-        "axes": {"regime": [*FIELDS], "metric": [*METRICS], "detector": SYSTEMS},
-        "sets": {
-            name: values.round(5).tolist()
-            for by_name in found.values() for name, values in by_name.items()
-        },
-    }  # fmt: skip
+    return found, left_out, judged_before
 
 
 def _account(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from hushtable.cli.options import Columns, Drop, flag, option
-from hushtable.cli.output import shown
+from hushtable.cli.output import count, shown
 from hushtable.cli.result import MOST_LINES, Block, TextTable
 from hushtable.data.options import RowOptions, notes
 from hushtable.data.persons import PersonsCounted
@@ -92,7 +92,7 @@ def persons_blocks(seen: PersonsCounted | None, nameless: int = 0) -> Iterator[B
     left = (
         f"Left out: {left_out:,} rows of {seen.cut:,} persons who had more than {seen.most:,} rows."
     )
-    yield f"{seen.n_persons:,} persons in {seen.n_rows:,} rows. {left}"
+    yield f"{count(seen.n_persons, 'person')} in {count(seen.n_rows, 'row')}. {left}"
     if seen.n_persons == seen.n_rows > 1:
         yield "By this column, each row belongs to a different person."
     if seen.known:

@@ -314,16 +314,14 @@ def with_calendar(
             times = there[reading.time]
             _, clock = _times(times, reading, reader.unasked, _place(reader, start))
             found = parts_of(clock)
-            columns = [*(there[n] for n in others), *map(found.get, parts)]
-            columns += [there[n] for n in kept]
+            before, behind = ([there[n] for n in some] for some in (others, kept))
+            columns = [*before, *map(found.get, parts), *behind]
             yield pa.RecordBatch.from_arrays(columns, derived)
             start += len(batch)
 
-    derived = [*others, *parts, *kept]
-    return replace(
-        reader, names=tuple(derived), n_columns=len(derived), read=read, project=None,
-        numeric=False,
-    )  # fmt: skip
+    derived = (*others, *parts, *kept)
+    again = replace(reader, names=derived, n_columns=len(derived), read=read, project=None)
+    return replace(again, numeric=False)
 
 
 def _times(
@@ -335,8 +333,7 @@ def _times(
     missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
     values, doubt = np.full(len(column), np.nan), ""
     zoned = np.zeros(len(column), np.bool_)
-    kind = column.type
-    if is_text(kind):
+    if is_text(kind := column.type):
         texts, one = plain_texts(column), reading.column(name, DATE)
         values, zoned = one.values(texts), dates.say_zones(texts)
         if unasked is None and not one.lenient:
@@ -346,9 +343,7 @@ def _times(
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             zoned, zone = ~missing, zone or kind.tz
     else:
-        doubt = (
-            f"time={name!r}: the column holds {kind}, but needs points in time: dates with hours"
-        )
+        doubt = f"time={name!r}: the column holds {kind}, but needs points in time"
     there = np.isfinite(values)
     in_doubt = there & (~zoned if zone else zoned)
     if in_doubt.any():
@@ -456,9 +451,8 @@ def _check_history(reader: Reader, reading: Reading, values: Sequence[str]) -> N
     names = reader.names or ()
     if reader.unasked is not None:
         raise UsageError(
-            f"entity={reading.entity!r}: a value that cannot be read changes the basis of "
-            "comparison for later readings, so a person has to be asked: it cannot be combined "
-            "with attended=False"
+            f"entity={reading.entity!r}: a value that cannot be read changes what later readings "
+            "are compared with, so a person has to be asked: omit attended=False"
         )
     check_named(reader, {"entity": reading.entity, "time": reading.time})
     if lacking := [name for name in values if name not in names]:
@@ -591,11 +585,8 @@ def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
 
 
 _NOUNS = {
-    "number": "a number",
-    "date": "a date",
-    "time": "a time of day",
-    "boolean": "true or false",
-}
+    "number": "a number", "date": "a date", "time": "a time of day", "boolean": "true or false",
+}  # fmt: skip
 
 
 def _way(name: str, text: str, one: ColumnReading) -> str:

@@ -494,8 +494,7 @@ def column_names(schema: pa.Schema) -> tuple[str, ...]:
     """Return the names of the columns; raises `DataError` if there are none, or one twice."""
     if len(schema.names) == 0:
         raise DataError("the data has no columns: a minimum of 1 is required")
-    twice = [name for name, times in Counter(schema.names).items() if times > 1]
-    if twice:
+    if twice := [name for name, times in Counter(schema.names).items() if times > 1]:
         raise DataError(f"column {twice[0]!r} is listed twice: rename one of the two")
     return tuple(schema.names)
 
@@ -567,11 +566,9 @@ class Copy:
         project = rows.project
         return replace(
             rows,
-            read=self._reading(rows.read),
-            source=self.source,
-            files=(),
+            read=self._reading(rows.read), source=self.source, files=(),
             project=project and (lambda columns: self._reading(project(columns))),
-        )
+        )  # fmt: skip
 
     def _reading(self, read: Read) -> Read:
         def batches() -> Iterator[Batch]:
