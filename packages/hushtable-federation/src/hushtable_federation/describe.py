@@ -383,12 +383,10 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
     if asked.plan is None and asked.layout.purpose.refines:
         given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
         return [
-            _(
-                "Each site draws the plan of the next round from it, and one site sends you the "
-                "layout:"
-            ),
+            _("Each site draws the plan of the next round from it, and one site sends you the "
+              "layout:"),
             f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
-        ]
+        ]  # fmt: skip
     if asked.plan is None:
         return [
             _("Each site opens it with the shared plan:"),

@@ -746,10 +746,9 @@ class ScoreDisplay(OfScores):
         left, widths = self.edges[:-1], np.diff(self.edges)
         outlier = left < self.threshold
         others, found = (~outlier, "C0", _("other rows")), (outlier, "C1", _("outliers"))
-        for these, colour, label in (others, found):
-            if these.any():
-                where = left[these], self.counts[these], widths[these]
-                ax.bar(*where, align="edge", color=colour, label=label)
+        for of, hue, label in (others, found):
+            if of.any():
+                ax.bar(left[of], self.counts[of], widths[of], align="edge", color=hue, label=label)
         self._draw_threshold(ax)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.set_major_formatter("{x:,.0f}")
