@@ -613,7 +613,7 @@ def test_what_it_learned(client, at, folder):
     assert "There is no verdict yet" in client.get(f"{at}/learned").text
     judge(client, at, ["outlier", "fine", "outlier", "fine"])
     page = client.get(f"{at}/learned").text
-    assert "2 outliers in 4 rows looked at" in page
+    assert "2 outliers in 4 reviewed rows" in page
     assert page.count("<svg") > 1
     review = client.desk.table(at[3:]).judging.review
     found, alone = review.curve()

@@ -351,7 +351,7 @@ def threshold_words(threshold: float, unit: str) -> str:
     if math.isnan(threshold):
         return _("none: the counts are too noisy to derive one")
     value = f"{numerals(f'{threshold:.4g}')} {_(unit)}"
-    return _("%(value)s: rows below are outliers", value=value)
+    return _("%(value)s: rows with a lower score are outliers", value=value)
 
 
 def _flagged_words(flagged: NDArray[np.float64]) -> str:
