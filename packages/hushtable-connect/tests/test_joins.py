@@ -370,7 +370,7 @@ def test_where_nobody_is_asked_and_beside_omop():
     asked = RowOptions(join=["visits.csv on id: count"])
     with pytest.raises(UsageError, match="--join cannot be combined with the rows of a round"):
         asked.open("p.csv", unasked=Unasked(["id"]))
-    with pytest.raises(UsageError, match="--join does not go with --omop"):
+    with pytest.raises(UsageError, match="--join cannot be combined with --omop"):
         RowOptions(join=["visits.csv on id: count"], omop="person").open("duckdb:///x.db")
     with pytest.raises(UsageError, match="give it once, before any other"):
         _ = RowOptions(join=["v.csv on id: count", "on id: count"]).joins

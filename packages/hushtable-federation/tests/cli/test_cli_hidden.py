@@ -124,7 +124,7 @@ def test_the_sealed_secret_draws_plans(here, run, refused):
     refused(*draw, "--key", here / "lead.key", "--seed", 1, "-o", here / "x.hush", code=2,
             says="exclude each other")  # fmt: skip
     refused(*draw[:5], "--key", here / "north.key", "-o", here / "x.hush", code=2,
-            says="open --secret")  # fmt: skip
+            says="--key and --trust open --secret")  # fmt: skip
     refused(*draw, "--key", here / "lead.key", "-o", here / "x.hush",
             says="a coordinator gets none")  # fmt: skip
     assert not (here / "x.hush").exists()
