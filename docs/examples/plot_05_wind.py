@@ -77,5 +77,5 @@ ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
 # and one of 1,000 are both "high". The public range ends at 150, so this wind lies outside and
 # comes first.
 #
-# What a range cannot find: a wrong value inside it. Only the ranking could find a wind of 80 mph on
-# a calm day.
+# What it cannot know: which values inside the range are wrong. Only the ranking could find a wind
+# of 80 mph on a calm day.

@@ -67,5 +67,6 @@ axes[1].set_xlabel("place of the median flight, percent (0 is the oddest)")
 figure.suptitle("Airlines alone (open) and joined (filled); orange where joining moves them up")
 
 # %%
-# What joining does not change: Southwest (WN) is as rare in the city as at each airport. These
-# counts are exact; between organisations, a round masks them and adds noise.
+# What it cannot know: which flights should stay rare after joining. Southwest (WN) is as rare in
+# the city as at each airport. These counts are exact; between organisations, a round masks them and
+# adds noise.
