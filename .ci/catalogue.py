@@ -1,9 +1,10 @@
-"""Keep the catalogues of the desk: every text of its pages, in each language.
+"""Keep the catalogues of the packages: every text of their pages, in each language.
 
     python .ci/catalogue.py            print missing and superfluous texts; exit code 1 if any
     python .ci/catalogue.py --update   bring the catalogues up to date, and compile them
 
-A new language needs the file locale/CODE/LC_MESSAGES/desk.po, and a line in language.py.
+A package has catalogues if it has a folder locale/CODE/LC_MESSAGES. A new language needs one more
+file in each of these, and a line in hushtable/language.py.
 """
 
 import argparse
@@ -17,24 +18,29 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-DESK = Path(__file__).parents[1] / "packages" / "hushtable-desk" / "src" / "hushtable_desk"
-METHODS = [("**.py", "python"), ("templates/**.html", "jinja2.ext.babel_extract")]
-OPTIONS = {"templates/**.html": {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true"}}
+PACKAGES = Path(__file__).parents[1] / "packages"
+METHODS = [("**.py", "python"), ("**.html", "jinja2.ext.babel_extract")]
+OPTIONS = {"**.html": {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true"}}
 KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 
 
-def template() -> Catalog:
-    """Return all texts of the pages, each with its place."""
-    found = Catalog(project="hushtable-desk", charset="utf-8")
-    texts = extract_from_dir(DESK, METHODS, OPTIONS, keywords=KEYWORDS)
+def sources() -> list[Path]:
+    """Return the folders of the code that has catalogues."""
+    return sorted(path.parent for path in PACKAGES.glob("*/src/*/locale"))
+
+
+def template(source: Path) -> Catalog:
+    """Return all texts of a package's pages, each with its place."""
+    found = Catalog(project=source.parents[1].name, charset="utf-8")
+    texts = extract_from_dir(source, METHODS, OPTIONS, keywords=KEYWORDS)
     for name, _, message, comments, context in sorted(texts, key=lambda one: (one[0], one[1])):
         found.add(message, None, [(name, 1)], auto_comments=comments, context=context)
     return found
 
 
-def catalogues() -> Iterator[tuple[Path, Catalog]]:
-    """Yield each catalogue with its path."""
-    for path in sorted(DESK.glob("locale/*/LC_MESSAGES/desk.po")):
+def catalogues(source: Path) -> Iterator[tuple[Path, Catalog]]:
+    """Yield each catalogue of a package with its path."""
+    for path in sorted(source.glob("locale/*/LC_MESSAGES/*.po")):
         with path.open("rb") as file:
             yield path, read_po(file, locale=path.parts[-3])
 
@@ -46,11 +52,11 @@ def compiled(catalogue: Catalog) -> bytes:
     return file.getvalue()
 
 
-def faults() -> Iterator[str]:
-    """Yield the faults of the catalogues."""
-    needed = {message.id for message in template() if message.id}
-    for path, catalogue in catalogues():
-        name = path.parts[-3]
+def faults(source: Path) -> Iterator[str]:
+    """Yield the faults of the catalogues of a package."""
+    needed = {message.id for message in template(source) if message.id}
+    for path, catalogue in catalogues(source):
+        name = f"{path.stem}, {path.parts[-3]}"
         there = {message.id for message in catalogue if message.id}
         yield from (f"{name} lacks {text!r}" for text in sorted(map(str, needed - there)))
         yield from (
@@ -65,10 +71,10 @@ def faults() -> Iterator[str]:
             yield f"{name} is not compiled: python .ci/catalogue.py --update"
 
 
-def update() -> None:
-    """Bring all catalogues up to date, and compile them."""
-    needed = template()
-    for path, catalogue in list(catalogues()):
+def update(source: Path) -> None:
+    """Bring all catalogues of a package up to date, and compile them."""
+    needed = template(source)
+    for path, catalogue in list(catalogues(source)):
         catalogue.update(needed, no_fuzzy_matching=True)
         catalogue.obsolete.clear()
         with path.open("wb") as file:
@@ -79,11 +85,12 @@ def update() -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Keep the catalogues of the desk.")
+    parser = argparse.ArgumentParser(description="Keep the catalogues of the packages.")
     parser.add_argument("--update", action="store_true", help="bring them up to date")
     if parser.parse_args().update:
-        update()
-    wrong = list(faults())
+        for source in sources():
+            update(source)
+    wrong = [fault for source in sources() for fault in faults(source)]
     for fault in wrong:
         print(fault, file=sys.stderr)
     return int(bool(wrong))

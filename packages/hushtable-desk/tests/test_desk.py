@@ -231,7 +231,7 @@ def test_a_row_has_values_reasons_pictures_and_those_alike(client, at):
     assert '<h1 data-number="0">P000' in page
     assert "<svg" in page
     assert "Only low pulse matters" in page
-    assert "Most alike" in page
+    assert "Most similar" in page
     part = client.get(f"{at}/rows/0", headers={"X-Part": "row"}).text
     assert "<html" not in part
     assert client.get(f"{at}/rows/99999").status_code == 400
@@ -613,7 +613,7 @@ def test_what_it_learned(client, at, folder):
     assert "There is no verdict yet" in client.get(f"{at}/learned").text
     judge(client, at, ["outlier", "fine", "outlier", "fine"])
     page = client.get(f"{at}/learned").text
-    assert "2 outliers in 4 rows looked at" in page
+    assert "2 outliers in 4 reviewed rows" in page
     assert page.count("<svg") > 1
     review = client.desk.table(at[3:]).judging.review
     found, alone = review.curve()

@@ -176,7 +176,7 @@ def test_without_a_script_everything_is_read_and_nothing_judged(tmp_path):
         browser.show(f"{address.split('/open')[0]}/t/{table.key}/rows", 1280)
         page = browser._do("DOM.getDocument")["root"]["nodeId"]
         text = browser._do("DOM.getOuterHTML", nodeId=page)["outerHTML"]
-        assert "Without JavaScript you can read everything here, and judge nothing." in text
+        assert "Without JavaScript you can read everything here, but you cannot judge rows." in text
         assert "<svg" in text
         assert "data-number" in text
 

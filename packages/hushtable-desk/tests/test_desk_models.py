@@ -72,7 +72,7 @@ def test_a_model_is_shown_as_inspect_shows_it(browser):
         assert said in text
     assert "a range read off rows" in text
     release = words(browser.get(f"/models/{key_of('release.hush')}"))
-    assert "What this costs a person" in release
+    assert "Cost for one person" in release
     assert "epsilon" in release
     assert "Export" in release
     assert "Export" not in words(browser.get(f"/models/{key_of('plan.hush')}"))

@@ -233,7 +233,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
     for name, browser in browsers.items():
         listed = browser.get("/rounds").text
         assert "Vital signs" in listed
-        assert "This site is asked to answer." in listed
+        assert "The round is waiting for an answer from this site." in listed
         page = browser.get(browser.address).text
         assert "lead asks 3 sites to count their rows by 2 columns (a, b)." in page
         assert those.keys["lead"].card.fingerprint in page
@@ -263,7 +263,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
 
     those.carry()
     for browser in browsers.values():
-        assert "Go on" in browser.get(browser.address).text
+        assert "Continue" in browser.get(browser.address).text
         said = done(browser.write(f"{browser.address}/answer"))
         assert "Sent this site's counts, with noise and masked. No rows were sent." in said["words"]
         assert "Epsilon 1 of at most 2 is spent." in browser.get("/rounds").text
@@ -271,7 +271,7 @@ def test_a_round_of_three_sites_each_at_its_desk(those, tmp_path):
     those.lead.sync(tmp_path / "lead" / "round")
     those.carry()
     for browser in browsers.values():
-        assert "Help to take the masks off" in browser.get(browser.address).text
+        assert "Help remove the masks" in browser.get(browser.address).text
         done(browser.write(f"{browser.address}/answer"))
     those.carry()
     ((_, visit),) = those.lead.sync(tmp_path / "lead" / "round")
@@ -475,7 +475,7 @@ def test_strangers_are_known_once_their_fingerprints_are_compared(those, tmp_pat
     north = those.browser("north")
     done(north.write(f"{north.address}/approve", key=those.key_of_officer("north")))
     page = north.get(north.address).text
-    assert "Allowed, once the fingerprints" in page
+    assert "Allowed after you compare the fingerprints" in page
     assert page.count('name="compared"') == 3
     refused = north.write(f"{north.address}/answer")
     assert refused.status_code == 400

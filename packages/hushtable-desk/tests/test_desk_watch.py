@@ -60,12 +60,12 @@ def odd(n):
 def test_the_first_visit_begins_to_remember(browser):
     page = browser.get(f"{PAGE}/watch")
     no_style_or_script(page)
-    assert "No visit is remembered yet" in words(page)
-    assert "I have seen these" in page
+    assert "No visit is recorded yet" in words(page)
+    assert "Mark these as seen" in page
     browser.post(f"{PAGE}/seen", {"rows": 3_000})
     text = words(browser.get(f"{PAGE}/watch"))
     assert "No row was added since the last visit" in text
-    assert "I have seen these" not in text
+    assert "Mark these as seen" not in text
 
 
 def test_rows_since_the_last_visit_come_first(browser, tmp_path):
@@ -103,13 +103,13 @@ def test_another_file_of_the_name_says_so(browser, tmp_path):
     browser.post(f"{PAGE}/seen", {"rows": 3_000})
     rows(3_500, seed=9).to_csv(tmp_path / NAME, index=False)
     browser.post(f"{PAGE}/read-again")
-    assert "begins otherwise" in words(browser.get(f"{PAGE}/watch"))
+    assert "begins differently" in words(browser.get(f"{PAGE}/watch"))
 
 
 def test_a_file_that_vanished_says_so(browser, tmp_path):
     browser.get(f"{PAGE}/watch")
     (tmp_path / NAME).unlink()
-    assert "The file is gone" in words(browser.get(f"{PAGE}/watch"))
+    assert "The file no longer exists" in words(browser.get(f"{PAGE}/watch"))
     assert "no longer exists" in browser.post(f"{PAGE}/read-again", status=400)["error"]
 
 
@@ -127,7 +127,7 @@ def test_months_stand_beside_the_same_months(browser):
     assert page.count("<svg") == 2
     for year in ("2023", "2024", "2025"):
         assert f">{year}</text>" in page
-    assert "against the same month of the years before" in text
+    assert "compared with the same month of the years before" in text
     assert "what chance explains" in text
 
 
@@ -142,7 +142,7 @@ def test_a_month_that_moved_is_beyond_chance(tmp_path):
 def test_without_an_earlier_year_all_earlier_rows_are_compared(tmp_path):
     browser = folder_of(tmp_path, rows(1_000, "2024-11-10", "2025-02-20"))
     text = words(browser.get(f"{PAGE}/watch"))
-    assert "against all earlier rows" in text
+    assert "compared with all earlier rows" in text
     assert "Jan 2025" in text
     assert "Dec 2024" in text
 

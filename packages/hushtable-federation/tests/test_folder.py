@@ -13,7 +13,7 @@ from hushtable import HushTable, Plan, Sketch, files
 from hushtable.errors import FileError, RoundError
 from hushtable.scores import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.describe import standing, todos
+from hushtable_federation.describe import standing
 from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import Amendment, rounds
@@ -23,6 +23,7 @@ from hushtable_federation.masks import seal_row
 from hushtable_federation.online.messages import Message
 from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import Refusal
+from hushtable_federation.todo import todos
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
 
 pytestmark = pytest.mark.usefixtures("quick_noise")

@@ -14,6 +14,7 @@ from hushtable_federation.keys import Keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.rehearsal import Play, Scenario
+from hushtable_federation.todo import todos
 
 PHASES = ["counting", "closing", "unmasking", "done"]
 
@@ -53,7 +54,7 @@ def test_a_round_goes_through_its_phases_and_everybody_knows_what_to_do(tmp_path
     for one in seen:
         n_in = len(one.those("in", "asked", "helped", "summed"))
         assert str(n_in) in describe.standing(one)
-        who = {name for todo in describe.todos(one) for name in todo.who}
+        who = {name for todo in todos(one) for name in todo.who}
         assert who == {"lead", *play.round.names}
         assert set(one.waits_for) <= {"lead", *play.round.names}
         assert json.loads(json.dumps(one.facts()))["states"] == one.states
@@ -71,7 +72,7 @@ def test_who_is_awaited_and_then_too_late(play, monkeypatch):
     monkeypatch.setattr(clock, "read", lambda: later)
     found = progress(play)
     assert (found.phase, found.over, found.waits_for) == ("short", True, ["lead"])
-    (todo,) = (one for one in describe.todos(found) if one.who == ["lead"])
+    (todo,) = (one for one in todos(found) if one.who == ["lead"])
     assert todo.command == "hushtable round amend FOLDER --key KEY --days 3"
 
 

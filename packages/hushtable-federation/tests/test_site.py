@@ -401,7 +401,7 @@ def test_what_makes_no_home_model(places):
     np.savetxt(places.folder / "north.csv", few, delimiter=",", header="a,b", comments="")
     with pytest.raises(DataError, match="50 rows: a trial with planted rows needs 100"):
         north.trial(result)
-    for rows, words in ((X[:9], "needs 10 at least"), (X[:, :1], "contains all required")):
+    for rows, words in ((X[:9], "needs at least 10"), (X[:, :1], "contains all required")):
         header = ",".join("ab"[: rows.shape[1]])
         np.savetxt(places.folder / "north.csv", rows, delimiter=",", header=header, comments="")
         with pytest.raises(DataError, match=words):

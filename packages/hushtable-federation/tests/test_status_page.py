@@ -3,6 +3,7 @@
 import pytest
 
 import chromium
+from hushtable.language import speaking
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, post_round
@@ -10,6 +11,7 @@ from hushtable_federation.online.messages import Message
 from hushtable_federation.pages import page
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.rehearsal import Play, Scenario
+from report_helpers import Parsed
 
 
 @pytest.mark.slow
@@ -34,3 +36,24 @@ def test_it_fits_a_phone_and_a_desk(dark, tmp_path):
             assert browser.run("document.querySelectorAll('tbody tr').length") == 20
         assert browser.complaints == []
         assert browser.asked == [path.as_uri()] * 2
+
+
+def test_a_german_page_has_no_english(tmp_path):
+    play = Play(tmp_path, Scenario(5, tables=5, seed=1))
+    store = Store.open(tmp_path / "round")
+    post_round(store, play.round)
+    posts = RoundFolder(play.round, store)
+    word = Message.refuse(play.round.round_id, play.sites[2].keys, Refusal.UNKNOWN)
+    posts.add("refused", "site03", word)
+    with speaking("de"):
+        german = page([Progress.of(posts)], "/mnt/runde")
+    english = page([Progress.of(posts)], "/mnt/runde")
+    play.close()
+    assert '<html lang="de">' in german
+    assert '<html lang="en">' in english
+    headings = "Status", "Next steps", "Sites", "Terms and cost"
+    assert all(f">{heading}</h" in english for heading in headings)
+    words = {word.strip(".,:;()") for word in Parsed(german).text.split()}
+    assert not words & {"the", "and", "of", "rows", "sites", "is", "are", "noise", "until", "Sites"}
+    assert "Nächste Schritte" in german
+    assert "Das Hinzufügen oder Entfernen von einem Datensatz" in german

@@ -522,7 +522,7 @@ REFUSED = {
     ),
     "a name that looks the same": (
         of("wa\u200brd", "only = 'low'"),
-        "only in blanks or marks that are not visible",
+        "only in blanks or invisible marks",
     ),
     "a name alone": (
         "[[column]]\nname = 'z'",

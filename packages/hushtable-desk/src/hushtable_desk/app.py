@@ -13,9 +13,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
+from hushtable.language import ENGLISH, N_, speaking
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
-from hushtable_desk.language import N_
 from hushtable_desk.security import Access, Guard
 
 _log = logging.getLogger("hushtable_desk")
@@ -72,7 +72,12 @@ def _known(request: Request, error: Exception) -> Response:
 
 def _no_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(request, error.status_code, N_("There is no such page"), str(error.detail))
+    return _answer(request, error.status_code, N_("Page not found"), str(error.detail))
+
+
+def _language(scope: Scope) -> str:
+    desk: Desk | None = getattr(scope["app"].state, "desk", None) if "app" in scope else None
+    return ENGLISH if desk is None else desk.language_of(Request(scope))
 
 
 class _Contained:
@@ -82,9 +87,10 @@ class _Contained:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request, in the language of its page."""
         try:
-            await self._app(scope, receive, send)
+            with speaking(_language(scope)):
+                await self._app(scope, receive, send)
         except Exception as error:
             if os.environ.get("HUSHTABLE_DEBUG"):
                 raise

@@ -14,8 +14,9 @@ from starlette.responses import HTMLResponse
 import hushtable
 from hushtable import plugins
 from hushtable.errors import PluginError, UsageError
+from hushtable.language import LANGUAGES, numeral
 from hushtable_desk.folder import Folder, key_of
-from hushtable_desk.language import LANGUAGES, numeral, preferred, translations
+from hushtable_desk.language import WORDS, preferred
 from hushtable_desk.tables import Table
 
 #: Options of the command line in brackets; the desk has buttons instead.
@@ -34,7 +35,7 @@ def _pages(language: str) -> Environment:
         extensions=["jinja2.ext.i18n"],
     )
     pages.policies["ext.i18n.trimmed"] = True
-    pages.install_gettext_translations(translations(language), newstyle=True)  # type: ignore[attr-defined] # of the extension
+    pages.install_gettext_translations(WORDS.translations(language), newstyle=True)  # type: ignore[attr-defined] # of the extension
     return pages
 
 

@@ -17,6 +17,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
+from hushtable.language import N_, spoken
 from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.models import OpenedModel, open_model
@@ -25,7 +26,6 @@ from hushtable.scores.review import MOST, Answer, Review
 from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
-from hushtable_desk.language import N_
 from hushtable_desk.listing import Listing
 
 #: Verdicts and directions of values, with the same names as in the log and in reasons.
@@ -106,7 +106,9 @@ class JudgedRows:
         self._n = LISTED
         #: The last row that was viewed, as it was displayed.
         self._shown: ReviewRow | None = None
+        #: In the language that it was made in.
         self._listing: Listing | None = None
+        self._language = ""
 
     @classmethod
     def of(
@@ -153,7 +155,8 @@ class JudgedRows:
     def listing(self) -> Listing:
         """The most unusual rows, in the order of the last sorting."""
         with self.lock:
-            if self._listing is None:
+            if self._listing is None or self._language != spoken():
+                self._language = spoken()
                 found = self.review.lowest(self._n)
                 context = self.model.scorer.plan.context
                 self._listing = Listing(found, self.review.last, self.logged.id_, context)

@@ -1,33 +1,10 @@
-"""The desk's own texts in other languages: one catalogue of gettext for each."""
-
-import gettext
-from functools import cache
-from pathlib import Path
+"""The desk's own words: their catalogue, and the language that a browser prefers."""
 
 from starlette.requests import Request
 
-#: Languages by code; each name is in its own language.
-LANGUAGES = {"en": "English", "de": "Deutsch"}
-_FOLDER = Path(__file__).parent / "locale"
+from hushtable.language import ENGLISH, LANGUAGES, Catalogue
 
-
-@cache
-def translations(language: str) -> gettext.NullTranslations:
-    """Return the catalogue of a language; missing texts are in English."""
-    if language == "en":
-        return gettext.NullTranslations()
-    return gettext.translation("desk", _FOLDER, [language], fallback=True)
-
-
-def N_(text: str) -> str:
-    """Mark a text for the catalogue; the page that displays it translates it."""
-    return text
-
-
-def numeral(language: str, value: float, digits: int = 0) -> str:
-    """Return a number in the format of a language."""
-    text = f"{value:,.{digits}f}"
-    return text.translate(str.maketrans(",.", ".,")) if language == "de" else text
+WORDS = Catalogue(__file__, "desk")
 
 
 def preferred(request: Request) -> str:
@@ -36,4 +13,4 @@ def preferred(request: Request) -> str:
         code = part.partition(";")[0].strip().partition("-")[0].lower()
         if code in LANGUAGES:
             return code
-    return "en"
+    return ENGLISH

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from hushtable.language import N_
 from hushtable.scores.outliers import LowRow, Outliers
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import Answer
-from hushtable_desk.language import N_
 
 #: Kinds of reasons, each with its sign and its name in English.
 KINDS = {
@@ -27,7 +27,7 @@ KINDS = {
 #: Criteria that filter a list, each with its name in English.
 FACETS = {
     "reason": N_("Reason"), "column": N_("Column"), "context": N_("Context"),
-    "incident": N_("Alike"), "verdict": N_("Verdict"),
+    "incident": N_("Similar"), "verdict": N_("Verdict"),
 }  # fmt: skip
 #: Orders of a list, each with its name in English.
 ORDERS = {

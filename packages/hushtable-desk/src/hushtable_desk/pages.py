@@ -15,11 +15,11 @@ from starlette.routing import BaseRoute, Route
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.files import replacing
+from hushtable.language import LANGUAGES
 from hushtable.report.lists import LISTS
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES
 from hushtable_desk.judging import JudgedRows, RowView
-from hushtable_desk.language import LANGUAGES
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choices

@@ -18,7 +18,7 @@ from hushtable.errors import FileError, HushTableError, RoundError, UsageError, 
 from hushtable.plans.plan import Plan
 from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
-from hushtable_federation.describe import done_words, standing, todos, waits_words
+from hushtable_federation.describe import done_words, standing, waits_words
 from hushtable_federation.folder.mailbox import Store, parsed
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
@@ -32,6 +32,7 @@ from hushtable_federation.result import Result
 from hushtable_federation.settings import SiteSettings, site_files
 from hushtable_federation.site import Attendant, Site, SiteRows
 from hushtable_federation.standing import Standing
+from hushtable_federation.todo import todos
 
 #: Depth of folders to search for rounds, and the number of folders at most.
 _DEEP, _MOST = 3, 2000

@@ -15,9 +15,9 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.data.understanding import understood
 from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable.language import N_
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
-from hushtable_desk.language import N_
 
 #: Kinds that a person can choose for a column; values for missing ones are a separate setting.
 KINDS = ("number", "date", "category", "label", "id")

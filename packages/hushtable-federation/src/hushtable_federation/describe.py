@@ -1,16 +1,15 @@
-"""Describe rounds in words: what a round counts, its state, and who has to do what."""
+"""Describe rounds in words: what a round counts, its state, and what follows from it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from shlex import quote
-from typing import NamedTuple
 
 from hushtable.describe import describe_ledger
 from hushtable.describe.plan import n_tables
 from hushtable.describe.views import release_view
 from hushtable.display import View
+from hushtable.language import N_, numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
@@ -18,6 +17,7 @@ from hushtable.privacy.ledger import Share
 from hushtable_federation.clock import CLOCKS, goes_on, keys_until, now, shown_time
 from hushtable_federation.folder.progress import MISSING, Progress
 from hushtable_federation.folder.round_folder import ASK, RoundFolder
+from hushtable_federation.language import _, ngettext
 from hushtable_federation.ranges import is_for_ranges, range_words
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Result
@@ -30,34 +30,52 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
 
     The plan is None if its hash functions are hidden and not given.
     """
-    layout, terms, k = round_.layout, round_.terms, len(round_.sites)
-    what = "the columns of a plan that is hidden here"
+    k = len(round_.sites)
+    what = _("the columns of a plan that is hidden here")
     if plan is not None:
         names = plan.schema.names
-        what = _listed(names, " column" if len(names) == 1 else " columns")
-    noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
-    if terms.masked:
-        least = "all" if round_.needed == k else f"at least {terms.least} of"
-        noise += f", and a mask that disappears only in the sum of {least} {k} sites"
+        what = ngettext("%(n)s column", "%(n)s columns", len(names)) + f" ({_first(names)})"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
-    rows, mixed, nothing = "rows", "", "No row, no number of rows and no score leaves a site."
-    if terms.max_rows is not None:
-        nothing = (
-            "No row and no score leaves a site, but its approximate number of rows becomes "
-            "readable (the totals of its tables, with its noise)."
-        )
-    if round_.place is not None:
-        rows, mixed = "rows of this period", ", which mix those of its periods so far"
+    asked = {"until": shown_time(round_.deadline), "lead": round_.coordinator.name, "k": k}
+    if round_.place is None:
+        asks = _("Until %(until)s, %(lead)s asks %(k)s sites to count their rows by %(what)s.",
+                 what=what, **asked)  # fmt: skip
+    else:
+        asks = _("Until %(until)s, %(lead)s asks %(k)s sites to count their rows of this period by "
+                 "%(what)s.", what=what, **asked)  # fmt: skip
     return [
         *(f"{line}." for line in [period_words(round_)] if line),
-        f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
-        f"their {rows} by {what}.",
-        f"Each site sends {layout.n_cells:,} counts, in {n_tables(len(layout.cells))} "
-        f"({layout.detector}){mixed}; {noise}. {nothing}",
+        asks,
+        _leaves(round_, k),
         *describe_ledger(ledger)[:2],
         *_gains(plan, k),
         *range_words(round_, plan),
     ]
+
+
+def _leaves(round_: Round, k: int) -> str:
+    """Return what each site sends, and what it does not."""
+    layout, terms = round_.layout, round_.terms
+    noise = _("noise of %(sd)s (standard deviation) is added to each",
+              sd=numerals(f"{round_.site_scale:,.1f}"))  # fmt: skip
+    if terms.masked and round_.needed == k:
+        noise += _(", and a mask that disappears only in the sum of all %(k)s sites", k=k)
+    elif terms.masked:
+        noise += _(", and a mask that disappears only in the sum of at least %(least)s of %(k)s "
+                   "sites", least=terms.least, k=k)  # fmt: skip
+    nothing = _("No row, no number of rows and no score leaves a site.")
+    if terms.max_rows is not None:
+        nothing = _(
+            "No row and no score leaves a site, but its approximate number of rows becomes "
+            "readable (the totals of its tables, with its noise)."
+        )
+    mixed = "" if round_.place is None else _(", which mix those of its periods so far")
+    leave = _(
+        "Each site sends %(n)s counts, in %(tables)s (%(detector)s)%(mixed)s; %(noise)s.",
+        n=numerals(f"{layout.n_cells:,}"), tables=n_tables(len(layout.cells)),
+        detector=layout.detector, mixed=mixed, noise=noise,
+    )  # fmt: skip
+    return f"{leave} {nothing}"
 
 
 def _gains(plan: Plan | None, sites: int) -> list[str]:
@@ -73,29 +91,43 @@ def period_words(round_: Round) -> str:
     if place is None or horizon is None:
         return ""
     one = terms.rows_per_person == 1 and horizon.participations == 1
-    return (
-        f"P{place.words(horizon)[1:]}; until {place.end(horizon)}, a total of "
-        f"{rounded_up(terms.epsilon, 6):g} for one {'row' if one else 'person'}"
-    )
+    period = place.words(horizon)
+    values = {
+        "period": f"{period[0].upper()}{period[1:]}", "end": place.end(horizon),
+        "epsilon": numerals(f"{rounded_up(terms.epsilon, 6):g}"),
+    }  # fmt: skip
+    if one:
+        return _("%(period)s; until %(end)s, a total of %(epsilon)s for one row", **values)
+    return _("%(period)s; until %(end)s, a total of %(epsilon)s for one person", **values)
 
 
 def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     """Return the terms of a round and, if known, how many sites have answered."""
     terms = round_.terms
-    hidden = ", hash functions hidden from the coordinator" if round_.plan is None else ""
-    over = " (over)" if now() > round_.deadline else ""
-    period = period_words(round_).removeprefix("Period ")
+    hidden = _(", hash functions hidden from the coordinator") if round_.plan is None else ""
+    over = _(" (over)") if now() > round_.deadline else ""
+    period = period_words(round_).removeprefix(_("Period "))
+    opened = _("%(first)s to %(last)s", first=shown_time(round_.opened),
+               last=shown_time(round_.deadline))  # fmt: skip
+    noise = numerals(f"{round_.site_scale:,.4g}")
+    words = (
+        _("%(sd)s per site on mixed counts", sd=noise) if period else _("%(sd)s per site", sd=noise)
+    )
+    masks = _("complete, without masks")
+    if terms.masked:
+        masks = _("under masks, k_min %(n)s", n=terms.k_min)
+    needs = _("%(n)s of %(k)s sites", n=round_.needed, k=len(round_.sites))
+    if n_accepted is not None:
+        needs = _("%(needs)s; %(n)s have answered", needs=needs, n=n_accepted)
     return {
-        "Round": f"{round_.round_id[:12]} {round_.title}".rstrip(),
-        **({"Period": period} if period else {}),
-        "Coordinator": f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
-        "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
-        "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
-        "Cost": terms.words(),
-        "Noise": f"{round_.site_scale:,.4g} per site{' on mixed counts' if period else ''}, "
-        + (f"under masks, k_min {terms.k_min}" if terms.masked else "complete, without masks"),
-        "Needs": f"{round_.needed} of {len(round_.sites)} sites"
-        + ("" if n_accepted is None else f"; {n_accepted} have answered"),
+        _("Round"): f"{round_.round_id[:12]} {round_.title}".rstrip(),
+        **({_("Period"): period} if period else {}),
+        _("Coordinator"): f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
+        _("Open"): f"{opened}{over}",
+        _("Plan"): f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
+        _("Cost"): terms.words(),
+        _("Noise"): f"{words}, {masks}",
+        _("Needs"): needs,
     }
 
 
@@ -117,129 +149,135 @@ def result_view(result: Result) -> View:
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
-def _listed(names: Sequence[str], noun: str = "") -> str:
-    more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
-    return f"{len(names):,}{noun} ({', '.join(names[:8])}{more})"
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names):,} ({_first(names)})"
+
+
+def _first(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names, and how many more there are."""
+    some = ", ".join(names[:most])
+    if len(names) <= most:
+        return some
+    return _("%(names)s and %(n)s more", names=some, n=numerals(f"{len(names) - most:,}"))
 
 
 #: Placeholder in commands for the file of a result, if its name is not known.
 RESULT = "RESULT"
 #: Words for the states of a site.
 STATES = {
-    "awaited": "awaited",
-    "ready": "rows counted; counts not sent yet",
-    "refused": "refused",
-    "twice": "signed two different answers: neither is valid",
-    "in": "counts received",
-    "asked": "counts received; asked to run the command once more",
-    "helped": "counts received; has done what was requested",
-    "summed": "in the result",
-    "dropped": "left out by the coordinator",
-    "out": "not in the sum",
+    "awaited": N_("awaited"),
+    "ready": N_("rows counted; counts not sent yet"),
+    "refused": N_("refused"),
+    "twice": N_("signed two different answers: neither is valid"),
+    "in": N_("counts received"),
+    "asked": N_("counts received; asked to run the command once more"),
+    "helped": N_("counts received; has done what was requested"),
+    "summed": N_("in the result"),
+    "dropped": N_("left out by the coordinator"),
+    "out": N_("not in the sum"),
 }
 #: By step, what the sites that answered it have done.
+ANSWERED = N_("answered")
 HELPED: dict[str, str] = {
-    "survivors": "signed the list of sites in it",
-    "unmask": "helped to remove the masks",
-    "without": "helped to leave out a site that sent wrong shares",
+    "survivors": N_("signed the list of sites in it"),
+    "unmask": N_("helped to remove the masks"),
+    "without": N_("helped to leave out a site that sent wrong shares"),
 }
 _REFUSALS = {
-    Refusal.REQUEST: "the request that it got is not valid",
-    Refusal.ROUND: "the round is not for this site: other keys, or another plan",
-    Refusal.TIME: "by its clock, the round is not open",
-    Refusal.POLICY: "its policy does not allow it, or its officer has not signed",
-    Refusal.UNKNOWN: "it does not know the coordinator, or too many of the sites",
-    Refusal.BUDGET: "its budget is not sufficient",
-    Refusal.ANSWERED: "it has already answered a different request",
-    Refusal.ORDER: "an earlier step is missing",
-    Refusal.SITES: "the list of sites differs from the one that it knows, or is too short",
-    Refusal.SHARES: "what it received as sent by another site is not valid",
-    Refusal.UNAVAILABLE: "something failed there; its log contains the reason",
+    Refusal.REQUEST: N_("the request that it got is not valid"),
+    Refusal.ROUND: N_("the round is not for this site: other keys, or another plan"),
+    Refusal.TIME: N_("by its clock, the round is not open"),
+    Refusal.POLICY: N_("its policy does not allow it, or its officer has not signed"),
+    Refusal.UNKNOWN: N_("it does not know the coordinator, or too many of the sites"),
+    Refusal.BUDGET: N_("its budget is not sufficient"),
+    Refusal.ANSWERED: N_("it has already answered a different request"),
+    Refusal.ORDER: N_("an earlier step is missing"),
+    Refusal.SITES: N_("the list of sites differs from the one that it knows, or is too short"),
+    Refusal.SHARES: N_("what it received as sent by another site is not valid"),
+    Refusal.UNAVAILABLE: N_("something failed there; its log contains the reason"),
 }
-
-
-class Todo(NamedTuple):
-    """A task, and who has to do it."""
-
-    #: Names.
-    who: list[str]
-    #: A sentence or two.
-    words: str
-    #: The command to type; empty if there is none.
-    command: str = ""
-    #: Whether a person has to do it, because no run of ``round sync`` does it alone.
-    needs_person: bool = False
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Return names for a sentence, safe to print; only the first few if there are many."""
     shown = [name if name.isprintable() else repr(name) for name in names]
-    more = len(shown) - most
-    if more > 0:
-        return f"{', '.join(shown[:most])} and {more:,} more"
-    *first, last = shown or ["no one"]
-    return f"{', '.join(first)} and {last}" if first else last
+    if len(shown) > most:
+        return _first(shown, most)
+    *first, last = shown or [_("no one")]
+    return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
 def standing(progress: Progress) -> str:
     """Return the state of the round, in one or two sentences."""
-    round_, n = progress.round, len(progress.round.names)
-    until = shown_time(round_.deadline)
+    round_, k = progress.round, len(progress.round.names)
     n_in = len(progress.those("in", "asked", "helped"))
+    values = {
+        "n": n_in, "k": k, "needed": round_.needed, "until": shown_time(round_.deadline),
+        "lead": round_.coordinator.name,
+    }  # fmt: skip
     if progress.phase == "stopped":
-        return f"Stopped: {progress.stopped}."
+        return _("Stopped: %(why)s.", why=progress.stopped)
     if progress.phase == "short" and progress.left < round_.needed:
-        return (
-            f"It cannot end: {progress.left} of {n} sites are left, and {round_.needed} are needed."
-        )
+        return _("It cannot end: %(left)s of %(k)s sites are left, and %(needed)s are needed.",
+                 left=progress.left, **values)  # fmt: skip
     if progress.phase == "counting":
-        names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
-        awaited = f"Waiting for {listed(names)}"
-        if not progress.settled and not progress.late:
-            return (
-                f"{len(progress.those('ready'))} of {n} sites have counted their rows. "
-                f"{_keys_words(round_, awaited)}"
-            )
-        return f"{n_in} of {n} sites have answered. {_until(round_, awaited, progress.late)}"
+        return _counting_words(progress, n_in)
     if progress.phase == "short":
-        return (
-            f"The time to answer ended on {until}: {n_in} of {n} sites have answered, and "
-            f"{round_.needed} are needed. Nothing that they sent can be read."
-        )
+        return _("The time to answer ended on %(until)s: %(n)s of %(k)s sites have answered, "
+                 "and %(needed)s are needed. Nothing that they sent can be read.",
+                 **values)  # fmt: skip
     if progress.phase == "closing":
-        return f"{n_in} of {n} sites have answered: {round_.coordinator.name} can continue."
+        return _("%(n)s of %(k)s sites have answered: %(lead)s can continue.", **values)
     if progress.phase == "unmasking":
-        return (
-            f"{n_in} of {n} sites are in the sum. {len(progress.those('helped'))} of at least "
-            f"{round_.needed} have {HELPED.get(progress.asked, 'answered')}."
-        )
-    return f"Done: the result of {len(progress.those('summed'))} of {n} sites is there."
+        helped = _(HELPED.get(progress.asked, ANSWERED))
+        return _("%(n)s of %(k)s sites are in the sum. %(helped)s of at least %(needed)s have "
+                 "%(what)s.", helped=len(progress.those("helped")), what=helped,
+                 **values)  # fmt: skip
+    values["n"] = len(progress.those("summed"))
+    return _("Done: the result of %(n)s of %(k)s sites is there.", **values)
+
+
+def _counting_words(progress: Progress, n_in: int) -> str:
+    """Return the state of a round while sites count."""
+    round_, k = progress.round, len(progress.round.names)
+    names = progress.waits_for if progress.waits_for else progress.those(*MISSING)
+    awaited = _("Waiting for %(names)s", names=listed(names))
+    if not progress.settled and not progress.late:
+        ready = _("%(n)s of %(k)s sites have counted their rows.", n=len(progress.those("ready")),
+                  k=k)  # fmt: skip
+        return f"{ready} {_keys_words(round_, awaited)}"
+    there = _("%(n)s of %(k)s sites have answered.", n=n_in, k=k)
+    return f"{there} {_until(round_, awaited, progress.late)}"
 
 
 def _keys_words(round_: Round, awaited: str) -> str:
     """Return who has yet to make a first visit, and until when."""
     half = shown_time(keys_until(round_.opened, round_.deadline))
-    return (
-        f"{awaited}. No counts are sent before that. From {half} on, the next run of round sync by "
-        f"{round_.coordinator.name} leaves out the sites that have not run it."
-    )
+    return _(
+        "%(awaited)s. No counts are sent before that. From %(half)s on, the next run of round sync "
+        "by %(lead)s leaves out the sites that have not run it.",
+        awaited=awaited, half=half, lead=round_.coordinator.name,
+    )  # fmt: skip
 
 
 def _until(round_: Round, awaited: str, late: bool) -> str:
     """Return who is awaited until when, and when the round continues without them."""
     until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
-    first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
-    return (
-        f"{first} The round continues without missing sites at "
-        f"{shown_time(goes_on(round_.deadline))}: it allows {minutes} minutes for clock errors."
-    )
+    first = _("%(awaited)s until %(until)s.", awaited=awaited, until=until)
+    if late:
+        first = _("The time to answer ended on %(until)s.", until=until)
+    return _(
+        "%(first)s The round continues without missing sites at %(at)s: it allows %(minutes)s "
+        "minutes for clock errors.",
+        first=first, at=shown_time(goes_on(round_.deadline)), minutes=minutes,
+    )  # fmt: skip
 
 
 def site_words(progress: Progress, name: str) -> str:
     """Return the state of a site."""
-    words = STATES[progress.states[name]]
+    words = _(STATES[progress.states[name]])
     refused = progress.refused.get(name)
-    return words if refused is None else f"{words}: {_REFUSALS.get(refused, str(refused))}"
+    return words if refused is None else f"{words}: {_(_REFUSALS.get(refused, str(refused)))}"
 
 
 def amendment_words(progress: Progress) -> str:
@@ -247,8 +285,10 @@ def amendment_words(progress: Progress) -> str:
     made = progress.amendment
     if not made.number:
         return ""
-    without = f", without {listed(made.dropped)}" if made.dropped else ""
-    return f"until {shown_time(made.deadline)}{without}" + (f": {made.why}" if made.why else "")
+    words = _("until %(until)s", until=shown_time(made.deadline))
+    if made.dropped:
+        words = _("%(until)s, without %(names)s", until=words, names=listed(made.dropped))
+    return words + (f": {made.why}" if made.why else "")
 
 
 def aside_lines(odd: Mapping[str, str], most: int = 5) -> list[str]:
@@ -261,142 +301,6 @@ def aside_lines(odd: Mapping[str, str], most: int = 5) -> list[str]:
 def damaged_words(n: int) -> str:
     """Return a sentence about files that cannot be used."""
     return f"{'1 file is' if n == 1 else f'{n} files are'} damaged or incomplete, and ignored."
-
-
-# --- what to do -----------------------------------------------------------------------------------
-
-
-def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[Todo]:
-    """Return who has to do what now, the most urgent task first."""
-    sync = f"hushtable round sync {folder} --key {key}"
-    amend = f"hushtable round amend {folder} --key {key}"
-    by_phase = {
-        "stopped": _stopped, "counting": _counting, "short": _short, "closing": _closing,
-        "unmasking": _unmasking,
-    }  # fmt: skip
-    if progress.phase == "done":
-        return [_fetch(progress, sync)]
-    return [one for one in by_phase[progress.phase](progress, sync, amend) if one.who]
-
-
-def _stopped(progress: Progress, _sync: str, _amend: str) -> list[Todo]:
-    lead, names = progress.round.coordinator.name, progress.round.names
-    return [
-        Todo([lead], "Open another round, and inform the sites.", needs_person=True),
-        Todo([name for name in names if name != lead], f"Nothing: {lead} opens another round."),
-    ]
-
-
-def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
-    until, lead = shown_time(progress.round.deadline), progress.round.coordinator.name
-    after = shown_time(goes_on(progress.round.deadline))
-    answer = sync.replace(" --key", " DATA --key")
-    refused = progress.those("refused")
-    awaited, ready = progress.those("awaited"), progress.those("ready")
-    if progress.late:
-        return [*_waiting_for_clocks(progress, sync, amend), *_twice(progress, amend)]
-    settles = [lead] if progress.lead_settles else []
-    again = (
-        "Run this again, without rows: the site can now send its counts."
-        if progress.settled
-        else f"Nothing until the other sites or {lead} have run the command; then run it again."
-    )
-    steps = [f"Remind {listed(awaited)}."] if awaited else []
-    steps += [f"Ask {listed(refused)} for the reason, in the site's log."] if refused else []
-    return [
-        Todo(awaited, f"Answer with the site's rows, until {until}.", answer, True),
-        Todo(refused, f"Resolve why the site refused, and answer until {until}.", answer, True),
-        Todo(settles, "Run this command: it decides which sites are in the round.", sync),
-        Todo(ready, again, sync),
-        Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
-             f"{amend} --days 3", bool(refused)),
-        *_twice(progress, amend),
-        Todo(progress.those("in"), (
-            f"Nothing. Run this again after the others have answered, or after {after}, without "
-            "rows: the site is needed once more to remove the masks."
-        )
-             if progress.round.terms.masked else f"Nothing. The result comes after {after}.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
-    ]  # fmt: skip
-
-
-def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]:
-    """Return what to do between the deadline and the time when the round continues."""
-    round_, missing = progress.round, progress.those(*MISSING)
-    lead, after = round_.coordinator.name, shown_time(goes_on(round_.deadline))
-    there = progress.those("in")
-    drop = "".join(f" --drop {quote(name)}" for name in missing)
-    if len(there) >= round_.needed:
-        words = f"Nothing until {after}; then run this. To continue without {listed(missing)} now:"
-        todo = Todo([lead], words, amend + drop)
-    else:
-        words = f"Extend the round: {len(there)} sites answered, and {round_.needed} are needed."
-        todo = Todo([lead], words, f"{amend} --days 3", needs_person=True)
-    return [
-        todo,
-        Todo(missing, f"The time to answer is over: ask {lead} for more time.", needs_person=True),
-        Todo(there, f"Nothing until {after}; run this again after {lead} has run it.", sync),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
-    ]
-
-
-def _twice(progress: Progress, amend: str) -> list[Todo]:
-    """Return what to do about sites that signed two answers, for example with two books."""
-    lead, names = progress.round.coordinator.name, progress.those("twice")
-    drop = "".join(f" --drop {quote(name)}" for name in names)
-    words = f"Continue without {listed(names)}, because neither answer is valid:"
-    return [
-        Todo([lead] if names else [], words, amend + drop, True),
-        Todo(names, (
-            "Find out which book is the newest, and use only that one, because there are two "
-            f"different answers. {lead} continues without the site."
-        ), "", True),
-    ]  # fmt: skip
-
-
-def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
-    lead = progress.round.coordinator.name
-    if progress.left < progress.round.needed:
-        return _stopped(progress, sync, amend)
-    missing = progress.those(*MISSING)
-    return [
-        Todo([lead], f"Extend the round, and ask {listed(missing)} to answer; or open another.",
-             f"{amend} --days 3", True),
-        Todo(missing, f"Ask {lead} for more time; then answer.",
-             sync.replace(" --key", " DATA --key"), True),
-        Todo(progress.those("in", "dropped", "out"), f"Nothing until {lead} extends the round."),
-    ]  # fmt: skip
-
-
-def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
-    lead = progress.round.coordinator.name
-    follows = "Ask the sites to remove the masks." if progress.round.terms.masked else "Add it up."
-    late = progress.those(*MISSING)
-    return [
-        Todo([lead], follows, sync),
-        Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),
-        Todo(late, f"Nothing, unless {lead} extends the round: the time to answer is over."),
-        Todo(progress.those("dropped", "out"), f"Nothing: {lead} continues without the site."),
-    ]
-
-
-def _unmasking(progress: Progress, sync: str, _: str) -> list[Todo]:
-    lead, asked = progress.round.coordinator.name, progress.those("asked")
-    goes_on = lead in progress.waits_for
-    return [
-        Todo(asked, "Run this once more, without rows: the sum needs this site. It costs nothing.",
-             sync),
-        Todo([lead], "Run this: the sites have answered." if goes_on else
-             f"Remind {listed(asked)}, and run this again.", sync),
-        Todo(progress.those("in", "helped"), f"Nothing until {lead} has called.", sync),
-        Todo(progress.those("out", "dropped"),
-             "Nothing: the site is not in the sum. It can fetch the result like the others."),
-    ]  # fmt: skip
-
-
-def _fetch(progress: Progress, sync: str) -> Todo:
-    lead, names = progress.round.coordinator.name, progress.round.names
-    return Todo(list(dict.fromkeys([lead, *names])), "Fetch the result and verify it.", sync)
 
 
 # --- what was done --------------------------------------------------------------------------------
@@ -465,12 +369,6 @@ def waits_words(round_folder: RoundFolder, visit: Visit, me: str) -> list[str]:
     return [first, then]
 
 
-def who_words(progress: Progress, who: Sequence[str]) -> str:
-    """Return who has to do a task."""
-    everyone = {progress.round.coordinator.name, *progress.round.names}
-    return "Everyone" if everyone <= set(who) else listed(who)
-
-
 # --- after the result -----------------------------------------------------------------------------
 
 
@@ -479,39 +377,39 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
     if asked.period is not None:
         before = "" if asked.period == 1 else "EARLIER... "
         return [
-            "Decode it with the results of the earlier periods: the sum of all is a model.",
+            _("Decode it with the results of the earlier periods: the sum of all is a model."),
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if asked.plan is None and asked.layout.purpose.refines:
         given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
         return [
-            "Each site draws the plan of the next round from it, and one site sends you the "
-            "layout:",
+            _("Each site draws the plan of the next round from it, and one site sends you the "
+              "layout:"),
             f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
-        ]
+        ]  # fmt: skip
     if asked.plan is None:
         return [
-            "Each site opens it with the shared plan:",
+            _("Each site opens it with the shared plan:"),
             f"  hushtable round model {result} --plan plan.hush -o model.hush",
         ]
     if is_for_ranges(asked):
-        return ["To read the ranges:", f"  hushtable round ranges {result} -o ranges.html"]
+        return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.html"]
     if asked.layout.purpose.refines:
-        return ["Continue with: hushtable round next"]
+        return [_("Continue with: hushtable round next")]
     if asked.layout.purpose is Purpose.GATE:
         return [
-            "Continue with the merged counts of the first pass:",
+            _("Continue with the merged counts of the first pass:"),
             f"  hushtable plan second FIRST --gate {result} -o second.plan.hush",
         ]
     if not asked.layout.purpose.scores_rows:
         return [
-            "At each site, with the model that they rank by:",
+            _("At each site, with the model that they rank by:"),
             f"  hushtable score DATA --model MODEL --ranks {result} -o scores.parquet",
         ]
-    lines = ["At each site:", f"  hushtable score DATA --model {result} -o scores.parquet"]
+    lines = [_("At each site:"), f"  hushtable score DATA --model {result} -o scores.parquet"]
     if asked.plan.share_of_budget is not None:
         lines += [
-            "Or continue with the second pass, for which there is budget left:",
+            _("Or continue with the second pass, for which there is budget left:"),
             f"  hushtable plan gate {result} -o gate.plan.hush",
         ]
     return lines

@@ -13,6 +13,7 @@ from hushtable.arguments import entries, translate_errors
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release, check_plan
 from hushtable.errors import PlanError
+from hushtable.language import numerals
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
@@ -20,6 +21,7 @@ from hushtable.privacy.budget import Spent, check_share
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 from hushtable_federation.keys import crypto, stream
+from hushtable_federation.language import _
 
 _ENTRIES = {
     "plan_id": str, "detector": str, "cells": list[int], "behind": list[object], "share": object
@@ -163,7 +165,7 @@ class Layout:
         starts = np.cumsum([0, *self.cells[:-1]])
         # Exact in whole numbers unless numbers are huge, which is checked first.
         if np.abs(counts, dtype=np.float64).max() > 2.0**52:
-            return "a count exceeds 2^52"
+            return _("a count exceeds 2^52")
         rows = np.add.reduceat(counts, starts).astype(np.float64)
         signed = self.purpose is Purpose.VERDICTS
         all_verdicts = float(rows[0])
@@ -175,19 +177,22 @@ class Layout:
         off = np.abs(rows - mean) / spread
         worst = int(off.argmax())
         if off[worst] > 8.0:
-            return (
-                f"the tables hold different numbers of rows: table {worst + 1} about "
-                f"{rows[worst]:,.0f}, all tables on average {mean:,.0f}: {off[worst]:.0f} times "
-                "the noise apart"
-            )
+            return _(
+                "the tables hold different numbers of rows: table %(table)s about %(n)s, all "
+                "tables on average %(mean)s: %(times)s times the noise apart",
+                table=worst + 1, n=numerals(f"{rows[worst]:,.0f}"),
+                mean=numerals(f"{mean:,.0f}"), times=f"{off[worst]:.0f}",
+            )  # fmt: skip
         total = max(all_verdicts if signed else mean, 0.0)
         most = total + 8.0 * (noise_sd + spread.min())
         cell = int(counts.argmin())
         if counts[cell] < (-most if signed else -8.0 * noise_sd):
-            return f"cell {cell} holds {counts[cell]:,}: negative by more than noise explains"
+            return _("cell %(cell)s holds %(n)s: negative by more than noise explains", cell=cell,
+                     n=numerals(f"{counts[cell]:,}"))  # fmt: skip
         cell = int(counts.argmax())
         if counts[cell] > most:
-            return f"cell {cell} holds {counts[cell]:,}, more than the {total:,.0f} rows in total"
+            return _("cell %(cell)s holds %(n)s, more than the %(total)s rows in total", cell=cell,
+                     n=numerals(f"{counts[cell]:,}"), total=numerals(f"{total:,.0f}"))  # fmt: skip
         return None
 
     # --- files ------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ import numpy as np
 from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, UsageError
 from hushtable.report.content import Check, ReportedSite, Sites, same_sum
-from hushtable.report.page import check_extra
+from hushtable.report.page import check_extra, template
 from hushtable_federation.cli._common import read_round
 from hushtable_federation.clock import shown_time
 from hushtable_federation.describe import (
+    ANSWERED,
     HELPED,
     RESULT,
     amendment_words,
@@ -23,11 +24,11 @@ from hushtable_federation.describe import (
     round_lines,
     site_words,
     standing,
-    todos,
-    who_words,
 )
 from hushtable_federation.folder.progress import Progress
+from hushtable_federation.language import _, ngettext
 from hushtable_federation.result import Collection
+from hushtable_federation.todo import todos, who_words
 
 __all__ = ["check_extra", "page"]
 
@@ -38,21 +39,16 @@ _LOOKS = {"refused": "bad", "out": "bad", "in": "good", "helped": "good", "summe
 def page(each: Sequence[Progress], folder: str) -> str:
     """Return the page as HTML that needs nothing but itself; all texts in it are escaped.
 
-    Raises `MissingExtraError` if Jinja is not installed.
+    It is in the language of `hushtable.language.speaking`. Raises `MissingExtraError` if Jinja is
+    not installed.
     """
     check_extra()
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("hushtable.report", ""),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("status.html").render(
+    made: str = template("status.html").render(
         rounds=[_round(progress, folder) for progress in each],
         folder=folder,
         at=shown_time(each[0].at),
     )
+    return made
 
 
 def _round(progress: Progress, folder: str) -> dict[str, Any]:
@@ -60,10 +56,10 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
     round_ = progress.round
     lines, todo = round_lines(round_), todos(progress, quote(folder))
     if amended := amendment_words(progress):
-        lines["Amended"] = amended
+        lines[_("Amended")] = amended
     return {
         "id": round_.round_id[:12],
-        "title": round_.title or f"Round {round_.round_id[:12]}",
+        "title": round_.title or _("Round %(id)s", id=round_.round_id[:12]),
         "standing": standing(progress),
         "glance": _glance(progress),
         "todo": [(who_words(progress, one.who), one.words, one.command) for one in todo],
@@ -73,7 +69,7 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
         "after": next_lines(round_, RESULT) if progress.phase == "done" else [],
         "lines": lines,
         "words": officer_words(round_, round_.plan),
-        "odd": progress.odd,
+        "aside": progress.odd,
     }
 
 
@@ -81,32 +77,35 @@ def _glance(progress: Progress) -> dict[str, str]:
     """Return a few figures by what they count; the deadline is none once the sites are listed."""
     round_ = progress.round
     n_in = len(progress.those("in", "asked", "helped", "summed"))
-    found = {f"of {len(round_.names)} sites are in": n_in, "are needed": round_.needed}
+    found = {_("of %(k)s sites are in", k=len(round_.names)): n_in, _("are needed"): round_.needed}
     if progress.phase == "unmasking":
-        found |= {f"have {HELPED.get(progress.asked, 'answered')}": len(progress.those("helped"))}
+        helped = _("have %(what)s", what=_(HELPED.get(progress.asked, ANSWERED)))
+        found |= {helped: len(progress.those("helped"))}
     if progress.phase in ("counting", "short"):
-        found |= {"have counted": len(progress.those("ready"))}
-        found |= {"are awaited": len(progress.those("awaited"))}
-        found |= {"refused": len(progress.refused)}
+        found |= {_("have counted their rows"): len(progress.those("ready"))}
+        found |= {_("have not answered"): len(progress.those("awaited"))}
+        found |= {_("have refused"): len(progress.refused)}
     shown = {label: str(n) for label, n in found.items()}
     if progress.phase == "counting":
-        shown[f"left, until {shown_time(round_.deadline)}"] = _left(progress)
+        until = shown_time(round_.deadline)
+        shown[_("left until %(until)s", until=until)] = _left(progress)
     return shown
 
 
 def _left(progress: Progress) -> str:
     hours = max(0, (progress.round.deadline - progress.at) // timedelta(hours=1))
-    n, unit = (hours // 24, "day") if hours >= 48 else (hours, "hour")
-    return f"{n} {unit}" + ("" if n == 1 else "s")
+    if hours >= 48:
+        return ngettext("%(n)s day", "%(n)s days", hours // 24)
+    return ngettext("%(n)s hour", "%(n)s hours", hours)
 
 
 def of_files(round_: Path, parts: Sequence[Path], counts: Counts, name: str) -> Sites:
     """Return the sites of a round by its file and those of its submissions, for ``report``."""
     if not isinstance(counts, Noised):
-        raise UsageError(f"{name} holds exact counts, and no round has such a result")
+        raise UsageError(f"{name} contains exact counts, which no round has as its result")
     collection = Collection(read_round(round_))
     for path in parts:
-        # Names without folders: the report may go to people whom the folders are no concern of.
+        # Names without folders: not everyone who may read the report may know the folders.
         collection.add(path.name, path)
     return sites_of_round(collection, counts, name)
 
@@ -120,8 +119,8 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     layout, pools = asked.layout, result.ledger.pools
     if result.plan_id != layout.plan_id or any(pool != asked.pool for pool in pools):
         raise UsageError(
-            f"{name} is not the result of round {asked.round_id[:12]}: give the round that was "
-            "collected"
+            f"{name} is not the result of round {asked.round_id[:12]}: give the round that it "
+            "results from"
         )
     sites = []
     for card in asked.sites:
@@ -130,7 +129,8 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
         standing = collection.standing(card.name)
         sites.append(ReportedSite(card.name, standing, rows, card.fingerprint))
     n_in = len(collection.accepted)
-    signed = f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own."
+    k = len(asked.sites)
+    signed = _("%(n)s of %(k)s sites are in, each with its own valid signature.", n=n_in, k=k)
     checks = [
         Check(n_in > 0, signed),
         _same_sum(collection, result, name),
@@ -145,18 +145,18 @@ def _same_sum(collection: Collection, result: Noised, name: str) -> Check:
         named = {} if result.seal is None else dict(result.seal.submissions)
         same = named == {site: one.digest for site, one in collection.accepted.items()}
         if same:
-            return Check(True, f"{name} names what is in, to the bit, and nothing else.")
-        return Check(False, f"{name} names other submissions than those that are in.")
+            words = _("%(name)s names exactly the submissions that are in.", name=name)
+            return Check(True, words)
+        words = _("%(name)s names different submissions from those that are in.", name=name)
+        return Check(False, words)
     try:
         again = collection.result()
     except HushTableError as error:
-        return Check(False, f"The sum could not be made again: {error}.")
-    return same_sum(
-        bool(np.array_equal(again.counts, result.counts)), name, "submissions that are in"
-    )
+        return Check(False, _("The sum could not be computed again: %(error)s.", error=error))
+    return same_sum(bool(np.array_equal(again.counts, result.counts)), name)
 
 
 def _plausible(reason: str | None) -> Check:
     if reason is None:
-        return Check(True, "All tables hold the same number of rows, up to the noise.")
-    return Check(False, f"The counts cannot be: {reason}.")
+        return Check(True, _("All tables contain the same number of rows, except for the noise."))
+    return Check(False, _("The counts are impossible: %(reason)s.", reason=reason))

@@ -19,11 +19,13 @@ from hushtable.data.columns import as_numbers
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.errors import PrivacyError
+from hushtable.language import numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.families import EquiWidth
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.scores.plausible import QUANTILES, SURE, PlausibleRange, values_needed
+from hushtable_federation.language import _
 from hushtable_federation.round import Round
 
 #: Percentage of values that a site may have beyond a threshold: the DataQualityDashboard's default.
@@ -46,19 +48,24 @@ def range_words(round_: Round, plan: Plan | None) -> list[str]:
         return []
     cells, noise_sd = plan.family.bins, round_.noise_sd
     needed = values_needed(noise_sd, cells, QUANTILES[0])
-    words = (
-        f"The round is for plausible ranges: a range from the quantile {QUANTILES[0]:g} to "
-        f"{QUANTILES[1]:g} needs about {needed:,} rows with a value in the column, at all sites "
-        "together; columns with fewer rows get no range."
-    )
+    words = _(
+        "The round is for plausible ranges: a range from the quantile %(low)s to %(high)s needs "
+        "about %(n)s rows with a value in the column, at all sites together; columns with fewer "
+        "rows get no range.",
+        low=numerals(f"{QUANTILES[0]:g}"), high=numerals(f"{QUANTILES[1]:g}"),
+        n=numerals(f"{needed:,}"),
+    )  # fmt: skip
     expected = plan.expected_rows
     if expected is None or expected >= needed:
         return [words]
     tail = rounded_up(_reached(noise_sd, cells, expected), 2)
-    return [
-        f"{words} The {expected:,} expected rows are fewer: they are enough for the quantiles "
-        f"{tail:g} and {1.0 - tail:.10g} (--quantiles)."
-    ]
+    fewer = _(
+        "The %(n)s expected rows are fewer: they are enough for the quantiles %(low)s and %(high)s "
+        "(--quantiles).",
+        n=numerals(f"{expected:,}"), low=numerals(f"{tail:g}"),
+        high=numerals(f"{1.0 - tail:.10g}"),
+    )  # fmt: skip
+    return [f"{words} {fewer}"]
 
 
 def check_expected(round_: Round) -> None:

@@ -8,10 +8,12 @@ from typing import Any, Literal, Required, TypedDict, get_args
 
 from hushtable.arguments import entries, is_digest, translate_errors, whole
 from hushtable.errors import PlanError, UsageError
+from hushtable.language import N_
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.ledger import Pool
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
+from hushtable_federation.language import _
 
 MAX_SITES = 1000
 
@@ -219,6 +221,10 @@ Every = Literal["day", "week", "month", "quarter", "year"]
 #: Additional entries of a round that is about a period.
 ENTRIES = {"period": int, "stream": str, "every": str, "starts": str}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_CALENDAR = (
+    N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June"), N_("July"),
+    N_("August"), N_("September"), N_("October"), N_("November"), N_("December"),
+)  # fmt: skip
 _DAYS = {"day": 1, "week": 7}
 
 
@@ -279,25 +285,27 @@ class StreamPosition:
     def called(self, period: int) -> str:
         """Return the name of a period; raise `ValueError` if the calendar has no such day."""
         if self.every is None or self.starts is None:
-            return f"period {period}"
+            return _("period %(n)s", n=period)
         gone = period - 1
         if self.every in _DAYS:
             day = self.starts + datetime.timedelta(days=_DAYS[self.every] * gone)
-            return f"{'week of ' if self.every == 'week' else ''}{day.isoformat()}"
+            shown = day.isoformat()
+            return _("week of %(day)s", day=shown) if self.every == "week" else shown
         if self.every == "year":
             return f"{datetime.date(self.starts.year + gone, 1, 1):%Y}"
         months = 12 * self.starts.year + self.starts.month - 1 + _MONTHS[self.every] * gone
-        names = [f"{_month(m):%B %Y}" for m in (months, months + _MONTHS[self.every] - 1)]
-        return " to ".join(dict.fromkeys(names))
+        days = [_month(m) for m in (months, months + _MONTHS[self.every] - 1)]
+        names = [f"{_(_CALENDAR[day.month - 1])} {day.year}" for day in days]
+        return _(" to ").join(dict.fromkeys(names))
 
     def words(self, horizon: Horizon) -> str:
         """Return the period with the total number: "period 3 of 60 (March 2027)"."""
-        name = "" if self.every is None else f" ({self.called(self.period)})"
-        return f"period {self.period} of {horizon.periods}{name}"
+        words = _("period %(n)s of %(periods)s", n=self.period, periods=horizon.periods)
+        return words if self.every is None else f"{words} ({self.called(self.period)})"
 
     def end(self, horizon: Horizon) -> str:
         """Return the name of the last period."""
-        return self.called(horizon.periods).rpartition(" to ")[2]
+        return self.called(horizon.periods).rpartition(_(" to "))[2]
 
     # --- files ------------------------------------------------------------------------------
 

@@ -120,7 +120,7 @@ def test_who_refused_and_what_does_not_count_is_told_alike_in_all_three(run, her
     for tag in ("<script", "<i>", "<b>"):
         assert tag not in page
     assert "http" not in page.replace("http-equiv", "")
-    assert "Nothing here depends on a row" in page
+    assert "Nothing on it depends on a row" in page
 
 
 def test_the_page_is_whole_and_small(run, here):

@@ -16,6 +16,7 @@ from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import checked
 from hushtable.errors import MissingExtraError, UsageError
+from hushtable.language import _, numerals, percents
 from hushtable.scores.details import lowest_rows
 from hushtable.scores.scorer import WITHIN
 
@@ -141,10 +142,10 @@ class OfScores(Display):
 
     def _draw_threshold(self, ax: Any) -> None:
         if not np.isnan(self.threshold):
-            ax.axvline(self.threshold, color="C1", ls="--", lw=1.0, label="threshold")
+            ax.axvline(self.threshold, color="C1", ls="--", lw=1.0, label=_("threshold"))
             legend(ax)
-        unit = f", {self.unit}" if self.unit else ""
-        ax.set_xlabel(f"score{unit} (low is abnormal)")
+        unit = f", {_(self.unit)}" if self.unit else ""
+        ax.set_xlabel(_("score%(unit)s (low is abnormal)", unit=unit))
 
 
 def legend(ax: Any, columns: int = 3) -> None:
@@ -531,11 +532,12 @@ class HomeDisplay(Display):
             if len(rows):
                 places = np.linspace(0, len(rows) - 1, min(len(rows), _OF_A_KIND))
                 x, y = (of[rows[places.astype(np.int64)]] for of in (self.share_here, self.beyond))
-                ax.plot(x, y, mark, ms=4, mfc="none", label=f"{kind} ({len(rows):,})", alpha=0.7)
+                label = f"{_(kind)} ({numerals(f'{len(rows):,}')})"
+                ax.plot(x, y, mark, ms=4, mfc="none", label=label, alpha=0.7)
         ax.set_xscale("log")
         ax.invert_xaxis()
-        ax.xaxis.set_major_formatter(lambda share, _: f"{100.0 * share:g}%")
-        ax.set(xlabel="share of the rows here that are as rare", ylabel="rare elsewhere")
+        ax.xaxis.set_major_formatter(lambda share, at: percents(f"{100.0 * share:g}"))
+        ax.set(xlabel=_("share of the rows here that are as rare"), ylabel=_("rare elsewhere"))
         legend(ax, columns=2)
 
 
@@ -589,13 +591,13 @@ class NoiseDisplay(Display):
         # More points at both ends, where the curve is steep.
         places = np.sin(np.linspace(0.0, np.pi / 2, min(_POINTS, last + 1))) ** 2
         points = np.unique(np.rint(places * last).astype(np.int64))
-        ax.plot(100.0 * points / max(1, last), self.counts[points], color="C0", label="counts")
+        ax.plot(100.0 * points / max(1, last), self.counts[points], color="C0", label=_("counts"))
         noise = 2.0 * self.noise_sd
-        ax.axhspan(-noise, noise, color="C1", alpha=0.25, lw=0, label="noise, 2 sd")
+        ax.axhspan(-noise, noise, color="C1", alpha=0.25, lw=0, label=_("noise, 2 sd"))
         ax.set_yscale("symlog", linthresh=max(noise, 1.0))
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_xlim(0.0, 100.0)
-        ax.set(xlabel="cells from the largest count, %", ylabel="rows in the cell, with noise")
+        x, y = _("cells from the largest count, %"), _("rows in the cell, with noise")
+        ax.set(xlim=(0.0, 100.0), xlabel=x, ylabel=y)
         legend(ax)
 
 
@@ -663,10 +665,10 @@ class RankedOutliersDisplay(OfScores):
             ends = WITHIN * self.errors
             ax.hlines(at, self.scores - ends, self.scores + ends, colors=colours, lw=1.5)
         self._draw_threshold(ax)
-        ax.set_yticks(at, [f"{row:,}" for row in self.rows])
+        ax.set_yticks(at, [numerals(f"{row:,}") for row in self.rows])
         ax.invert_yaxis()
         ax.grid(axis="y", lw=0.4, alpha=0.5)
-        ax.set_ylabel("row (numbered from 0)")
+        ax.set_ylabel(_("row (numbered from 0)"))
 
 
 @dataclass(eq=False, repr=False)
@@ -743,14 +745,14 @@ class ScoreDisplay(OfScores):
     def _draw(self, ax: Any) -> None:
         left, widths = self.edges[:-1], np.diff(self.edges)
         outlier = left < self.threshold
-        for these, colour, label in ((~outlier, "C0", "other rows"), (outlier, "C1", "outliers")):
-            if these.any():
-                where = left[these], self.counts[these], widths[these]
-                ax.bar(*where, align="edge", color=colour, label=label)
+        others, found = (~outlier, "C0", _("other rows")), (outlier, "C1", _("outliers"))
+        for of, hue, label in (others, found):
+            if of.any():
+                ax.bar(left[of], self.counts[of], widths[of], align="edge", color=hue, label=label)
         self._draw_threshold(ax)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_ylabel("rows")
+        ax.set_ylabel(_("rows"))
 
 
 @dataclass(eq=False, repr=False)

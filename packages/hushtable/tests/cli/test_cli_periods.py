@@ -105,7 +105,7 @@ def test_what_leaves_is_decoded_and_scores(run, kept, tmp_path):
     assert run("report", model, rows, "-o", tmp_path / "r.html").code == 0
     page = (tmp_path / "r.html").read_text()
     assert "the files of all 4 periods show together" in page
-    assert "in each of 3 periods" in page
+    assert "for each of 3 periods" in page
     last = run("decode", *sent(kept), "--window", 1, "-o", tmp_path / "last.hush", "--json").json
     assert (last["period"], last["window"]) == (3, 1)
     assert last["epsilon"] == facts["epsilon"]
@@ -161,7 +161,7 @@ def test_a_crash_before_the_increment_spends_nothing_twice(run, here, monkeypatc
     assert len(load(periods)) == 4  # it was kept first
     result = run(*command)  # the same rows would be in two periods
     assert result.code == 2
-    assert "the counts of period 4, to the bit" in result.err
+    assert "exactly the counts of period 4" in result.err
     assert run(*command, "--period", 4).code == 0
     np.testing.assert_array_equal(load(out).counts, load(periods).increment(4).counts)
 

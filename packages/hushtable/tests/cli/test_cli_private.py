@@ -84,7 +84,7 @@ def test_a_detector_made_from_a_release_may_not_leave(run, sites, tmp_path):
 def test_a_private_plan_says_what_it_is_for(run, sites):
     out = " ".join(run("inspect", sites / "plan.hush").out.split())
     assert "Laid out for epsilon 1, delta 1e-06, 20,000 rows" in out
-    assert "only through private releases" in out
+    assert "through private releases only" in out
 
 
 def test_release_says_what_may_leave(run, sites, tmp_path):

@@ -53,6 +53,11 @@ def scored(counts, X, n_shown=0, values=False, kept=None, **options):
 
 
 @pytest.fixture(scope="session")
+def score_them():
+    return scored
+
+
+@pytest.fixture(scope="session")
 def of_rows(sketch, X):
     """Return reports of a sketch and its rows, by options of `score_rows`."""
 

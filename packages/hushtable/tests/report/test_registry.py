@@ -168,5 +168,5 @@ def test_only_a_release_has_an_entry(tmp_path, capsys):
     Plan.draw(COLUMNS, random_state=0).save(tmp_path / "p.hush")
     out = tmp_path / "entry.json"
     assert main(["inspect", str(tmp_path / "p.hush"), "--registry", str(out)]) == 2
-    assert "p.hush is a plan: name a release" in capsys.readouterr().err
+    assert "p.hush is a plan: give a release" in capsys.readouterr().err
     assert not out.exists()

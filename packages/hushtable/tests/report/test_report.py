@@ -59,7 +59,9 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     assert scores.drift.overall == drift(sketch, sketch).overall < 0.0
     # Some of the rows tell how far chance goes.
     assert 0.0 < scores.drift.level < drift(sketch, sketch).level
-    assert scores.drift_words.startswith("All together, these rows lie no further from those")
+    assert scores.drift_words.startswith(
+        "All features together, these rows drifted no more than chance"
+    )
     counted = [int(row[2]) for row in scores.bin_rows]
     assert sum(counted) == 600
     flagged = [int(row[3]) for row in scores.bin_rows]
@@ -123,7 +125,7 @@ def test_ids_columns_and_values_when_asked(of_values, X, kept):
     assert sum(len(why.pictures) for why in lowest.reasons) >= len(rows)
     text = Parsed(page(of_values)).text
     assert lowest.reasons[0].named[0].beside.startswith(" 20 <b>bits</b>")
-    assert "No value of any row beyond nr, ward and the values that lower their scores" in text
+    assert "All values of rows except nr, ward and the values that lower their scores" in text
     assert "It shows values of these rows: nr, ward and the values" in text
     assert "distributed" in text
 
@@ -193,7 +195,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     for row, line in zip(lowest, scores.lowest.rows, strict=True):
         assert line[3] == f"{ranks.of(expected[[row]])[0]:.2%}"
         assert line[4] == f"{low[row]:.2%} and {high[row]:.2%}"
-    said = scores.lines["Of all sites' rows"]
+    said = scores.lines["Rows of all sites"]
     assert ("between" in said) == private
     if not private:
         assert said == "5% are below the threshold"
@@ -219,7 +221,7 @@ def test_no_threshold_in_the_noise(of_everything):
     nothing.display.threshold = float("nan")
     made = gather(of_everything.model, threshold=float("nan"), scores=nothing)
     text = Parsed(page(made)).text
-    assert "leaves no threshold to be derived" in text
+    assert "is too large to derive a threshold from them" in text
     assert "outliers" not in nothing.bin_headers
     assert made.about["Threshold"].startswith("none")
     assert not any("outliers" in label for label in made.glance)
@@ -243,8 +245,8 @@ def test_drift_beside_chance(sketch, X):
     report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert scores.drift.overall > 3 * scores.drift.level
     text = " ".join(Parsed(page(report)).text.split())
-    assert "these rows lie further from those counted than chance explains" in text
-    assert "features lie further; where nothing changed, about 1 would" in text
+    assert "these rows drifted more than chance explains" in text
+    assert "drifted more; if nothing had changed, it would be about 1 or fewer" in text
     drift = f"{scores.drift.overall:.4f} (by chance up to {scores.drift.level:.4f})"
     assert drift in text
     assert scores.drift.beyond_chance[0] == "x1"
@@ -260,7 +262,10 @@ def test_columns_of_zeros_are_left_out(sketch, X):
     report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.zeros == ["missing in these rows", "outside in these rows"]
     text = " ".join(Parsed(page(report)).text.split())
-    assert "Nothing is missing in these rows or outside in these rows." in text
+    assert (
+        "All zero, and therefore not in the table: missing in these rows, outside in these rows."
+        in text
+    )
 
 
 def test_features_in_another_unit_are_named(schema, sketch, X):
@@ -268,8 +273,8 @@ def test_features_in_another_unit_are_named(schema, sketch, X):
     scores = score_rows(scorer, scorer.auto_offset(), as_reader(1000.0 * X))
     report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.doubtful == schema.names
-    assert "another unit than the plan" in Parsed(page(report)).text
-    assert Parsed(page(report)).text.count("Most rows lie outside") == 1
+    assert "a different unit from the plan" in Parsed(page(report)).text
+    assert Parsed(page(report)).text.count("Most rows are outside the plan in") == 1
 
 
 def test_the_ledger_is_the_releases(of_release):
@@ -290,15 +295,15 @@ def test_sites_and_their_sum(of_release, releases):
         (name, release.n_rows) for name, release in releases.items()
     ]
     assert [check.holds for check in sites.checks] == [True]
-    assert of_release.glance["sites in"] == "2 of 2"
+    assert of_release.glance["sites in the sum"] == "2 of 2"
     first = dict([next(iter(releases.items()))])
     other = sites_of_parts(first, of_release.model.counts, "all.hush")
     assert [check.holds for check in other.checks] == [False]
-    assert "✗ fails:" in page(replace(of_release, sites=other))
+    assert "✗ failed:" in page(replace(of_release, sites=other))
 
 
 def test_parts_of_another_kind(sketch, releases):
-    with pytest.raises(UsageError, match="not of one kind"):
+    with pytest.raises(UsageError, match="of different kinds"):
         sites_of_parts(releases, sketch, "all.hush")
 
 
@@ -315,10 +320,10 @@ def test_no_row_unless_asked(of_rows, of_release, X):
         html = page(report)
         assert "row (numbered" not in html
         assert not re.search(r"8\.125|lowest scores", Parsed(html).text)
-        assert "No value of any row, and no row's number." in Parsed(html).text
+        assert "Values of rows. Numbers of rows." in Parsed(html).text
     asked = of_rows(n_shown=3)
     assert "8.125" not in page(asked)
-    assert "No value of any row." in Parsed(page(asked)).text
+    assert "Values of rows." in Parsed(page(asked)).text
     (why,) = [why for why in asked.reasons_to_stay if "single rows" in why]
     assert why.endswith("with their scores and the features that lower them.")
 
@@ -326,11 +331,12 @@ def test_no_row_unless_asked(of_rows, of_release, X):
 def test_whether_it_may_leave(of_rows, of_release, of_everything):
     assert of_release.reasons_to_stay == []
     assert "This report may go wherever all.hush may go." in Parsed(page(of_release)).text
-    assert "the release's privacy does not cover them" in of_everything.reasons_to_stay[0]
+    assert "The privacy of the release does not cover them" in of_everything.reasons_to_stay[0]
     assert "a.hush must not leave either" in of_rows().reasons_to_stay[-1]
     assert "Keep this report where the rows are." in Parsed(page(of_rows())).text
     detector = gather(replace(of_release.model, kind="detector"), threshold=1.0)
-    assert detector.reasons_to_stay == ["The threshold of all.hush may come from rows of the site."]
+    (why,) = detector.reasons_to_stay
+    assert why == "The threshold of all.hush may be derived from rows of the site."
 
 
 def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, schema, X):
@@ -344,11 +350,11 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     assert "no rows were given" in left_out(of_release)
     words = left_out(of_rows())
     assert "Privacy: the counts are exact" in words
-    assert "no one asked for them" in words
-    assert "no one said what was added up" in words
+    assert "Single rows: none were requested" in words
+    assert "Sites: no parts were given" in words
     marginals = Sketch.from_data(Plan.marginals(schema), X)
     report = gather(Subject("m.hush", "sketch", marginals))
-    assert "a marginals plan counts features one by one, and scores no row" in left_out(report)
+    assert "a marginals plan counts each feature separately and scores no row" in left_out(report)
 
 
 def test_drift_from_two_passes_is_that_from_the_first(X):
@@ -443,9 +449,10 @@ def test_marginals_have_histograms(of_marginals, marginals):
     said = [svg["aria-label"] for svg in parsed.all("svg")]
     assert len(said) == len(of_marginals.histograms) + 1  # and the counts beside their noise
     assert EVIL in said[0]
-    assert f"with a count of {first.counts.max():,}; missing {first.missing:,}." in said[0]
+    assert f"the largest count is {first.counts.max():,} (" in said[0]
+    assert f"; missing {first.missing:,}." in said[0]
     assert "Missing, with noise: " in parsed.text
-    assert "the band is twice its standard" in parsed.text
+    assert "the band is twice the standard" in parsed.text
 
 
 def test_exact_marginals_have_no_band(schema, X):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli.options import Output, option
+from hushtable.cli.options import Language, Output, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.cli.rows import READS, Reads
@@ -19,6 +19,7 @@ from hushtable.counts.base import Counts, Noised
 from hushtable.data.options import RowOptions
 from hushtable.data.spreadsheets import harmless
 from hushtable.errors import UsageError
+from hushtable.language import ENGLISH, numerals, speaking
 from hushtable.plans.draws import Purpose
 from hushtable.report.page import check_report_extra, ranges_page
 from hushtable.scores.plausible import (
@@ -29,6 +30,7 @@ from hushtable.scores.plausible import (
     histograms,
 )
 from hushtable_federation.cli.model import ResultFile, SharedPlan, unhidden
+from hushtable_federation.language import _
 from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema_text
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
@@ -127,6 +129,7 @@ class _RangesRead:
         return {
             **self.facts, "tolerated": self.tolerated, "dry_run": _dry_run(self),
             "failing": self.failing(), "failing_others": self.failing("others"),
+            "fails": _("fails"),
             "rows_per_person": self.result.ledger.sensitivity.rows_per_person,
         }  # fmt: skip
 
@@ -153,6 +156,7 @@ def ranges(
     site: _Site = None,
     tolerated: _Tolerated = TOLERATED,
     plan: SharedPlan = None,
+    language: Language = ENGLISH,
     reads: Reads = READS,
 ) -> CommandResult:
     """Read plausible ranges from a result, with their uncertainty.
@@ -175,7 +179,8 @@ def ranges(
     place = None if site is None else Site.open(site)
     read = unhidden(result, open_result(result), plan)
     found = _RangesRead(read, _quantiles(quantiles), tolerated, *_rows(place, data, reads), place)
-    text = found.text(target.path.suffix)
+    with speaking(language if target.path.suffix == ".html" else ENGLISH):
+        text = found.text(target.path.suffix)
     own = found.own
     with target.writing():
         files.write_bytes(
@@ -270,26 +275,26 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
 
 def _dry_run(found: _RangesRead) -> tuple[list[str], list[list[str]]]:
     """Return the table of the dry run: headers, and a line for each column with a range."""
-    headers = ["column", "verdict", "% below", "% above", "values"]
+    headers = [_("column"), _("verdict"), _("% below"), _("% above"), _("values")]
     with_others = any("others" in one.beyond for one in found.own)
     if with_others:
-        headers += ["by others'", "% below others'", "% above others'"]
+        headers += [_("by others'"), _("% below others'"), _("% above others'")]
     lines = []
     for one in sorted(found.own, key=lambda one: not _fails_at_all(one, found.tolerated)):
         if not one.beyond:
             continue
-        line = [one.feature.name, *_verdict(one, "all", found.tolerated), f"{one.n:,}"]
+        line = [one.feature.name, *_verdict(one, "all", found.tolerated), numerals(f"{one.n:,}")]
         lines.append(line + (_verdict(one, "others", found.tolerated) if with_others else []))
     return headers, lines
 
 
 def _verdict(one: OwnValues, whose: str, tolerated: float) -> list[str]:
     if whose not in one.beyond:
-        return ["too few", "-", "-"]
+        return [_("too few"), "-", "-"]
     if not one.n:
-        return ["no values", "-", "-"]
-    word = "fails" if one.fails(tolerated, whose) else "passes"
-    return [word, *(f"{percent:.2f}" for percent in one.percent(whose))]
+        return [_("no values"), "-", "-"]
+    word = _("fails") if one.fails(tolerated, whose) else _("passes")
+    return [word, *(numerals(f"{percent:.2f}") for percent in one.percent(whose))]
 
 
 def _fails_at_all(one: OwnValues, tolerated: float) -> bool:

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli.errors import NEEDS_PERSON
-from hushtable.cli.options import option
+from hushtable.cli.options import Language, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
 from hushtable.errors import UsageError
+from hushtable.language import ENGLISH, speaking
 from hushtable.report.page import check_extra
 from hushtable_federation.cli._common import FolderArgument, check_folder, period_facts
 from hushtable_federation.clock import now, stamp
@@ -18,7 +19,6 @@ from hushtable_federation.coordinator import no_round
 from hushtable_federation.credentials import BY_DEFAULT
 from hushtable_federation.describe import (
     RESULT,
-    Todo,
     amendment_words,
     aside_lines,
     damaged_words,
@@ -26,8 +26,6 @@ from hushtable_federation.describe import (
     round_lines,
     site_words,
     standing,
-    todos,
-    who_words,
 )
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.progress import Progress
@@ -36,6 +34,7 @@ from hushtable_federation.keys import Card, Keys
 from hushtable_federation.pages import page
 from hushtable_federation.round import Round
 from hushtable_federation.settings import SiteSettings
+from hushtable_federation.todo import Todo, todos, who_words
 
 _Key = Annotated[
     Path | None,
@@ -59,6 +58,7 @@ def status(
     key: _Key = None,
     which: _Which = None,
     html: _Html = None,
+    language: Language = ENGLISH,
 ) -> CommandResult:
     """Show the state of a round: who has answered, and who has to do what.
 
@@ -73,10 +73,7 @@ def status(
     settings = _reader(site, key)
     check_folder(folder, settings)
     store = Store.open(folder, address=BY_DEFAULT if settings is None else settings.address)
-    if html is not None:
-        if html.suffix != ".html":
-            raise UsageError(f"--html {html}: needs a name that ends in .html")
-        check_extra()
+    _check_page(html)
     me = None if settings is None else Keys.load(settings.key).card
     found = [Progress.of(RoundFolder(one, store)) for one in _wanted(store, me, which)]
     typed = quote(store.where), "KEY" if settings is None else quote(str(settings.key))
@@ -84,7 +81,7 @@ def status(
     target = None
     if html is not None:
         target = Target(html)
-        with target.writing():
+        with target.writing(), speaking(language):
             files.write_bytes(html, page(found, store.where).encode(), private=True)
     facts = {
         "command": "round status",
@@ -103,6 +100,14 @@ def status(
 
     needed = any(_needs_person(progress, todo, me) for progress, todo in each)
     return CommandResult(facts, blocks(), NEEDS_PERSON if needed else 0)
+
+
+def _check_page(html: Path | None) -> None:
+    """Refuse a page that could not be written, before anything is read."""
+    if html is not None:
+        if html.suffix != ".html":
+            raise UsageError(f"--html {html}: needs a name that ends in .html")
+        check_extra()
 
 
 def _reader(site: Path | None, key: Path | None) -> SiteSettings | None:

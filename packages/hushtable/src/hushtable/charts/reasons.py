@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hushtable.charts.values import PairChart, SharesChart, ValueChart
 from hushtable.data.schema import DATE, Feature, number_words, value_words
+from hushtable.language import _
 from hushtable.scores.pairs import Cells
 from hushtable.scores.reasons import Reason
 from hushtable.scores.typical import UsualValues
@@ -36,7 +37,7 @@ class Pictures:
         if reason.value is None:
             missing = 0.0 if values is None else values.missing
             return SharesChart(
-                ["a value", "missing"], [1.0 - missing, missing], 1, reason.words
+                [_("a value"), _("missing")], [1.0 - missing, missing], 1, reason.words
             ).svg
         if j in usual.bars and isinstance(reason.value, float):
             return self._value(reason, j, values)
@@ -102,7 +103,7 @@ class _PairSide:
         if feature.kind == "numeric":
             order.sort(key=lambda k: float(names[k]))
             names = [number_words(float(x)) for x in names]
-        shown = [*(names[k] for k in order), "others"]
+        shown = [*(names[k] for k in order), _("others")]
         keys = tuple(cells.names[k] for k in order)
         return cls([*order, len(order)], np.arange(len(shown) + 1.0), names=shown, keys=keys)
 

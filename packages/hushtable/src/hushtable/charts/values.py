@@ -38,6 +38,7 @@ from hushtable.charts.drawing import (
 )
 from hushtable.charts.pairs import PairChart
 from hushtable.errors import UsageError
+from hushtable.language import _, numerals, percents
 
 __all__ = ["PairChart", "SharesChart", "ValueChart"]
 
@@ -141,10 +142,10 @@ class ValueChart:
         y, middle = floor + 6.0, (low + high) / 2.0
         low, high = min(low, middle - 2.0), max(high, middle + 2.0)
         yield filled(f"M{number(low)} {number(y - 2)}H{number(high)}v4H{number(low)}z", ROWS)
-        y, half = floor + 22.0, text_width("usual") / 2.0
+        y, half = floor + 22.0, text_width(_("usual")) / 2.0
         before, after = (text_width(end) + 8.0 + half for end in self.ends)
         if before <= middle <= WIDTH - after and not self._one_end:
-            yield text("usual", middle, y, anchor="middle")
+            yield text(_("usual"), middle, y, anchor="middle")
         yield from range_ends(self.ends, 0.0, WIDTH, y)
 
 
@@ -253,7 +254,13 @@ class SharesChart:
         kept, others = sorted(order[:n_kept]), order[n_kept:]
         bars = [(self.names[k], shares[k], FLAG if k == self.odd else ROWS) for k in kept]
         if others:
-            bars.append((f"{len(others):,} others", math.fsum(shares[k] for k in others), WHOLE))
+            bars.append(
+                (
+                    _("%(n)s others", n=numerals(f"{len(others):,}")),
+                    math.fsum(shares[k] for k in others),
+                    WHOLE,
+                )
+            )
         return bars
 
     def _parts(self) -> Iterator[str]:
@@ -274,11 +281,11 @@ class SharesChart:
 def percent(share: float) -> str:
     """Write a share: rare ones with one digit, and less than all never as 100%."""
     if share <= 0.0:
-        return "0%"
+        return percents("0")
     if share < 1e-5:
-        return "<0.001%"
+        return percents("<0.001")
     if share < 0.00095:
-        return f"{100.0 * share:.1g}%"
+        return percents(f"{100.0 * share:.1g}")
     if 0.995 <= share < 1.0:
-        return f"{math.floor(1000.0 * share) / 10.0:.1f}%"
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+        return percents(f"{math.floor(1000.0 * share) / 10.0:.1f}")
+    return percents(f"{100.0 * share:.1f}" if share < 0.0995 else f"{100.0 * share:.0f}")

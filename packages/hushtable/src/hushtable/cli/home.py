@@ -18,6 +18,7 @@ from hushtable.cli.tables import SCORES, write_scores, write_table
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
+from hushtable.language import N_, _, numerals
 from hushtable.scores.typical import percent
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Number of rows to show.
 _SHOWN = 5
-_UNKNOWN = (
+_UNKNOWN = N_(
     "It is not known whether a column differs systematically from other sites: this model was "
     "made without --marginals."
 )
@@ -145,20 +146,23 @@ def report_home(model: Path, rows: Rows, shown_rows: "RowsToShow", output: Path)
         "here": home.n_rows,
         "elsewhere": home.elsewhere.n_rows,
         "one_other": home.one_other,
-        "systematic": _UNKNOWN if compared is None else compared.words,
+        "systematic": _(_UNKNOWN) if compared is None else compared.words,
         "columns": [] if compared is None else _columns(compared),
-        "kinds": [(kind, f"{scored.kinds[kind]:,}", words) for kind, words in WORDS.items()],
+        "kinds": [
+            (_(kind), numerals(f"{scored.kinds[kind]:,}"), _(words))
+            for kind, words in WORDS.items()
+        ],
         "kept": list(shown_rows.kept),
         "rows": [
             {
-                "row": f"{one['row']:,}",
+                "row": numerals(f"{one['row']:,}"),
                 "kept": ["" if one[name] is None else str(one[name]) for name in shown_rows.kept],
-                "words": one["words"] if shown_rows.values else WORDS[one["kind"]],
+                "words": one["words"] if shown_rows.values else _(WORDS[one["kind"]]),
             }
             for one in listed
         ],
-        "noise": f"{home.elsewhere.noise_sd:,.1f}" if home.elsewhere.noise_sd else "",
-        "weight": f"{home.weight:.2f}",
+        "noise": numerals(f"{home.elsewhere.noise_sd:,.1f}") if home.elsewhere.noise_sd else "",
+        "weight": numerals(f"{home.weight:.2f}"),
     })  # fmt: skip
     with target.writing():
         files.write_bytes(target.path, html.encode("utf-8"), private=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable.errors import UsageError
+from hushtable.language import LANGUAGES
 from hushtable.privacy.mechanisms import Adjacency
 
 
@@ -57,6 +58,9 @@ ModelFile: TypeAlias = Annotated[
     Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")
 ]
 Output: TypeAlias = Annotated[Path, option("FILE", "File to write.", "--output", "-o")]
+Language: TypeAlias = Annotated[
+    str, option("CODE", f"Language of the page: {' or '.join(LANGUAGES)}.", "--language")
+]
 Columns: TypeAlias = Annotated[
     str | None, option("A,B,...", "Use only these columns, in this order.")
 ]

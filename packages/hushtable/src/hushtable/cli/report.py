@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
 from hushtable.cli.home import is_home, report_home
-from hushtable.cli.options import Threads, argument, check_contamination, flag, option
+from hushtable.cli.options import Language, Threads, argument, check_contamination, flag, option
 from hushtable.cli.output import Target, listed, size
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult
@@ -19,6 +19,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
+from hushtable.language import ENGLISH, speaking
 from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_report_extra, page
 from hushtable.report.rows import RowsToShow, Scores, score_rows
@@ -75,6 +76,7 @@ def report(
     round_: _Round = None,
     contamination: _Contamination = None,
     values: _Values = False,
+    language: Language = ENGLISH,
     threads: Threads = -1,
     reads: Reads = READS,
 ) -> CommandResult:
@@ -97,23 +99,22 @@ def report(
         raise UsageError("--round needs the files that the sites sent: give --parts")
     shown = RowsToShow(rows, values, tuple(names), id_)
     if data is not None and is_home(model, ranks or parts or contamination):
-        return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
+        with speaking(language):
+            return report_home(model, Rows(data, reads, Reading(), threads), shown, output)
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
-    subject, opened = _open(model)
-    sites = None if parts is None else _sites(subject, sent, round_)
-    scores = None
-    if data is not None:
-        if opened is None:
-            raise UsageError(f"{model} cannot score rows: leave DATA out")
-        ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
-        given = Rows(data, reads, opened.reading, threads)
-        scores = _scores(opened, given, contamination, shown, ranked)
-    offset = None if opened is None else opened.threshold
-    made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
-    target = write_page(made, output)
-    facts = {"command": "report", "report": str(output), **_facts(made, scores)}
-    return CommandResult(facts, _blocks(made, target, subject.name))
+    subject, opened = _open(model, data is not None)
+    about: dict[str, Any] = {"threshold": None if opened is None else opened.threshold}
+    with speaking(language):
+        about["sites"] = None if parts is None else _sites(subject, sent, round_)
+        if data is not None and opened is not None:
+            given = Rows(data, reads, opened.reading, threads)
+            about["scores"] = _scores(opened, given, contamination, shown, ranks)
+        made = gather(subject, values=values, **about)
+        target = write_page(made, output)
+    printed = made if language == ENGLISH else gather(subject, values=values, **about)
+    facts = {"command": "report", "report": str(output), **_facts(printed)}
+    return CommandResult(facts, _blocks(printed, target, subject.name))
 
 
 def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
@@ -131,8 +132,8 @@ def _check_kept(names: list[str], n_shown: int) -> None:
         raise UsageError("--id and --keep name a column twice: name each once")
 
 
-def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
-    drift = None if scores is None else scores.drift
+def _facts(made: Report) -> dict[str, Any]:
+    drift = None if made.scores is None else made.scores.drift
     return {
         "sections": made.sections,
         "left_out": made.left_out,
@@ -152,9 +153,10 @@ def _scores(
     rows: Rows,
     contamination: float | None,
     shown: RowsToShow,
-    ranks: Ranks | None,
+    ranks: Path | None,
 ) -> Scores:
     scorer = opened.scorer
+    ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
     with watched(reader) as watch:
         return score_rows(
@@ -163,7 +165,7 @@ def _scores(
             watch.reader,
             contamination=contamination,
             shown=shown,
-            ranks=ranks,
+            ranks=ranked,
             usual=opened.usual,
             n_jobs=rows.threads,
         )
@@ -196,12 +198,14 @@ def write_page(made: Report, output: Path) -> Target:
     return target
 
 
-def _open(path: Path) -> tuple[Subject, OpenedModel | None]:
-    """Read a file of counts; also return how it scores, if it does."""
+def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
+    """Read a file of counts; also return how it scores, as it has to if there are rows."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     counts: Counts = content.build(counts_from_file)
     subject = Subject(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
+        if has_rows:
+            raise UsageError(f"{path} cannot score rows: leave DATA out")
         return subject, None
     return subject, scoring(content, counts)
 

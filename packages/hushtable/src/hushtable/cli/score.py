@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from hushtable.cli.counts import standing
 from hushtable.cli.home import is_home, score_home
-from hushtable.cli.options import Data, ModelFile, Threads, flag, option
+from hushtable.cli.options import Data, Language, ModelFile, Threads, flag, option
 from hushtable.cli.output import OutputFolder, Target, tally, tally_blocks
 from hushtable.cli.progress import watched
 from hushtable.cli.result import Block, CommandResult, Paragraph
@@ -27,6 +27,7 @@ from hushtable.cli.tables import (
 from hushtable.data.texts.reading import Reading
 from hushtable.describe.content import signed_by
 from hushtable.errors import DataError, UsageError
+from hushtable.language import ENGLISH, speaking
 from hushtable.report.lists import LISTS
 from hushtable.scores import models
 from hushtable.scores.models import OpenedModel
@@ -111,6 +112,7 @@ def score(
     keep: _Keep = None,
     top: _Top = None,
     only_counted: _OnlyCounted = False,
+    language: Language = ENGLISH,
 ) -> CommandResult:
     """Score rows and write the scores.
 
@@ -139,8 +141,9 @@ def score(
     rows = Rows(data, reads, reading, threads)
     details = ScoreColumns(scorer, ranks, explain, marginals, kept, only_counted, usual)
     if top is not None and isinstance(target, Target):
-        found, source = _find_top(scorer, details, usual, rows, top)
-        write_top(target, found, model, source, scorer.plan.score.unit)
+        with speaking(language):
+            found, source = _find_top(scorer, details, usual, rows, top)
+            write_top(target, found, model, source, scorer.plan.score.unit)
         return CommandResult(top_facts(found, output) | signed, top_blocks(found, target))
     summary, done = _score_all(scorer, details, offset, line, rows, target)
     shown_blocks = _blocks(scorer, details, summary, target, **done)

@@ -17,6 +17,7 @@ from hushtable.data.labels import LABELS_VERSION, fold
 from hushtable.data.relations import Relations
 from hushtable.display import Displayed
 from hushtable.errors import PlanError
+from hushtable.language import N_, _, numerals
 from hushtable.privacy.budget import Spent
 
 #: Largest number of categories of a feature. A feature with more is, in practice, an identifier.
@@ -508,7 +509,7 @@ def _twice(names: Iterable[str]) -> str:
 #: The unit of a feature that holds points in time, as seconds since 1970-01-01 UTC.
 DATE = "date"
 #: Text in place of a missing value.
-MISSING = "missing"
+MISSING = N_("missing")
 
 #: The unit of a feature that holds the time since an earlier reading: log2 (1 + seconds).
 SINCE = "log2 s"
@@ -521,7 +522,7 @@ def value_words(feature: Feature, value: Any) -> str:
     ``value`` is a number, text, date or time as Python has it; None or NaN stands for missing.
     """
     if value is None or value != value:
-        return MISSING
+        return _(MISSING)
     if isinstance(value, date):
         return _date_words(value)
     if feature.kind == "categorical" or not isinstance(value, Real | Decimal):
@@ -543,32 +544,43 @@ def _duration(x: float) -> str:
     # A value just below a whole unit, because of rounding, is that unit.
     word = next((w for w, size in _LENGTHS.items() if seconds >= 0.999 * size), "second")
     number = number_words(seconds / _LENGTHS[word], 2 if seconds < 100.0 * _LENGTHS[word] else 4)
-    return f"{number} {word}" if number == "1" else f"{number} {word}s"
+    return f"{number} {_(word if number == '1' else f'{word}s')}"
+
+
+#: Units of lengths of time, of one and of several.
+LENGTHS = (
+    N_("day"), N_("days"), N_("hour"), N_("hours"), N_("minute"), N_("minutes"), N_("second"),
+    N_("seconds"),
+)  # fmt: skip
 
 
 def range_words(feature: Feature, most: int = 3) -> str:
     """Return the range of a feature in words, or how many categories it has, and the first few."""
     if feature.kind == "numeric":
         if feature.unit == DATE:
-            return f"{_point_in_time(feature.low)} to {_point_in_time(feature.high)}"
-        if feature.unit == SINCE:
-            return f"{_duration(feature.low)} to {_duration(feature.high)}"
-        unit = f" {feature.unit}" if feature.unit else ""
-        return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
+            low, high = _point_in_time(feature.low), _point_in_time(feature.high)
+        elif feature.unit == SINCE:
+            low, high = _duration(feature.low), _duration(feature.high)
+        else:
+            low, high = (numerals(f"{end:.10g}") for end in (feature.low, feature.high))
+            high = f"{high} {feature.unit}" if feature.unit else high
+        return _("%(low)s to %(high)s", low=low, high=high)
     n = len(feature.categories)
     if not n:
-        return "no categories"
-    more = f" and {n - most:,} more" if n > most else ""
-    return f"{n:,} categories: {', '.join(feature.categories[:most])}{more}"
+        return _("no categories")
+    names = ", ".join(feature.categories[:most])
+    if n > most:
+        names = _("%(names)s and %(n)s more", names=names, n=numerals(f"{n - most:,}"))
+    return _("%(n)s categories: %(names)s", n=numerals(f"{n:,}"), names=names)
 
 
 def number_words(x: float, digits: int = 6) -> str:
     """Return a number with this many significant digits, without an exponent if possible."""
     if not math.isfinite(x) or (x != 0.0 and not 1e-4 <= abs(x) < 1e15):
-        return f"{x:.{digits}g}"
+        return numerals(f"{x:.{digits}g}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(x)))) if x else 0
     text = f"{x:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return numerals(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def _point_in_time(seconds: float) -> str:

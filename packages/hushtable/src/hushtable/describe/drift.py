@@ -6,15 +6,16 @@ from typing import Any
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import first_names
+from hushtable.language import N_
 from hushtable.streams import Drift, drift
 
 
 def why_no_drift(counted: Counts) -> str:
     """Return why rows cannot be compared with these counts; empty if they can be."""
     if not counted.adds:
-        return "a local model mixes exact counts with noisy ones: compare with the result"
+        return N_("a local model mixes exact counts with noisy ones: compare with the result")
     if counted.plan.first_noise_sd is not None:
-        return "the model's second pass counts dense rows only, and the first has noise"
+        return N_("the model's second pass counts dense rows only, and the first has noise")
     return ""
 
 

@@ -3,11 +3,12 @@
 import math
 
 from hushtable.describe.plan import n_tables
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.privacy.accounting import Horizon, rounded_up
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 
-LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
+LEDGER_HEADERS = [N_("release"), N_("what"), N_("noise scale"), "rho"]
 
 
 def describe_ledger(ledger: Ledger) -> list[str]:
@@ -23,53 +24,87 @@ def describe_ledger(ledger: Ledger) -> list[str]:
     That is the total over all 100 tables.
     """
     # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for every set A of possible outputs.
-    delta = f", plus {rounded_up(ledger.delta):g}" if ledger.delta else ""
     horizon, tables = ledger.sensitivity.horizon, ledger.sensitivity.tables
-    verb = "Adding or removing" if ledger.sensitivity.adjacency == "add-remove" else "Changing"
-    shows = "this file shows"
+    lines = [_bound(ledger)]
+    what = ngettext("its one table", "all %(n)s tables", tables)
+    counted = _("That is the total over %(what)s", what=what)
     if horizon is not None and horizon.periods > 1:
-        shows = f"the files of all {horizon.periods} periods show together"
-    lines = [
-        f"{verb} {_records(ledger.sensitivity)} changes the probability of anything that {shows} "
-        f"by at most a factor e^{rounded_up(ledger.epsilon)}{delta}."
-    ]
-    what = f"all {tables:,} tables" if tables > 1 else "its one table"
-    counted = f"That is the total over {what}"
-    if horizon is not None and horizon.periods > 1:
-        counted += f" of all {horizon.periods} periods"
+        counted += _(" of all %(periods)s periods", periods=horizon.periods)
     # A round whose noise was shared is a single release, whichever site names it.
     earlier = {s.pool or s.release: s for share in ledger.shares for s in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
     if before:
-        counted += " and the earlier releases on the same rows ("
-        counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
+        names = ", ".join(f"{_(spent.what)} {spent.release[:12]}" for spent in before)
+        counted += _(" and the earlier releases on the same rows (%(names)s)", names=names)
     lines.append(counted + ".")
     if earlier:
         lines.append(
-            "If its size was chosen with knowledge of earlier results, this is a running total: "
-            "the guarantee is the cap that was fixed in advance."
+            _(
+                "If its size was chosen with knowledge of earlier results, this is a running "
+                "total: the guarantee is the cap that was fixed in advance."
+            )
         )
-    if horizon is not None:
-        more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
-        lines.append(f"This file holds {in_file(ledger)}{more}.")
+    if horizon is not None and horizon.periods > 1:
+        lines.append(
+            _(
+                "This file holds %(what)s; those of the other periods cost nothing more.",
+                what=in_file(ledger),
+            )
+        )
+    elif horizon is not None:
+        lines.append(_("This file holds %(what)s.", what=in_file(ledger)))
     if len(ledger.shares) > 1:
         lines.append(_several_sites(ledger))
     return lines
+
+
+def _bound(ledger: Ledger) -> str:
+    """Return the sentence on how much one person can change."""
+    horizon = ledger.sensitivity.horizon
+    shows = _("this file shows")
+    if horizon is not None and horizon.periods > 1:
+        shows = _("the files of all %(periods)s periods show together", periods=horizon.periods)
+    epsilon = numerals(f"{rounded_up(ledger.epsilon)}")
+    values = {"rows": _records(ledger.sensitivity), "shows": shows, "epsilon": epsilon, "delta": ""}
+    if ledger.delta:
+        values["delta"] = _(", plus %(delta)s", delta=numerals(f"{rounded_up(ledger.delta):g}"))
+    if ledger.sensitivity.adjacency == "add-remove":
+        return _(
+            "Adding or removing %(rows)s changes the probability of anything that %(shows)s by at "
+            "most a factor e^%(epsilon)s%(delta)s.",
+            **values,
+        )
+    return _(
+        "Changing %(rows)s changes the probability of anything that %(shows)s by at most a factor "
+        "e^%(epsilon)s%(delta)s.",
+        **values,
+    )
 
 
 def _several_sites(ledger: Ledger) -> str:
     """Describe the cost to a person whose rows are at several of the sites."""
     k = len(ledger.shares)
     merged = _merged(ledger)
-    where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
+    where, several, all_ = _("at one site"), _("at 2 sites"), _("at all %(k)s", k=k)
     if merged > 1 and ledger.pools:
-        where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
-        all_ = "in all of them, at all sites,"
-    factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
+        where, several = _("in one of them, at one site"), _("in 2 of them, or at 2 sites,")
+        all_ = _("in all of them, at all sites,")
+    how = _("%(k)s releases are merged.", k=k)
+    if ledger.pools:
+        how = _pooled(ledger, merged)
+    values = {"how": how, "where": where, "several": several, "all": all_}
+    values["two"] = numerals(f"{rounded_up(ledger.epsilon_at(2))}")
+    values["every"] = numerals(f"{rounded_up(ledger.epsilon_at(k))}")
     if k > 2:
-        factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
-    how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
-    return f"{how} It holds for a person {where}; {factor}."
+        return _(
+            "%(how)s It holds for a person %(where)s; for one %(several)s the factor is "
+            "e^%(two)s, for one %(all)s e^%(every)s.",
+            **values,
+        )
+    return _(
+        "%(how)s It holds for a person %(where)s; for one %(several)s the factor is e^%(two)s.",
+        **values,
+    )
 
 
 def _records(unit: Sensitivity) -> str:
@@ -77,15 +112,22 @@ def _records(unit: Sensitivity) -> str:
     rows, horizon = unit.rows_per_person, unit.horizon
     if horizon is None or horizon.participations == 1:
         if rows == 1:
-            return "one record"
-        once = "" if horizon is None or horizon.periods == 1 else ", in one period"
-        return f"all records of one person (up to {rows}{once})"
-    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
-    each = "one" if rows == 1 else f"up to {rows}"
-    return (
-        f"all records of one person ({each} in a period, in up to {horizon.participations} "
-        f"periods{apart})"
+            return _("one record")
+        if horizon is None or horizon.periods == 1:
+            return _("all records of one person (up to %(n)s)", n=rows)
+        return _("all records of one person (up to %(n)s, in one period)", n=rows)
+    each = _("one") if rows == 1 else _("up to %(n)s", n=rows)
+    return _(
+        "all records of one person (%(each)s in a period, in up to %(most)s periods%(apart)s)",
+        each=each,
+        most=horizon.participations,
+        apart=_apart(horizon),
     )
+
+
+def _apart(horizon: Horizon) -> str:
+    """Say how far apart the periods of a person are, if that is fixed."""
+    return _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
 
 
 def in_file(ledger: Ledger) -> str:
@@ -94,9 +136,15 @@ def in_file(ledger: Ledger) -> str:
     if last is None or horizon is None:
         return ""
     if window is None:
-        return f"the increment of period {last} of {horizon.periods}"
-    which = f"period {last}" if window == 1 else f"periods {last - window + 1} to {last}"
-    return f"the decoded sum of {which} of {horizon.periods}"
+        return _("the increment of period %(n)s of %(periods)s", n=last, periods=horizon.periods)
+    if window == 1:
+        return _("the decoded sum of period %(n)s of %(periods)s", n=last, periods=horizon.periods)
+    return _(
+        "the decoded sum of periods %(first)s to %(n)s of %(periods)s",
+        first=last - window + 1,
+        n=last,
+        periods=horizon.periods,
+    )
 
 
 def _merged(ledger: Ledger) -> int:
@@ -108,68 +156,107 @@ def _merged(ledger: Ledger) -> int:
 def _pooled(ledger: Ledger, merged: int) -> str:
     colluders = min(pool.colluders for pool in ledger.pools)
     if merged == 1:
-        words = f"{len(ledger.shares)} sites share the noise, and only their sum was visible."
+        words = _(
+            "%(k)s sites share the noise, and only their sum was visible.",
+            k=len(ledger.shares),
+        )
     else:
         rounds, own = len(ledger.pools), merged - len(ledger.pools)
-        what = [f"{rounds} round{'s' * (rounds > 1)}"]
+        what = [ngettext("%(n)s round", "%(n)s rounds", rounds)]
         if own:
-            what.append(f"{own} release{'s' * (own > 1)}")
-        words = (
-            f"{' and '.join(what)} about different people are merged. The sites of a round share "
-            "its noise, and only their sum was visible."
+            what.append(ngettext("%(n)s release", "%(n)s releases", own))
+        words = _(
+            "%(what)s about different people are merged. The sites of a round share its noise, and "
+            "only their sum was visible.",
+            what=_(" and ").join(what),
         )
-    words += " The bound holds against everyone, each of these sites included"
     if colluders:
-        others = "another" if colluders == 1 else f"{colluders} others"
-        words += f", even if it learns the noise of {others}"
-    return words + "."
+        return f"{words} " + ngettext(
+            "The bound holds against everyone, each of these sites included, even if it learns "
+            "the noise of another.",
+            "The bound holds against everyone, each of these sites included, even if it learns "
+            "the noise of %(n)s others.",
+            colluders,
+        )
+    return words + " " + _("The bound holds against everyone, each of these sites included.")
 
 
 def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
     """Return the totals of a ledger."""
     sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
     in_a_period = "" if horizon is None else horizon_words(horizon)
-    periods = {} if horizon is None else {"Holds": in_file(ledger)}
-    mixed = " as mixed" if horizon is not None and ledger.window is None else ""
+    periods = {} if horizon is None else {_("Holds"): in_file(ledger)}
+    noise = {"sd": numerals(f"{noise_sd:,.4g}")}
+    mixed = horizon is not None and ledger.window is None
+    tables = n_tables(sensitivity.tables)
+    if horizon is not None and horizon.periods > 1:
+        tables += _(" of all %(periods)s periods", periods=horizon.periods)
     return {
         **periods,
-        "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
-        "Noise a cell": f"{noise_sd:,.4g} counts{mixed} (standard deviation)",
-        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person"
-        f"{in_a_period}",
-        "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
-        f"over {n_tables(sensitivity.tables)}"
-        + ("" if horizon is None or horizon.periods == 1 else f" of all {horizon.periods} periods"),
-        "Total": f"rho {rounded_up(ledger.rho, 4):g}, epsilon {rounded_up(ledger.epsilon, 4):g}, "
-        f"delta {rounded_up(ledger.delta):g}",
+        _("Mechanism"): _(
+            "%(name)s, one scale for all cells of all tables", name=str(ledger.mechanism)
+        ),
+        _("Noise a cell"): _("%(sd)s counts as mixed (standard deviation)", **noise)
+        if mixed
+        else _("%(sd)s counts (standard deviation)", **noise),
+        _("Neighbours"): _(
+            "%(adjacency)s, at most %(n)s a person%(periods)s",
+            adjacency=sensitivity.adjacency,
+            n=numerals(f"{sensitivity.rows_per_person:,}"),
+            periods=in_a_period,
+        ),
+        _("Sensitivity"): _(
+            "L1 %(l1)s, L2 %(l2)s, over %(tables)s",
+            l1=numerals(f"{sensitivity.l1:,}"),
+            l2=numerals(f"{math.sqrt(sensitivity.l2_squared):.4g}"),
+            tables=tables,
+        ),
+        _("Total"): _(
+            "rho %(rho)s, epsilon %(epsilon)s, delta %(delta)s",
+            rho=numerals(f"{rounded_up(ledger.rho, 4):g}"),
+            epsilon=numerals(f"{rounded_up(ledger.epsilon, 4):g}"),
+            delta=numerals(f"{rounded_up(ledger.delta):g}"),
+        ),
     }
 
 
 def horizon_words(horizon: Horizon) -> str:
     """Describe in how many periods a person may have rows, if there are several periods."""
     if horizon.participations == 1:
-        return "" if horizon.periods == 1 else f" in one of {horizon.periods} periods"
-    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
-    return f" in each of {horizon.participations} of {horizon.periods} periods{apart}"
+        if horizon.periods == 1:
+            return ""
+        return _(" in one of %(periods)s periods", periods=horizon.periods)
+    return _(
+        " in each of %(n)s of %(periods)s periods%(apart)s",
+        n=horizon.participations,
+        periods=horizon.periods,
+        apart=_apart(horizon),
+    )
 
 
 def ledger_rows(ledger: Ledger) -> list[list[str]]:
     """Return the releases that a ledger counts, one row each, under `LEDGER_HEADERS`."""
-    all_periods = "" if ledger.period is None else ", all periods"
     rows = [
-        [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
+        [
+            spent.release[:12],
+            _("%(what)s, behind the plan", what=_(spent.what)),
+            "",
+            _rho(spent.cost),
+        ]
         for spent in ledger.behind_plan
     ]
     for share in ledger.shares:
         rows += [
-            [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
+            [spent.release[:12], _("%(what)s, earlier", what=_(spent.what)), "", _rho(spent.cost)]
             for spent in share.earlier
         ]
         own = ledger.cost_of(share)
-        what = f"these tables{all_periods} ({share.library})"
-        rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
+        what = _("these tables (%(library)s)", library=share.library)
+        if ledger.period is not None:
+            what = _("these tables, all periods (%(library)s)", library=share.library)
+        rows.append([share.release[:12], what, numerals(f"{share.scale:g}"), _rho(own)])
     return rows
 
 
 def _rho(cost: Cost) -> str:
-    return f"{rounded_up(cost.rho, 4):g}"
+    return numerals(f"{rounded_up(cost.rho, 4):g}")

@@ -6,6 +6,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.periods import Periods
 from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.schema import Feature, Schema, range_words
+from hushtable.language import _, ngettext, numerals
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
@@ -18,9 +19,10 @@ def values(feature: Feature, shown: bool = True, most: int = 3) -> str:
     In a schema that is not public, these are rows' values: ``shown`` is whether to display them.
     """
     if not shown:
-        numeric = feature.kind == "numeric"
-        what = "a range" if numeric else f"{len(feature.categories):,} categories"
-        return f"{what} read off rows"
+        if feature.kind == "numeric":
+            return _("a range read off rows")
+        n = numerals(f"{len(feature.categories):,}")
+        return _("%(n)s categories read off rows", n=n)
     return range_words(feature, most)
 
 
@@ -32,7 +34,7 @@ def texts_of_rows(schema: Schema) -> dict[str, int]:
 
 
 def _columns(n: int) -> str:
-    return "1 column" if n == 1 else f"{n:,} columns"
+    return ngettext("%(n)s column", "%(n)s columns", n)
 
 
 def values_of_rows(schema: Schema, most: int = 20) -> str:
@@ -42,15 +44,21 @@ def values_of_rows(schema: Schema, most: int = 20) -> str:
     texts = texts_of_rows(schema)
     parts = []
     if texts:
-        named = [f"{name} ({n:,})" for name, n in texts.items()]
-        more = f" and {len(named) - most:,} more columns" if len(named) > most else ""
-        parts.append(f"texts of {', '.join(named[:most])}{more}")
+        each = [f"{name} ({numerals(f'{n:,}')})" for name, n in texts.items()]
+        named = ", ".join(each[:most])
+        if len(each) > most:
+            more = numerals(f"{len(each) - most:,}")
+            named = _("%(names)s and %(n)s more columns", names=named, n=more)
+        parts.append(_("texts of %(names)s", names=named))
     if numeric := len(schema.of_rows) - len(texts):
-        parts.append(f"the lowest and highest value of {_columns(numeric)}")
+        columns = _columns(numeric)
+        parts.append(_("the lowest and highest value of %(columns)s", columns=columns))
     if schema.differences is not None:
         predicted = _columns(len(schema.differences.columns))
-        parts.append(f"quantiles of the context, and its predictions of {predicted}")
-    return ", and ".join(parts)
+        parts.append(
+            _("quantiles of the context, and its predictions of %(columns)s", columns=predicted)
+        )
+    return _(", and ").join(parts)
 
 
 def kind_of_plan(plan: Plan) -> str:
@@ -67,12 +75,12 @@ def kind_of_plan(plan: Plan) -> str:
 def dependence(plan: Plan) -> str:
     """Return whether the plan depends on rows, and through which data."""
     if not plan.data_dependent and plan.behind:
-        return "through private releases only: their cost counts in every release under it"
+        return _("through private releases only: their cost counts in every release under it")
     if not plan.data_dependent:
-        return "no: drawn from public ranges alone"
+        return _("no: drawn from public ranges alone")
     if not plan.schema.public:
-        return "yes: the ranges were read off rows"
-    return "yes: refined by counts of rows"
+        return _("yes: the ranges were read off rows")
+    return _("yes: refined by counts of rows")
 
 
 def learned(counts: Counts) -> dict[str, int]:
@@ -93,18 +101,24 @@ def verdicts(counts: Counts) -> str:
     if not found:
         return ""
     given = counts.verdicts if isinstance(counts, LearnedModel) else counts
-    about = "" if given.ledger is None else "about "
-    words = f"{about}{found['outliers']:,} outliers, {found['fine']:,} fine"
+    outliers, fine = (numerals(f"{found[name]:,}") for name in ("outliers", "fine"))
+    if given.ledger is None:
+        words = _("%(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
+    else:
+        words = _("about %(outliers)s outliers, %(fine)s fine", outliers=outliers, fine=fine)
     if twice := found.get("contradictory", 0):
-        pairs = "1 pair of rows" if twice == 1 else f"{twice:,} pairs of rows"
-        words += f"; {pairs} in the same cells have both verdicts: check which is right"
+        words += ngettext(
+            "; %(n)s pair of rows in the same cells have both verdicts: check which is right",
+            "; %(n)s pairs of rows in the same cells have both verdicts: check which is right",
+            twice,
+        )
     return words
 
 
 def listed(things: Sequence[str]) -> str:
     """Return a list in words, with ``and`` before the last item."""
     *first, last = things
-    return f"{', '.join(first)} and {last}" if first else last
+    return _("%(names)s and %(last)s", names=", ".join(first), last=last) if first else last
 
 
 def n_periods(horizon: Horizon) -> str:
@@ -118,7 +132,7 @@ def n_periods(horizon: Horizon) -> str:
 
 def n_tables(n: int) -> str:
     """Return how many tables there are, in words."""
-    return "1 table" if n == 1 else f"{n:,} tables"
+    return ngettext("%(n)s table", "%(n)s tables", n)
 
 
 def periods_lines(periods: Periods) -> dict[str, str]:

@@ -30,6 +30,7 @@ from hushtable.data.typed import open_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.display import Displayed
 from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.language import N_, _
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import FADING, HALF_ROWS
@@ -40,12 +41,14 @@ from hushtable.scores.usual import ELSEWHERE, Usual
 Floats = NDArray[np.float64]
 
 #: The kinds of rows, by both answers, and the words for each.
-ORDINARY, VISITOR, SYSTEMATIC, OUTLIER = "ordinary", "visitor", "systematic", "outlier"
+ORDINARY, VISITOR, SYSTEMATIC, OUTLIER = (
+    N_("ordinary"), N_("visitor"), N_("systematic"), N_("outlier"),
+)  # fmt: skip
 WORDS = {
-    ORDINARY: "usual here and elsewhere",
-    VISITOR: "rare here, usual elsewhere",
-    SYSTEMATIC: "common here, rare elsewhere",
-    OUTLIER: "rare here and elsewhere",
+    ORDINARY: N_("usual here and elsewhere"),
+    VISITOR: N_("rare here, usual elsewhere"),
+    SYSTEMATIC: N_("common here, rare elsewhere"),
+    OUTLIER: N_("rare here and elsewhere"),
 }
 #: Arrays kept about the own rows.
 _KEPT = ("scales", "means", "beyond")
@@ -475,12 +478,12 @@ class HomeModel(Displayed):
         lines = []
         for row, kind in zip(lowest.tolist(), kinds, strict=True):
             reasons = words[kind == SYSTEMATIC][int(np.searchsorted(rows, row))]
-            lines.append(f"{WORDS[kind]}: {reasons}" if reasons else WORDS[kind])
+            lines.append(f"{_(WORDS[kind])}: {reasons}" if reasons else _(WORDS[kind]))
         table = found.table().take(pa.array(lowest))
         table = table.add_column(0, "row", pa.array(lowest))
         at = np.searchsorted(rows, lowest)
         for name, model in (("here", self.here), ("elsewhere", self._others)):
-            _, errors = model._scorer.score_with_errors(reader.take(rows))
+            errors = model._scorer.score_with_errors(reader.take(rows))[1]
             table = table.append_column(f"{name}_error", pa.array(errors[at]))
         shares = {"here": found.share_here, "elsewhere": _share_of_others(found.beyond)}
         for name, share in shares.items():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import entries
 from hushtable.errors import PlanError
+from hushtable.language import _
 
 _UNIT = 2.0**20
 #: Every rule by its name, and whether it takes smoothing.
@@ -70,16 +71,22 @@ class ScoreRule:
     def words(self, two_passes: bool) -> str:
         """Describe in a sentence what a difference between two scores means."""
         if self.name == "context_log2":
-            return (
+            return _(
                 "A low score is unusual for its context. If half as many rows of the context were "
                 "like a row, its score would be lower by at most one bit."
             )
         if self.unit == "rows":
-            return "A low score is unusual: it is the mean number of rows in the cells of the row."
-        most = "two bits: the model counts rows in two passes" if two_passes else "one bit"
-        return (
+            return _(
+                "A low score is unusual: it is the mean number of rows in the cells of the row."
+            )
+        if two_passes:
+            return _(
+                "A low score is unusual. If half as many rows were like a row, its score would be "
+                "lower by at most two bits: the model counts rows in two passes."
+            )
+        return _(
             "A low score is unusual. If half as many rows were like a row, its score would be "
-            f"lower by at most {most}."
+            "lower by at most one bit."
         )
 
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:

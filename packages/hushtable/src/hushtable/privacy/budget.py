@@ -42,6 +42,7 @@ import numpy as np
 
 from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.language import _, numerals
 from hushtable.privacy.accounting import (
     Horizon,
     rho_bound,
@@ -518,10 +519,12 @@ class ReleaseTerms:
 
     def words(self) -> str:
         """Describe the terms in a few words."""
-        return (
-            f"epsilon {rounded_up(self.epsilon, 6):g}, delta {rounded_up(self.delta, 6):g}, "
-            f"{self.adjacency}, "
-            f"{self.rows_per_person:,} rows a person at most"
+        return _(
+            "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, %(n)s rows a person at most",
+            epsilon=numerals(f"{rounded_up(self.epsilon, 6):g}"),
+            delta=numerals(f"{rounded_up(self.delta, 6):g}"),
+            adjacency=self.adjacency,
+            n=numerals(f"{self.rows_per_person:,}"),
         )
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import entries, translate_errors, whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.language import _, numerals
 from hushtable.privacy.accounting import Horizon, epsilon_from_rho, rho_from_epsilon, rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_epsilon, check_public_delta
 
@@ -167,8 +168,12 @@ class Expectation:
 def _points(gain: float, spread: float) -> str:
     """Write a gain in ROC-AUC in points of 100, with the deviation of single rounds."""
     if gain < 0.0005:
-        return "almost nothing"
-    return f"about {100.0 * gain:.1f} points (standard deviation {100.0 * spread:.1f})"
+        return _("almost nothing")
+    return _(
+        "about %(gain)s points (standard deviation %(spread)s)",
+        gain=numerals(f"{100.0 * gain:.1f}"),
+        spread=numerals(f"{100.0 * spread:.1f}"),
+    )
 
 
 def about(points: float) -> str:
@@ -421,20 +426,31 @@ class Design:
         rows = max(1, int(self.expected_rows) // sites) if sites else int(HALF_ROWS)
         alike, many = (_points(*expected.gain(rows, kind)) for kind in ("alike", "many cases"))
         said.append(
-            f"A site of {rows:,} rows that scores with a home model (its own rows and the "
-            f"result) is expected to gain {alike} over its own rows alone if it is like the "
-            f"others, and {many} if three in ten of its rows are rare elsewhere."
+            _(
+                "A site of %(rows)s rows that scores with a home model (its own rows and the "
+                "result) is expected to gain %(alike)s over its own rows alone if it is like the "
+                "others, and %(many)s if three in ten of its rows are rare elsewhere.",
+                rows=numerals(f"{rows:,}"),
+                alike=alike,
+                many=many,
+            )
         )
         if self.signal < _OWN_ROWS:
-            said.append("With the result alone, it will probably do no better than without it.")
+            said.append(_("With the result alone, it will probably do no better than without it."))
         if ways := self._ways(self.helps(HALF_GAIN)):
-            said.append(f"Half of the possible gain needs {ways}.")
+            said.append(_("Half of the possible gain needs %(ways)s.", ways=ways))
         return said
 
     @staticmethod
     def _ways(helps: dict[str, float]) -> str:
-        names = {"rows": "about {:,.0f} rows of all sites", "epsilon": "an epsilon of {:g}"}
-        return " or ".join(names[name].format(number) for name, number in helps.items())
+        ways = []
+        for name, number in helps.items():
+            if name == "rows":
+                n = numerals(f"{number:,.0f}")
+                ways.append(_("about %(n)s rows of all sites", n=n))
+            else:
+                ways.append(_("an epsilon of %(n)s", n=numerals(f"{number:g}")))
+        return _(" or ").join(ways)
 
     def _early_words(self) -> list[str]:
         if self.horizon is None or self.early is None:

@@ -1,6 +1,5 @@
 """Gather the facts of a report from a file of counts, and from what goes with it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +20,14 @@ from hushtable.describe.plan import (
     verdicts,
 )
 from hushtable.errors import RoundError, UsageError
+from hushtable.language import N_, _, numerals
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.accounting import rounded_up
+from hushtable.privacy.ledger import Ledger
 from hushtable.report.features import Features, Histogram, features_of, histograms
-from hushtable.report.rows import Scores
+from hushtable.report.rows import Scores, threshold_words
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class Check:
 class Sites:
     """The sites behind a sum."""
 
-    sites: Sequence[ReportedSite]  # all that were asked
+    sites: Sequence[ReportedSite]  # all that the round asked
     exact: bool  # whether their rows are exact counts; otherwise estimates from noised ones
     checks: Sequence[Check]  # of the sum
     terms: Mapping[str, str]  # of the round, if there was one
-    asked: Sequence[str] = ()  # of each site by the round, in sentences that an officer signs
+    asked: Sequence[str] = ()  # what the round asks of a site, in sentences that an officer signs
     refused: Sequence[tuple[str, str]] = ()  # files that do not count, and why
-    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and of which site
+    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and whose they are
 
     @property
     def n_in(self) -> int:
@@ -77,9 +78,9 @@ class Sites:
     @property
     def headers(self) -> list[str]:
         """Of `table_rows`: numbers in the last column, unless they are hidden."""
-        rows = "rows" if self.exact else "rows, estimated"
-        fingerprint = ["fingerprint"] if self.terms else []
-        return ["site", "part", *fingerprint, *([] if self.hidden else [rows])]
+        rows = _("rows") if self.exact else _("rows, estimated")
+        fingerprint = [_("fingerprint")] if self.terms else []
+        return [_("site"), _("part"), *fingerprint, *([] if self.hidden else [rows])]
 
     @property
     def text_columns(self) -> int:
@@ -91,20 +92,33 @@ class Sites:
         """A table row for each site."""
         table = []
         for site in self.sites:
-            row = [site.name, site.standing]
+            row = [site.name, _(site.standing)]
             if self.terms:
                 row.append(site.fingerprint)
             if not self.hidden:
-                row.append("" if site.rows is None else f"{site.rows:,}")
+                row.append("" if site.rows is None else _counted(site.rows))
             table.append(row)
         return table
 
 
-def same_sum(equal: bool, name: str, what: str) -> Check:
-    """Return the check whether what was sent adds up to a file."""
+#: Kinds of files that a report is about.
+KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector"), N_("sealed")
+#: Where what a site sent is.
+STANDINGS = N_("in"), N_("missing"), N_("two different submissions")
+
+
+def _counted(n: int) -> str:
+    """Return a whole number as people write it."""
+    return numerals(f"{n:,}")
+
+
+def same_sum(equal: bool, name: str) -> Check:
+    """Return the check whether the parts add up to a file."""
     if equal:
-        return Check(True, f"The sum of the {what} is {name}, to the bit.")
-    return Check(False, f"The sum of the {what} is not {name}: it was made of others.")
+        return Check(True, _("The sum of the parts is exactly %(name)s.", name=name))
+    return Check(
+        False, _("The sum of the parts is not %(name)s, which has other parts.", name=name)
+    )
 
 
 def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
@@ -113,16 +127,16 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
     ``name`` is that of the sum.
     """
     if not parts:
-        raise RoundError("no parts were given: name what the sites sent")
+        raise RoundError("no parts were given: name the files that the sites sent")
     if any(part.kind != total.kind for part in parts.values()):
         raise UsageError(
-            f"{name} and its parts are not of one kind: sketches add to a sketch, releases to a "
-            "release"
+            f"{name} and its parts are of different kinds: sketches add up to a sketch, and "
+            "releases to a release"
         )
     again = reduce(add, parts.values())
     rows = [ReportedSite(part, "in", counted.n_rows) for part, counted in parts.items()]
     equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
-    checks = [same_sum(bool(equal), name, "parts")]
+    checks = [same_sum(bool(equal), name)]
     return Sites(rows, total.ledger is None, checks, {})
 
 
@@ -145,7 +159,7 @@ class Subject:
 class Privacy:
     """The section for a privacy officer."""
 
-    words: list[str]  # the ledger in sentences that somebody can sign
+    words: list[str]  # the ledger in sentences that an officer can sign
     lines: dict[str, str]  # what the ledger adds up to
     releases: list[list[str]]  # what it counts, under `LEDGER_HEADERS`
     left: list[str]  # what left the site
@@ -157,13 +171,31 @@ class Privacy:
     def noise_words(self) -> str:
         """The figure of the counts and their noise, in words."""
         counts = self.noise.counts
-        which = "decoded from what left" if self.decoded else "that left"
-        return (
-            f"The {len(counts):,} counts {which}, from the largest, {int(counts[0]):,}, to the "
-            f"smallest, {int(counts[-1]):,}. The band is twice the noise, whose standard "
-            f"deviation is {self.noise.noise_sd:,.4g}: {self.noise.standing_out:.1%} of the counts "
-            "are above it, and if all cells were empty 2.3% would be."
+        values = {
+            "n": _counted(len(counts)),
+            "most": _counted(int(counts[0])),
+            "least": _counted(int(counts[-1])),
+            "sd": numerals(f"{self.noise.noise_sd:,.4g}"),
+            "share": numerals(f"{100.0 * self.noise.standing_out:.1f}"),
+        }
+        if self.decoded:
+            first = _(
+                "The %(n)s counts decoded from the released files, from the largest (%(most)s) to "
+                "the smallest (%(least)s).",
+                **values,
+            )
+        else:
+            first = _(
+                "The %(n)s released counts, from the largest (%(most)s) to the smallest "
+                "(%(least)s).",
+                **values,
+            )
+        band = _(
+            "The band is twice the standard deviation of the noise, which is %(sd)s: %(share)s%% "
+            "of the counts are above it. If all cells were empty, 2.3%% would be.",
+            **values,
         )
+        return f"{first} {band}"
 
 
 @dataclass(frozen=True)
@@ -173,13 +205,13 @@ class Report:
     model: Subject
     title: str
     made: str  # when
-    version: str  # by which version
+    version: str  # of hushtable
     about: dict[str, str]  # what the file holds
     reasons_to_stay: list[str]  # why the report must not leave the site; empty if it may
     scores: Scores | None
     features: Features | None
     histograms: list[Histogram]  # of the first features, from marginals
-    shown: bool  # whether ranges and categories are shown
+    shown: bool  # whether it shows ranges and categories
     privacy: Privacy | None
     sites: Sites | None
     left_out: list[str]  # what the report has no section about, and why
@@ -193,20 +225,25 @@ class Report:
     def glance(self) -> dict[str, str]:
         """The few numbers that matter first."""
         ledger, scores, sites = self.model.counts.ledger, self.scores, self.sites
-        counted = "rows counted" if ledger is None else "rows counted, estimated"
+        counted = _("rows counted") if ledger is None else _("rows counted, estimated")
         # A second pass leaves out rows that lie apart: the first counted all.
         first = 0 if self.model.plan is None else self.model.plan.first_rows
-        glance = {counted: f"{first or self.model.counts.n_rows:,}"}
+        glance = {counted: _counted(first or self.model.counts.n_rows)}
         if scores is not None:
-            glance["rows scored"] = f"{scores.n_rows:,}"
+            glance[_("rows scored")] = _counted(scores.n_rows)
             if scores.n_outliers is not None:
-                share = scores.n_outliers / scores.n_rows
-                glance[f"outliers, {share:.2%} of the rows scored"] = f"{scores.n_outliers:,}"
+                share = numerals(f"{100.0 * scores.n_outliers / scores.n_rows:.2f}")
+                label = _("outliers, %(share)s%% of the rows scored", share=share)
+                glance[label] = _counted(scores.n_outliers)
         if ledger is not None:
-            at = f" (delta {rounded_up(ledger.delta):g})" if ledger.delta else ""
-            glance[f"epsilon in all, for one person{at}"] = str(rounded_up(ledger.epsilon))
+            label = _("total epsilon for one person")
+            if ledger.delta:
+                delta = numerals(f"{rounded_up(ledger.delta):g}")
+                label = _("total epsilon for one person (delta %(delta)s)", delta=delta)
+            glance[label] = numerals(str(rounded_up(ledger.epsilon)))
         if sites is not None:
-            glance["sites in"] = f"{sites.n_in} of {len(sites.sites)}"
+            n, k = sites.n_in, len(sites.sites)
+            glance[_("sites in the sum")] = _("%(n)s of %(k)s", n=n, k=k)
         return glance
 
 
@@ -221,9 +258,10 @@ def gather(
 ) -> Report:
     """Gather the facts about a model, and about rows and sites where they are known.
 
-    The page is by default titled by the model's name. The threshold is the model's: NaN if its
-    noise leaves none, None if it does not score. ``values`` also shows ranges and categories that
-    were read off rows; public ones always are.
+    The texts are in the language of `hushtable.language.speaking`. The page is by default titled by
+    the model's name. The threshold is the model's: NaN if its noise leaves none, None if it does
+    not score. ``values`` also shows ranges and categories that were read off rows; the page always
+    shows public ones.
     """
     plan, counts = model.plan, model.counts
     of_rows = "" if plan is None else values_of_rows(plan.schema)
@@ -249,71 +287,104 @@ def gather(
 def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     """Say which values of rows are not in the report."""
     lowest = None if scores is None else scores.lowest
-    shows = ["the categories and ranges of its features"] if of_rows and shown else []
+    shows = [_("the categories and ranges of its features")] if of_rows and shown else []
     if lowest is not None and lowest.shows:
-        shows.append(f"{listed(lowest.shows)} of the rows that it names")
-    beyond = f" beyond {listed(shows)}" if shows else ""
-    number = "" if lowest is not None else ", and no row's number"
-    words = [f"No value of any row{beyond}{number}."]
+        shows.append(_("%(names)s of the listed rows", names=listed(lowest.shows)))
+    words = [_("Values of rows.")]
+    if shows:
+        words = [_("All values of rows except %(shown)s.", shown=listed(shows))]
+    if lowest is None:
+        words.append(_("Numbers of rows."))
     if not shown:
         words.append(
-            "Ranges and categories: they were read off rows, and are values of theirs (--values "
-            "shows them)."
+            _(
+                "Ranges and categories: they were read off rows and are values of rows (--values "
+                "shows them)."
+            )
         )
     return words
 
 
 def _about(model: Subject, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
-    estimated = "" if counts.ledger is None else ", estimated from counts with noise"
-    lines = {"File": f"{model.name} ({model.size})"} if model.size else {}
-    passes = (
-        f" in the second pass, {plan.first_rows:,} in the first" if plan and plan.first_rows else ""
-    )
+    lines = {_("File"): f"{model.name} ({numerals(model.size)})"} if model.size else {}
     lines |= {
-        "Kind": model.kind,
-        "Rows counted": f"{counts.n_rows:,}{passes}{estimated}"
-        + (" in each table, a random sample" if counts.sampled else ""),
-        "Detector": counts.detector,
-        "Plan": counts.plan_id,
+        _("Kind"): _(model.kind),
+        _("Rows counted"): _rows_counted(model),
+        _("Detector"): counts.detector,
+        _("Plan"): counts.plan_id,
     }
-    if told := verdicts(counts):
-        lines["Verdicts"] = told
+    if found := verdicts(counts):
+        lines[_("Verdicts")] = found
     if plan is not None:
-        lines["Depends on data"] = dependence(plan)
-    lines["Counts"] = f"{len(counts.counts):,} cells in {n_tables(counts.n_tables)}"
+        lines[_("Depends on data")] = dependence(plan)
+    cells, tables = _counted(len(counts.counts)), n_tables(counts.n_tables)
+    lines[_("Counts")] = _("%(cells)s cells in %(tables)s", cells=cells, tables=tables)
     if threshold is not None and plan is not None:
-        lines["Threshold"] = (
-            "none: the counts are too noisy to derive one"
-            if math.isnan(threshold)
-            else f"{threshold:.4g} {plan.score.unit}: rows below are outliers"
-        )
+        lines[_("Threshold")] = threshold_words(threshold, plan.score.unit)
     return lines
+
+
+def _rows_counted(model: Subject) -> str:
+    """Return how many rows were counted, and how."""
+    counts, plan = model.counts, model.plan
+    words = _counted(counts.n_rows)
+    if plan and plan.first_rows:
+        first = _counted(plan.first_rows)
+        words = _("%(n)s in the second pass, %(first)s in the first", n=words, first=first)
+    if counts.ledger is not None:
+        words = _("%(n)s, estimated from counts with noise", n=words)
+    if counts.sampled:
+        words = _("%(n)s in each table, a random sample", n=words)
+    return words
 
 
 def _reasons_to_stay(
     model: Subject, scores: Scores | None, sites: Sites | None, of_rows: str
 ) -> list[str]:
-    reasons = [f"It shows values of rows: {of_rows}."] if of_rows else []
+    reasons = [_("It shows values of rows: %(what)s.", what=of_rows)] if of_rows else []
     if scores is not None:
-        covered = "" if model.counts.ledger is None else ", and the release's privacy does not"
-        reasons.append(
-            f"It holds exact sums over {scores.n_rows:,} rows (scores, missing and outside "
-            f"values){covered and covered + ' cover them'}."
-        )
-        if scores.lowest is not None:
-            why = " and the features that lower them" if scores.lowest.reasons else ""
-            reasons.append(f"It names single rows by number, with their scores{why}.")
-            if shows := scores.lowest.shows:
-                reasons.append(f"It shows values of these rows: {listed(shows)}.")
-            if scores.lowest.values:
-                reasons.append("It shows how the values of single columns are distributed.")
+        n = _counted(scores.n_rows)
+        if model.counts.ledger is None:
+            exact = _(
+                "It contains exact totals of %(n)s rows: of scores, of missing values, and of "
+                "values outside the plan.",
+                n=n,
+            )
+        else:
+            exact = _(
+                "It contains exact totals of %(n)s rows: of scores, of missing values, and of "
+                "values outside the plan. The privacy of the release does not cover them.",
+                n=n,
+            )
+        reasons += [exact, *_rows_to_stay(scores)]
     if not model.counts.may_leave:
-        reasons.append(f"It was made from exact counts: {model.name} must not leave either.")
+        reasons.append(
+            _("It is based on exact counts: %(name)s must not leave either.", name=model.name)
+        )
     elif model.kind == "detector":
-        reasons.append(f"The threshold of {model.name} may come from rows of the site.")
+        reasons.append(
+            _("The threshold of %(name)s may be derived from rows of the site.", name=model.name)
+        )
     if sites is not None and sites.exact:
-        reasons.append("It shows how many rows each site has, exactly.")
+        reasons.append(_("It shows the exact number of rows of each site."))
+    return reasons
+
+
+def _rows_to_stay(scores: Scores) -> list[str]:
+    """Say what the report shows of single rows."""
+    lowest = scores.lowest
+    if lowest is None:
+        return []
+    reasons = [_("It lists single rows by number, with their scores.")]
+    if lowest.reasons:
+        reasons = [
+            _("It lists single rows by number, with their scores and the features that lower them.")
+        ]
+    if shows := lowest.shows:
+        reasons.append(_("It shows values of these rows: %(names)s.", names=listed(shows)))
+    if lowest.values:
+        reasons.append(_("It shows how the values of single columns are distributed."))
     return reasons
 
 
@@ -321,23 +392,24 @@ def _privacy(model: Subject) -> Privacy | None:
     counts, ledger = model.counts, model.counts.ledger
     if ledger is None:
         return None
+    estimated = {_("Rows, estimated"): _counted(counts.n_rows)}
     return Privacy(
         words=describe_ledger(ledger),
-        lines=ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"},
+        lines=ledger_lines(ledger, counts.noise_sd) | estimated,
         releases=ledger_rows(ledger),
         left=_left(model),
-        stayed=_STAYED,
+        stayed=[_(text) for text in _STAYED],
         noise=NoiseDisplay(counts.counts, counts.noise_sd),
         decoded=ledger.window is not None,
     )
 
 
 _STAYED = [
-    "The rows, their values and their number (a reader sees an estimate, with noise).",
-    "Exact counts.",
-    "How many values were missing, or outside the plan.",
-    "Scores, outliers and thresholds.",
-    "The noise by itself: it came from the system's random generator, and no seed exists.",
+    N_("The rows, their values, and their exact number (a reader sees an estimate with noise)."),
+    N_("Exact counts."),
+    N_("How many values were missing or outside the plan."),
+    N_("Scores, outliers and thresholds."),
+    N_("The noise itself: the system's random generator made it, and no seed exists."),
 ]
 
 
@@ -345,63 +417,100 @@ def _left(model: Subject) -> list[str]:
     """Say what the sites sent, as the ledger shows it."""
     ledger, counts = model.counts.ledger, model.counts
     assert ledger is not None
-    k = len(ledger.shares)
-    cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
-    when = "" if ledger.period is None else f", in each of {ledger.period} periods"
-    mixed = "" if ledger.period is None else ", mixed from its periods so far"
-    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    left = []
-    if ledger.pools:
-        sites, of = f"From each of {k - own} sites", "of all"
-        if len(ledger.pools) > 1 or own:
-            rounds = "1 masked round" if len(ledger.pools) == 1 else "the masked rounds"
-            sites, of = f"{sites} of {rounds}", "of its round"
-        left.append(
-            f"{sites}{when}: {cells}{mixed}, with a part of the noise, under masks that cancel "
-            f"only in the sum {of}."
+    numbers = {"n": _counted(len(counts.counts)), "tables": n_tables(counts.n_tables)}
+    cells = _("%(n)s whole numbers in %(tables)s", **numbers)
+    if ledger.period is not None:
+        numbers["periods"] = str(ledger.period)
+        cells = _(
+            "%(n)s whole numbers in %(tables)s for each of %(periods)s periods, mixed from the "
+            "periods so far",
+            **numbers,
         )
-    if own:
-        sites = "From the site" if k == 1 else f"From each of {own} sites"
-        left.append(f"{sites}{when}: {cells}{mixed}, each with noise of its own.")
-    left.append("What the ledger below says, with random ids of the releases.")
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    left = _left_masked(ledger, cells, own) if ledger.pools else []
+    if len(ledger.shares) == 1 and own:
+        left.append(_("From the site: %(cells)s, each with its own noise.", cells=cells))
+    elif own:
+        left.append(
+            _("From each of %(k)s sites: %(cells)s, each with its own noise.", k=own, cells=cells)
+        )
+    left.append(_("The contents of the ledger below, with random ids of the releases."))
     if counts.hidden:
-        left.append("No hash function: anyone who adds up sees the sizes of the tables only.")
+        left.append(_("No hash function: anyone who adds up sees only the sizes of the tables."))
     else:
         left.append(
-            "The plan: names of the features, their public ranges and categories, hash functions."
+            _(
+                "The plan: names of the features, their public ranges and categories, and hash "
+                "functions."
+            )
         )
     return left
 
 
+def _left_masked(ledger: Ledger, cells: str, own: int) -> list[str]:
+    """Say what sites sent under masks; ``own`` sites sent counts with the whole noise."""
+    k, rounds = len(ledger.shares) - own, len(ledger.pools)
+    if rounds == 1 and not own:
+        text = N_(
+            "From each of %(k)s sites: %(cells)s, with a part of the noise, under masks that "
+            "cancel only in the sum of all."
+        )
+    elif rounds == 1:
+        text = N_(
+            "From each of %(k)s sites of a masked round: %(cells)s, with a part of the noise, "
+            "under masks that cancel only in the sum of the round."
+        )
+    else:
+        text = N_(
+            "From each of %(k)s sites of the masked rounds: %(cells)s, with a part of the noise, "
+            "under masks that cancel only in the sum of their round."
+        )
+    return [_(text, k=k, cells=cells)]
+
+
 def _why_no_scores(model: Subject, threshold: float | None) -> str:
     if model.counts.hidden:
-        return "the hash functions are hidden from those who added up"
+        return _("the hash functions are hidden from those who added up the counts")
     if threshold is None:
-        return f"a {model.counts.detector} plan counts features one by one, and scores no row"
-    return "no rows were given (hushtable report MODEL DATA)"
+        return _(
+            "a %(detector)s plan counts each feature separately and scores no row",
+            detector=model.counts.detector,
+        )
+    return _("no rows were given (hushtable report MODEL DATA)")
 
 
 def _left_out(
     model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None
 ) -> list[str]:
-    left_out = []
+    left_out = [] if scores is None else _left_out_of_scores(scores)
     if scores is None:
-        left_out.append(f"Scores, outliers and drift: {_why_no_scores(model, threshold)}.")
-    elif scores.drift is None:
-        left_out.append(f"Drift: {scores.no_drift}.")
-    elif not scores.drift.features:
-        left_out.append("Drift by feature: the tables of this plan do not separate the features.")
-    if scores is not None and scores.lowest is None:
-        left_out.append("Single rows: nobody asked for them (--rows).")
-    elif scores is not None and scores.lowest is not None and not scores.lowest.reasons:
-        left_out.append(f"Reasons for the lowest scores: {scores.lowest.no_reasons}.")
+        why = _why_no_scores(model, threshold)
+        left_out.append(_("Scores, outliers and drift: %(why)s.", why=why))
     if model.plan is None:
-        left_out.append("Features: the plan is hidden from those who added up.")
+        left_out.append(_("Features: the plan is hidden from those who added up the counts."))
     if model.counts.ledger is None:
         left_out.append(
-            "Privacy: the counts are exact, have no ledger and must not leave; hushtable release "
-            "makes of a sketch what may."
+            _(
+                "Privacy: the counts are exact, have no ledger, and must not leave. hushtable "
+                "release makes a release of a sketch, which may leave."
+            )
         )
     if sites is None:
-        left_out.append("Sites: nobody said what was added up (--parts, with --round in a round).")
+        left_out.append(_("Sites: no parts were given (--parts; after a round, --round as well)."))
+    return left_out
+
+
+def _left_out_of_scores(scores: Scores) -> list[str]:
+    left_out = []
+    if scores.drift is None:
+        left_out.append(_("Drift: %(why)s.", why=_(scores.no_drift)))
+    elif not scores.drift.features:
+        left_out.append(
+            _("Drift by feature: the tables of this plan do not separate the features.")
+        )
+    if scores.lowest is None:
+        left_out.append(_("Single rows: none were requested (--rows)."))
+    elif not scores.lowest.reasons:
+        why = scores.lowest.no_reasons
+        left_out.append(_("Reasons for the lowest scores: %(why)s.", why=_(why)))
     return left_out

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
 from hushtable.describe.plan import values
+from hushtable.language import N_, _, numerals
 from hushtable.report.rows import Scores
 from hushtable.scores.plausible import PlausibleRange, ValueHistogram
 
@@ -29,7 +30,7 @@ class Features:
 
     columns: Mapping[str, Sequence[str]]
     zeros: Sequence[str]  # headers of columns that would hold zeros only
-    tallied: bool  # whether anybody counted what was missing and outside
+    tallied: bool  # whether missing and outside values were counted
     doubtful: Sequence[str]  # names of features in which most rows lie outside the plan
     n_features: int  # all of them
 
@@ -45,37 +46,46 @@ def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
     ``shown`` is whether to show ranges and categories.
     """
     schema = counts.plan.schema.of_rows
-    columns = {
-        "feature": schema.names[:MOST],
-        "range or categories": [values(f, shown) for f in schema.features[:MOST]],
+    names = schema.names[:MOST]
+    columns: dict[str, Sequence[str]] = {
+        _("feature"): names,
+        _("range or categories"): [values(f, shown) for f in schema.features[:MOST]],
     }
     tallies = {}
     if counts.tally is not None:
-        tallies["rows counted"] = counts.tally
+        tallies[_IN_COUNTED] = counts.tally
     if scores is not None:
-        tallies["these rows"] = scores.tally
+        tallies[_IN_THESE] = scores.tally
     tallied, zeros = bool(tallies), []
-    for whose, tally in tallies.items():
-        for which, what in enumerate(("missing", "outside")):
+    for headers, tally in tallies.items():
+        for which, header in enumerate(headers):
             if tally[: len(schema), which].any():
-                columns[f"{what} in {whose}"] = [
-                    f"{n:,}" for n in tally[: len(schema), which].tolist()[:MOST]
-                ]
+                found = tally[: len(schema), which].tolist()[:MOST]
+                columns[_(header)] = [numerals(f"{n:,}") for n in found]
             else:
-                zeros.append(f"{what} in {whose}")
+                zeros.append(_(header))
     drift = None if scores is None else scores.drift
     if drift is not None and drift.features:
-        distances = [drift.features.get(name, math.nan) for name in columns["feature"]]
-        columns["drift"] = ["" if math.isnan(x) else f"{x:z.4f}" for x in distances]
-        levels = [drift.feature_levels.get(name, math.nan) for name in columns["feature"]]
-        columns["by chance up to"] = ["" if math.isnan(x) else f"{x:.4f}" for x in levels]
+        columns[_("drift")] = _distances(drift.features, names)
+        columns[_("by chance up to")] = _distances(drift.feature_levels, names)
     doubtful: list[str] = []
     if tallies:
-        _, newest = tallies.popitem()  # these rows, if there are any
+        newest = [*tallies.values()][-1]  # these rows, if there are any
         rows = scores.n_rows if scores is not None else counts.n_rows
         outside = zip(schema.names, newest[: len(schema), 1].tolist(), strict=True)
         doubtful = [name for name, n in outside if 2 * n > rows]
     return Features(columns, zeros, tallied, doubtful, len(schema))
+
+
+#: Headers of missing values, and of those outside the plan: in the rows counted, and in those here.
+_IN_COUNTED = N_("missing in rows counted"), N_("outside in rows counted")
+_IN_THESE = N_("missing in these rows"), N_("outside in these rows")
+
+
+def _distances(found: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    """Return a distance of each column as text; empty where it is not known."""
+    distances = [found.get(name, math.nan) for name in names]
+    return ["" if math.isnan(x) else numerals(f"{x:z.4f}") for x in distances]
 
 
 #: Features with a figure.
@@ -89,7 +99,7 @@ class Histogram:
     """The counts (n_cells,) of one feature: of the cells of its range, or of its categories.
 
     The last category is all others. With noise, a count can be below 0. Unless its range or
-    categories are ``shown``, cells stand side by side, unnamed.
+    categories are ``shown``, cells have no names.
     """
 
     feature: Feature
@@ -103,24 +113,28 @@ class Histogram:
         """The text under the figure."""
         numeric = self.feature.kind == "numeric"
         unit = f", {self.feature.unit}" if numeric and self.feature.unit else ""
-        noise = ", with noise" if self.noise_sd else ""
-        return f"{self.feature.name}{unit}. Missing{noise}: {self.missing:,}."
+        values = {"name": f"{self.feature.name}{unit}", "n": numerals(f"{self.missing:,}")}
+        if self.noise_sd:
+            return _("%(name)s. Missing, with noise: %(n)s.", **values)
+        return _("%(name)s. Missing: %(n)s.", **values)
 
     @property
     def words(self) -> str:
         """The counts, for those who do not see the figure."""
         most = int(self.counts.argmax())
-        if not self.shown:
-            where = ""
-        elif self.feature.kind == "numeric":
-            low, high = self._edges[most : most + 2]
-            where = f" from {low:.4g} to {high:.4g}"
-        else:
-            where = f" {self._categories[most]}"
-        return (
-            f"Histogram of {self.feature.name}, {values(self.feature, self.shown)}: "
-            f"{len(self.counts)} cells, the fullest{where} with a count of "
-            f"{self.counts[most]:,}; missing {self.missing:,}."
+        where = self._categories[most] if self.shown and self.feature.kind != "numeric" else ""
+        if self.shown and self.feature.kind == "numeric":
+            low, high = (numerals(f"{x:.4g}") for x in self._edges[most : most + 2])
+            where = _("from %(low)s to %(high)s", low=low, high=high)
+        return _(
+            "Histogram of %(name)s, %(range)s: %(cells)s cells; the largest count is %(n)s%(where)s"
+            "; missing %(missing)s.",
+            name=self.feature.name,
+            range=values(self.feature, self.shown),
+            cells=len(self.counts),
+            n=numerals(f"{self.counts[most]:,}"),
+            where=where and f" ({where})",
+            missing=numerals(f"{self.missing:,}"),
         )
 
     def plot(self, ax: Any = None) -> "Histogram":
@@ -153,7 +167,7 @@ class Histogram:
 
     @property
     def _categories(self) -> list[str]:
-        return [*self.feature.categories, "(others)"]
+        return [*self.feature.categories, _("(others)")]
 
 
 #: Room beside the limits of a range, in widths of it; never less than so many cells.
@@ -171,10 +185,18 @@ class RangeFigure:
     @property
     def words(self) -> str:
         """The picture, for those who do not see it."""
-        low, high = (f"{limit.value:.10g}" for limit in self.range.limits)
-        beside = ", and of this site as a line" if self.own is not None else ""
-        name, unit = self.range.feature.name, self.range.feature.unit
-        return f"Histogram of {name}{beside}, with limits at {low} and {high} {unit}."
+        low, high = (numerals(f"{limit.value:.10g}") for limit in self.range.limits)
+        feature = self.range.feature
+        values = {"name": feature.name, "low": low, "high": high, "unit": feature.unit}
+        if self.own is None:
+            return _(
+                "Histogram of %(name)s, with limits at %(low)s and %(high)s %(unit)s.", **values
+            )
+        return _(
+            "Histogram of %(name)s, with the values of this site as a line, and limits at %(low)s "
+            "and %(high)s %(unit)s.",
+            **values,
+        )
 
     def plot(self, ax: Any = None) -> "RangeFigure":
         """Draw shares of the values, and the limits."""

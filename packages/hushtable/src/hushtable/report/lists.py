@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from hushtable.data.spreadsheets import harmless_table
+from hushtable.language import _
 from hushtable.scores.outliers import Outliers
 
 #: Characters of a column's width, at most and at least.
@@ -18,7 +19,7 @@ _FIRST_DAY = datetime(1900, 3, 1)
 _FORMATS = {"severity": "0.00", "score": "0.0000", "error": "0.0000"}
 
 
-def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_: str) -> None:
+def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_about: str) -> None:
     """Write the rows as a workbook; texts stay texts, whatever they begin with."""
     import xlsxwriter  # type: ignore[import-untyped] # takes a quarter of a second
 
@@ -26,8 +27,8 @@ def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_: str) -> None:
     # In memory: else it leaves rows in files of the folder for temporary ones.
     settings = {"in_memory": True, "remove_timezone": True}
     with xlsxwriter.Workbook(file, settings) as book:
-        book.set_properties({"comments": "Describes rows: keep it where they are."})
-        sheet = book.add_worksheet("Outliers")
+        book.set_properties({"comments": _("Describes rows: keep it where they are.")})
+        sheet = book.add_worksheet(_("Outliers"))
         looks = _Looks(book)
         for j, name in enumerate(table.column_names):
             values = [name, *_typed(found, table, name)]
@@ -39,7 +40,7 @@ def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_: str) -> None:
         sheet.autofilter(0, 0, len(found.rows), table.num_columns - 1)
         sheet.set_landscape()
         sheet.repeat_rows(0)
-        notes = book.add_worksheet("About")
+        notes = book.add_worksheet(_("About"))
         notes.set_column(0, 0, 16)
         notes.set_column(1, 1, 100)
         for i, (name, text) in enumerate(found.notes(model).items()):
@@ -104,13 +105,13 @@ def _write_page(file: BinaryIO, found: Outliers, model: str, source: str, unit: 
     file.write(top_page(found, model, source, unit).encode())
 
 
-def _write_csv(file: BinaryIO, found: Outliers, *_: str) -> None:
+def _write_csv(file: BinaryIO, found: Outliers, *_about: str) -> None:
     from pyarrow import csv
 
     csv.write_csv(harmless_table(found.table()), file)
 
 
-def _write_parquet(file: BinaryIO, found: Outliers, *_: str) -> None:
+def _write_parquet(file: BinaryIO, found: Outliers, *_about: str) -> None:
     from pyarrow import parquet  # which most commands do without
 
     parquet.write_table(found.table(), file)

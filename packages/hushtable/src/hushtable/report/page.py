@@ -15,6 +15,7 @@ from hushtable.data.quality import TableQuality, range_words
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
+from hushtable.language import N_, WORDS, _, numerals, percents, spoken
 from hushtable.plots import HomeDisplay
 from hushtable.report.content import Report
 from hushtable.report.features import RangeFigure
@@ -25,7 +26,7 @@ from hushtable.scores.reasons import Reason
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-#: Colours that stand in the figures for those of style.css, which change from light to dark.
+#: Colours in the figures for those of style.css, which change from light to dark.
 _COLOURS = {
     "#010203": "var(--rows)",
     "#010204": "var(--flag)",
@@ -33,8 +34,15 @@ _COLOURS = {
     "#010206": "var(--soft)",
 }
 _ROWS, _FLAG, _INK, _SOFT = _COLOURS
-#: Inches. On a phone the letters come out a little smaller than the page's, on a desk as large.
+#: Inches. On a phone the letters are a little smaller than the page's, on a desk as large.
 _WIDTH, _HEIGHT = 4.2, 2.5
+
+
+#: Columns of a list, whose files have them in English.
+COLUMNS = (
+    N_("severity"), N_("score"), N_("error"), N_("outside"), N_("reason"), N_("usual"),
+    N_("direction"), N_("repair"), N_("incident"),
+)  # fmt: skip
 
 
 class _Drawn(Protocol):
@@ -60,29 +68,35 @@ def _check(library: str, module: str, what: str) -> None:
 
 
 def template(name: str) -> Any:
-    """Return a template of this room, which escapes all that is set in it."""
+    """Return a template of this folder in the language of now; it escapes all values."""
     import jinja2
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("hushtable.report", ""),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        extensions=["jinja2.ext.i18n"],
     )
-    environment.filters["count"] = "{:,}".format
-    environment.filters["percent"] = lambda share: f"{round(100.0 * share, 9):g}%"
+    environment.policies["ext.i18n.trimmed"] = True
+    words: Any = environment
+    words.install_gettext_translations(WORDS.translations(spoken()), newstyle=True)
+    environment.globals["language"] = spoken()
+    environment.filters["count"] = lambda n: numerals(f"{n:,}")
+    environment.filters["percent"] = lambda share: percents(f"{round(100.0 * share, 9):g}")
+    environment.filters["number"] = lambda x, form: numerals(form % x)
     return environment.get_template(name)
 
 
 def page(report: Report) -> str:
     """Return the report as HTML that needs nothing but itself.
 
-    Names in it may come from anybody's file: all are escaped. Raises `MissingExtraError` if Jinja
-    or matplotlib is not installed.
+    It is in the language of `hushtable.language.speaking`, as `gather` has to be called, too. Names
+    in it may come from any file: all are escaped. Raises `MissingExtraError` if Jinja or matplotlib
+    is not installed.
     """
     check_report_extra()
-    made: str = template("page.html").render(
-        report=report, figure=_figure, ledger_headers=LEDGER_HEADERS
-    )
+    headers = [_(header) for header in LEDGER_HEADERS]
+    made: str = template("page.html").render(report=report, figure=_figure, ledger_headers=headers)
     return made
 
 
@@ -112,7 +126,10 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
     buffer = io.StringIO()
     with matplotlib.rc_context(look):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        display.plot(figure.subplots())
+        axes = figure.subplots()
+        display.plot(axes)
+        for axis in (axes.xaxis, axes.yaxis):
+            _localise(axis.get_major_formatter())
         nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
         figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     body = buffer.getvalue().partition("</defs>")[2]  # past the header and a style for all pages
@@ -124,6 +141,16 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
     return Markup('<svg viewBox="{}" role="img" aria-label="{}">').format(size, words) + Markup(
         body
     )
+
+
+def _localise(formatter: Any) -> None:
+    """Make a formatter of ticks write numbers as the language of now has them."""
+    from matplotlib.ticker import LogFormatter, ScalarFormatter, StrMethodFormatter
+
+    # Others have names.
+    if isinstance(formatter, LogFormatter | ScalarFormatter | StrMethodFormatter):
+        ticks, own = formatter.format_ticks, vars(formatter)
+        own["format_ticks"] = lambda values: [numerals(one) for one in ticks(values)]
 
 
 def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
@@ -145,11 +172,11 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         keep=found.keep,
         several=any(row.file for row in found.rows),
         explained=found.explained,
-        about=found.notes(model),
+        about={_(name): text for name, text in found.notes(model).items()},
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         source=source,
         n_rows=found.n_rows,
-        unit=unit,
+        unit=_(unit),
     )
     return made
 
@@ -162,8 +189,9 @@ def home_page(found: Any, facts: dict[str, Any]) -> str:
     """
     check_report_extra()
     display = HomeDisplay(found.share_here, found.beyond, np.array(found.kinds))
-    counts = ", ".join(f"{rows} {kind}" for kind, rows, _ in facts["kinds"])
-    figure = _figure(display, f"Rows by how rare they are here and elsewhere: {counts}.", 3.4)
+    counts = ", ".join(f"{rows} {kind}" for kind, rows, _means in facts["kinds"])
+    words = _("Rows by how rare they are here and elsewhere: %(counts)s.", counts=counts)
+    figure = _figure(display, words, 3.4)
     made: str = template("home.html").render(
         figure=figure, made=f"{datetime.now(UTC):%Y-%m-%d}", version=version("hushtable"), **facts
     )
@@ -242,15 +270,15 @@ def _line(
     repair, alike = found.repair(row), None
     if incident is not None:
         alike = {"n": len(incident.rows), "first": incident.rows[0] + 1}
-    outside_of = f"outside of the model: {beyond}" if beyond else ""
+    outside_of = _("outside the model: %(names)s", names=beyond) if beyond else ""
     below = [repair, outside_of, row.detail.likeness, row.detail.context]
     return {
         "rank": k + 1,
         "file": row.file,
-        "row": f"{row.row:,}",
+        "row": numerals(f"{row.row:,}"),
         "kept": [_text(value) for value in row.detail.kept],
-        "severity": found.severity(k),
-        "score": f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}"),
+        "severity": numerals(found.severity(k)),
+        "score": numerals(f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}")),
         "far": row.detail.far,
         "alike": alike,
         "below": " ".join(f"{said[0].upper()}{said[1:]}." for said in below if said),
@@ -259,12 +287,13 @@ def _line(
 
 
 def _reason(reason: Reason, draw: Callable[[Reason], "Markup"]) -> dict[str, Any]:
-    """Return a reason for the template: what is odd, the rest of its words, and its picture."""
+    """Return a reason for the template: what is unusual, the rest of its words, and its picture."""
     words, phrase = reason.words, reason.phrase
     start = len(reason.feature) + len("" if phrase is None else phrase.text)
-    ends = [at for sign in (",", ":", " is missing") if (at := words.find(sign, start)) >= 0]
-    odd = min(ends, default=len(words))
-    return {"odd": words[:odd], "rest": words[odd:], "picture": draw(reason)}
+    missing = _("%(name)s is missing", name="")
+    ends = [at for sign in (",", ":", missing) if (at := words.find(sign, start)) >= 0]
+    end = min(ends, default=len(words))
+    return {"unusual": words[:end], "rest": words[end:], "picture": draw(reason)}
 
 
 def _text(value: pa.Array) -> str:

@@ -14,6 +14,7 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature, value_words
 from hushtable.describe.drift import of_all_rows, why_no_drift
 from hushtable.errors import DataError, UsageError
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.scores.details import RowDetails
 from hushtable.scores.explain import Explainer
@@ -46,12 +47,12 @@ class NamedFeature:
 
     feature: str
     share: float  # bits
-    beside: str = ""  # the value beside what is usual; empty where values are not shown
+    beside: str = ""  # the value compared with what is usual; empty without values
 
 
 @dataclass(frozen=True)
 class ReasonedRow:
-    """Reasons of a low score: features and their shares, and their values where these are shown."""
+    """Reasons of a low score: features, their shares, and the values if the report has them."""
 
     row: str  # its number
     shortfall: float  # bits that its score falls short of a typical one
@@ -68,14 +69,14 @@ class ReasonedRow:
         detail = row.detail
         named = [
             NamedFeature(
-                " with ".join(reason.columns),
+                reason.named,
                 reason.share,
                 "" if reason.phrase is None else reason.words.removeprefix(reason.feature),
             )
             for reason in detail.reasons or []
         ]
         return cls(
-            f"{row.row:,}",
+            numerals(f"{row.row:,}"),
             typical - row.score,
             detail.crowding,
             named,
@@ -116,7 +117,7 @@ class LowestRows:
         reasons: Reasons | None,
         no_reasons: str,
     ) -> "LowestRows | None":
-        """Return the rows with their picture; None if none is to be shown."""
+        """Return the rows with their picture; None if the report shows none."""
         if not shown.n:
             return None
         why = []
@@ -136,7 +137,7 @@ class LowestRows:
         )
         kept = {name: [_text(row, k) for row in found] for k, name in enumerate(shown.kept)}
         usual = None if reasons is None else reasons.usual
-        among = "the counted rows" if usual is None else usual.among
+        among = _("the counted rows") if usual is None else _(usual.among)
         return cls(found, display, why, no_reasons, shown.values, among, kept, shown.id)
 
     @property
@@ -151,8 +152,8 @@ class LowestRows:
 
     @property
     def shows(self) -> list[str]:
-        """Values of these rows that are shown, in words."""
-        lowering = ["the values that lower their scores"] if self.values and self.reasons else []
+        """Values of these rows that the report shows, in words."""
+        lowering = [_("the values that lower their scores")] if self.values and self.reasons else []
         return [*self._names, *self._others, *lowering]
 
     @property
@@ -168,12 +169,12 @@ class LowestRows:
         """Of `rows`."""
         return [
             *self._names,
-            "row",
+            _("row"),
             *self._others,
-            "score",
-            *([] if self.display.errors is None else ["standard error"]),
-            *(["rank among all", "between"] if self.ranked else []),
-            *(["features that lower it most"] if self.reasons else []),
+            _("score"),
+            *([] if self.display.errors is None else [_("standard error")]),
+            *([_("rank among all"), _("between")] if self.ranked else []),
+            *([_("features that lower it most")] if self.reasons else []),
         ]
 
     @property
@@ -189,10 +190,10 @@ class LowestRows:
         return [
             [
                 *(self.kept[name][k] for name in self._names),
-                f"{row.row:,}",
+                numerals(f"{row.row:,}"),
                 *(self.kept[name][k] for name in self._others),
-                f"{row.score:.4f}",
-                *([] if self.display.errors is None else [f"{row.detail.error:.4f}"]),
+                numerals(f"{row.score:.4f}"),
+                *([] if self.display.errors is None else [numerals(f"{row.detail.error:.4f}")]),
                 *row.detail.rank_words,
             ]
             for k, row in enumerate(self.found)
@@ -211,7 +212,11 @@ class LowestRows:
     @property
     def words(self) -> str:
         """The scores, for those who do not see the figure."""
-        return f"The {len(self.found)} lowest scores; the table has them."
+        return ngettext(
+            "The lowest score; the table contains it.",
+            "The %(n)s lowest scores; the table contains them.",
+            len(self.found),
+        )
 
 
 def _text(row: LowRow, k: int) -> str:
@@ -243,7 +248,7 @@ class Scores:
     #: Share of the rows of all sites that score below the threshold, and two shares between which
     #: it lies (3,); None where no ranks were given.
     flagged: NDArray[np.float64] | None
-    lowest: LowestRows | None  # the lowest scores, where they were asked for
+    lowest: LowestRows | None  # the lowest scores, where they were requested
     tally: NDArray[np.int64]  # (n_features, 2): rows with a value missing, or outside the plan
     drift: Drift | None  # from the rows that the model counted
     no_drift: str  # why there is no drift
@@ -251,34 +256,42 @@ class Scores:
     @property
     def lines(self) -> dict[str, str]:
         """The scores in sum."""
-        lines = {"Rows": f"{self.n_rows:,} of {self.source}"}
+        n, unit = numerals(f"{self.n_rows:,}"), _(self.unit)
+        lines = {_("Rows"): _("%(n)s rows of %(source)s", n=n, source=self.source)}
         if self.n_outliers is not None:
-            lines["Outliers"] = f"{self.n_outliers:,} ({self.n_outliers / self.n_rows:.2%})"
-            lines["Threshold"] = f"{self.threshold:.4g} {self.unit}: rows below are outliers"
+            share = numerals(f"{100.0 * self.n_outliers / self.n_rows:.2f}")
+            flagged = numerals(f"{self.n_outliers:,}")
+            lines[_("Outliers")] = _("%(n)s (%(share)s%%)", n=flagged, share=share)
+            lines[_("Threshold")] = threshold_words(self.threshold, self.unit)
         if self.flagged is not None:
-            share, low, high = (f"{100.0 * part:.3g}%" for part in self.flagged)
-            between = "" if low == high else f" (between {low} and {high})"
-            lines["Of all sites' rows"] = f"{share} are below the threshold{between}"
-        lines["Median score"] = f"{self.median:.4g} {self.unit}"
+            lines[_("Rows of all sites")] = _flagged_words(self.flagged)
+        lines[_("Median score")] = f"{numerals(f'{self.median:.4g}')} {unit}"
         if self.moved:
-            lines["Moved by verdicts"] = "; ".join(
-                f"{name} {bits:.2g} {self.unit}" for name, bits in self.moved
+            lines[_("Changed by verdicts")] = "; ".join(
+                f"{name} {numerals(f'{bits:.2g}')} {unit}" for name, bits in self.moved
             )
         return lines
 
     @property
     def words(self) -> str:
         """The distribution, for those who do not see the figure."""
-        edges = self.display.edges
-        said = f"Distribution of {self.n_rows:,} scores from {edges[0]:.4g} to {edges[-1]:.4g}"
+        low, high = (numerals(f"{self.display.edges[k]:.4g}") for k in (0, -1))
+        n = numerals(f"{self.n_rows:,}")
+        values = {"n": n, "low": low, "high": high, "unit": _(self.unit)}
         if self.n_outliers is None:
-            return f"{said} {self.unit}."
-        return f"{said} {self.unit}; {self.n_outliers:,} are below the threshold."
+            return _("Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s.", **values)
+        return _(
+            "Distribution of %(n)s scores from %(low)s to %(high)s %(unit)s; %(k)s are below the "
+            "threshold.",
+            k=numerals(f"{self.n_outliers:,}"),
+            **values,
+        )
 
     @property
     def bin_headers(self) -> list[str]:
         """Of `bin_rows`."""
-        return ["score from", "to", "rows", *([] if self.n_outliers is None else ["outliers"])]
+        outliers = [] if self.n_outliers is None else [_("outliers")]
+        return [_("score from"), _("to"), _("rows"), *outliers]
 
     @property
     def bin_rows(self) -> list[list[str]]:
@@ -290,7 +303,7 @@ class Scores:
             if self.n_outliers is not None:
                 row.append(f"{n if low < self.threshold else 0:,}")
             if n:
-                table.append(row)
+                table.append([numerals(text) for text in row])
         return table
 
     @property
@@ -299,11 +312,11 @@ class Scores:
         if self.drift is None:
             return {}
         found = self.drift
-        lines = {"All together": _beside_chance(found.overall, found.level)}
+        lines = {_("All features together"): _beside_chance(found.overall, found.level)}
         known = {name: x for name, x in found.features.items() if not math.isnan(x)}
         furthest = sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]
         if furthest:
-            lines["Furthest by itself"] = "; ".join(
+            lines[_("Largest drift of one feature")] = "; ".join(
                 f"{name} {_beside_chance(known[name], found.feature_levels[name])}"
                 for name in furthest
             )
@@ -315,20 +328,52 @@ class Scores:
         if self.drift is None:
             return ""
         beyond, n = self.drift.beyond_chance, len(self.drift.features)
-        further = "further" if self.drift.overall > self.drift.level else "no further"
-        words = f"All together, these rows lie {further} from those counted than chance explains."
+        if self.drift.overall > self.drift.level:
+            words = _("All features together, these rows drifted more than chance explains.")
+        else:
+            words = _("All features together, these rows drifted no more than chance explains.")
         if not n:
             return words
         # The share that a level leaves to chance.
         by_chance = math.ceil(n / 20)
-        return (
-            f"{words} By themselves, {len(beyond):,} of {n:,} features lie further; where nothing "
-            f"changed, about {by_chance:,} would, or fewer."
+        single = _(
+            "Each feature alone, %(k)s of %(n)s drifted more; if nothing had changed, it would be "
+            "about %(chance)s or fewer.",
+            k=numerals(f"{len(beyond):,}"),
+            n=numerals(f"{n:,}"),
+            chance=numerals(f"{by_chance:,}"),
         )
+        return f"{words} {single}"
+
+
+def threshold_words(threshold: float, unit: str) -> str:
+    """Return a threshold with what it means; NaN if there is none."""
+    if math.isnan(threshold):
+        return _("none: the counts are too noisy to derive one")
+    value = f"{numerals(f'{threshold:.4g}')} {_(unit)}"
+    return _("%(value)s: rows with a lower score are outliers", value=value)
+
+
+def _flagged_words(flagged: NDArray[np.float64]) -> str:
+    """Return which share of all sites' rows is below the threshold."""
+    share, low, high = (numerals(f"{100.0 * part:.3g}") for part in flagged)
+    if low == high:
+        return _("%(share)s%% are below the threshold", share=share)
+    return _(
+        "%(share)s%% are below the threshold (between %(low)s%% and %(high)s%%)",
+        share=share,
+        low=low,
+        high=high,
+    )
 
 
 def _beside_chance(drift: float, level: float) -> str:
-    return f"{drift:z.4f} (by chance up to {level:.4f})"
+    drifted, chance = numerals(f"{drift:z.4f}"), numerals(f"{level:.4f}")
+    return _("%(drift)s (by chance up to %(level)s)", drift=drifted, level=chance)
+
+
+#: Units of scores.
+UNITS = N_("bits"), N_("rows")
 
 
 def score_rows(
@@ -344,12 +389,12 @@ def score_rows(
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
 
-    The rows have the plan's features as columns, then those to be ``shown``, too. They are read
+    The rows have the plan's features as columns, then those to show. They are read
     several times. Rows below the model's threshold, NaN if there is none, are flagged, or else the
-    share ``contamination`` of the rows. The report names the lowest that are to be ``shown``, with
-    the reasons for their scores. ``ranks`` give how rare scores are among the rows of all sites.
-    ``usual`` is what the model knows of the rows that it counted:
-    values are put beside it, and beside the rows scored if it knows nothing.
+    share ``contamination`` of the rows. The report lists the lowest rows that ``shown`` requests,
+    with the reasons for their scores. ``ranks`` give how rare scores are among the rows of all
+    sites. ``usual`` is what the model knows of the rows that it counted: values are compared with
+    it, and with the rows scored if it knows nothing.
     """
     reasons, no_reasons = _reasons(scorer, shown, usual)
     details = _details(scorer, shown, ranks, reasons, usual)
@@ -420,7 +465,7 @@ def _passed(
 def _reasons(scorer: Scorer, shown: RowsToShow, usual: Usual | None) -> tuple[Reasons | None, str]:
     """Return what explains the lowest rows, or why nothing does."""
     if not shown.n:
-        return None, "nobody asked for single rows"
+        return None, N_("none were requested")
     try:
         return Reasons(scorer, values=shown.values, usual=usual), ""
     except UsageError as error:

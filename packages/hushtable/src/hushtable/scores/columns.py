@@ -30,6 +30,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Reader
 from hushtable.data.schema import value_words
 from hushtable.errors import UsageError
+from hushtable.language import _, ngettext
 from hushtable.plans.families import RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.scores.typical import percent
@@ -87,9 +88,17 @@ class ColumnDifference:
     def words(self) -> str:
         """Both shares in words."""
         if self.values < self.chance:
-            return f"{self.name} differs from its values in otherwise similar rows elsewhere"
-        here, elsewhere = percent(self.here), percent(self.elsewhere)
-        return f"{self.name} is {self.place} in {here} of the rows here, in {elsewhere} elsewhere"
+            return _(
+                "%(name)s differs from its values in otherwise similar rows elsewhere",
+                name=self.name,
+            )
+        return _(
+            "%(name)s is %(place)s in %(here)s of the rows here, in %(elsewhere)s elsewhere",
+            name=self.name,
+            place=self.place,
+            here=percent(self.here),
+            elsewhere=percent(self.elsewhere),
+        )
 
 
 @dataclass(frozen=True)
@@ -116,18 +125,22 @@ class ColumnDifferences:
     def words(self) -> str:
         """One or two sentences about systematic differences in the rows."""
         if self.systematic is not None:
-            return (
-                f"Systematic at this site: {self.systematic.words}, and no other column differs: "
-                "a device, a unit, a coding habit, or a speciality?"
+            return _(
+                "Systematic at this site: %(what)s, and no other column differs: a device, a unit, "
+                "a coding habit, or a speciality?",
+                what=self.systematic.words,
             )
         some = self.differing
         if not some:
-            return "The columns do not differ from those elsewhere by more than chance."
-        number = f"{len(some)} of {len(self.columns)} columns" if len(some) > 1 else "One column"
-        differ = "differ" if len(some) > 1 else "differs"
-        return (
-            f"{number} {differ} from elsewhere, most of all: {some[0].words}. A different "
-            "mix of cases looks like this, and a fault could not be distinguished from it."
+            return _("The columns do not differ from those elsewhere by more than chance.")
+        return ngettext(
+            "One column differs from elsewhere, most of all: %(what)s. A different mix of cases "
+            "looks like this, and a fault could not be distinguished from it.",
+            "%(n)s of %(k)s columns differ from elsewhere, most of all: %(what)s. A different "
+            "mix of cases looks like this, and a fault could not be distinguished from it.",
+            len(some),
+            k=len(self.columns),
+            what=some[0].words,
         )
 
 
@@ -247,15 +260,15 @@ class _Histograms:
         at = int(np.abs(below).argmax())
         difference, missing = abs(float(below[at])), abs(float(here[-1] - elsewhere[-1]))
         if missing > difference:
-            return missing, float(here[-1]), _share(elsewhere[-1]), "missing"
+            return missing, float(here[-1]), _share(elsewhere[-1]), _("missing")
         if feature.kind == "categorical":
-            names = (*feature.categories, "none of the known categories")
+            names = (*feature.categories, _("none of the known categories"))
             return difference, float(here[at]), _share(elsewhere[at]), names[at]
         width = (feature.high - feature.low) / (len(here) - 1)
         end = value_words(feature, feature.low + (at + 1) * width)
-        low, place = slice(0, at + 1), f"below {end}"
+        low, place = slice(0, at + 1), _("below %(end)s", end=end)
         if below[at] < 0.0:
-            low, place = slice(at + 1, -1), f"{end} or more"
+            low, place = slice(at + 1, -1), _("%(end)s or more", end=end)
         return difference, float(here[low].sum()), _share(elsewhere[low].sum()), place
 
 

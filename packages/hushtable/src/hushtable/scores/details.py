@@ -16,6 +16,7 @@ from hushtable.data.readers import Batch, joined, taken
 from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError, UsageError
+from hushtable.language import _, numerals, percents
 from hushtable.scores.explain import Explained
 from hushtable.scores.reasons import ContextRows, Reason, Reasons, RowReasons, Top
 from hushtable.scores.rules import Rules
@@ -74,16 +75,18 @@ class Detail:
         """The effect of verdicts on the score, in words; empty if it is small."""
         if not self.moved:
             return ""
-        verdict = "confirmed as outliers" if self.moved > 0.0 else "judged fine"
-        return f"like rows that were {verdict} ({abs(self.moved):.1f} bits)"
+        bits = numerals(f"{abs(self.moved):.1f}")
+        if self.moved > 0.0:
+            return _("like rows that were confirmed as outliers (%(bits)s bits)", bits=bits)
+        return _("like rows that were judged fine (%(bits)s bits)", bits=bits)
 
     @property
     def rank_words(self) -> list[str]:
         """The rank and its interval, for a table; empty if unknown."""
         if self.ranks is None:
             return []
-        rank, low, high = self.ranks
-        return [f"{rank:.2%}", f"{low:.2%} and {high:.2%}"]
+        own, low, high = (percents(f"{100.0 * one:.2f}") for one in self.ranks)
+        return [own, _("%(low)s and %(high)s", low=low, high=high)]
 
     def facts(self) -> dict[str, Any]:
         """Return ranks, reasons and columns outside the plan in machine-readable form."""

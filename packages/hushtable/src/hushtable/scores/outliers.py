@@ -16,6 +16,7 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import Feature
 from hushtable.errors import DataError, UsageError
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.scores.details import (
     FAR_FIRST,
     IMPOSSIBLE_FIRST,
@@ -27,7 +28,7 @@ from hushtable.scores.details import (
 from hushtable.scores.distributions import Frequencies
 from hushtable.scores.reasons import FEW_OF_CONTEXT, TOP, Reason, Reasons, RowReasons
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.typical import DIRECTION_MEANS, USUAL_MEANS, and_words
+from hushtable.scores.typical import DIRECTION_MEANS, MEANT, USUAL_MEANS, and_words
 from hushtable.scores.usual import COUNTED, SCORED, PassingSample, Usual
 
 
@@ -105,17 +106,17 @@ class Lowest:
 #: Metadata key of a table that states among which rows its severities are.
 AMONG = b"hushtable.severity_among"
 #: Descriptions of the rows among which severities are.
-_ALL_SITES = "the rows that the ranks count"
+_ALL_SITES = N_("the rows that the ranks count")
 #: Meanings of columns of a list, for its reader.
-REASON_MEANS = (
+REASON_MEANS = N_(
     "The columns that make the row unusual, the strongest first: with usual values instead, "
     "the score would rise most."
 )
-REPAIR_MEANS = (
+REPAIR_MEANS = N_(
     "The fewest columns, at most three, whose usual values would take the row off this list, and "
     "the severity that the row would then have."
 )
-INCIDENT_MEANS = "Rows with the same number have the same strongest reason."
+INCIDENT_MEANS = N_("Rows with the same number have the same strongest reason.")
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Outliers:
         words = [row.detail.rule] if row.detail.rule else []
         words += [reason.words for reason in self.reasons(row)]
         words += [said for said in (row.detail.likeness, row.detail.context) if said]
-        return "; ".join(words) or "no column stands out"
+        return "; ".join(words) or _("no column stands out")
 
     def repair(self, row: LowRow) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect."""
@@ -182,31 +183,40 @@ class Outliers:
 
     def notes(self, model: str) -> dict[str, str]:
         """Return notes for a reader of the rows, by headings; ``model`` is the model's name."""
-        rows = f"{len(self.rows):,} of {self.n_rows:,} rows, the lowest scores first."
+        k, n = numerals(f"{len(self.rows):,}"), numerals(f"{self.n_rows:,}")
+        rows = _("%(k)s of %(n)s rows, the lowest scores first.", k=k, n=n)
         rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
+        rows += " " + _("Rows are numbered from 0.")
+        when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         notes = {
-            "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by hushtable, with the model {model}.",
-            "Rows": f"{rows} Rows are numbered from 0.",
-            "severity": "From 0 to 100: 100 times one minus the share of rows that are as rare or "
-            f"rarer, among {self.among}.",
+            _("Made"): _(
+                "%(when)s by hushtable, with the model %(model)s.", when=when, model=model
+            ),
+            _("Rows"): rows,
+            "severity": _(
+                "From 0 to 100: 100 times one minus the share of rows that are as rare or rarer, "
+                "among %(rows)s.",
+                rows=_(self.among),
+            ),
             "score": self.meaning,
-            "error": "One standard error of the score: rows whose scores differ by less may swap "
-            "places.",
-            "outside": "Columns whose value is outside the ranges or categories of the model.",
+            "error": _(
+                "One standard error of the score: rows whose scores differ by less may swap places."
+            ),
+            "outside": _("Columns whose value is outside the ranges or categories of the model."),
         }
         if self.explained:
-            notes |= {"reason": REASON_MEANS, "usual": self._usual_means}
-            notes |= {"direction": DIRECTION_MEANS, "repair": REPAIR_MEANS}
-            notes["incident"] = INCIDENT_MEANS
-        stays = "This describes rows and contains their values: keep it where the rows are kept."
-        return notes | {"Keep it": stays}
+            notes |= {"reason": _(REASON_MEANS), "usual": self._usual_means}
+            notes |= {"direction": _(DIRECTION_MEANS, **MEANT), "repair": _(REPAIR_MEANS)}
+            notes["incident"] = _(INCIDENT_MEANS)
+        stays = _("This describes rows and contains their values: keep it where the rows are kept.")
+        return notes | {_("Keep it"): stays}
 
     @property
     def _usual_means(self) -> str:
         if self.usual is None:
-            return "The model's range, because usual values are unknown."
-        return USUAL_MEANS.format(self.usual.among)
+            return _("The model's range, because usual values are unknown.")
+        return _(USUAL_MEANS, rows=_(self.usual.among), **MEANT)
 
     def table(self) -> pa.Table:
         """Return a table with a line for each row.
@@ -259,9 +269,16 @@ def repair_words(why: RowReasons | None, usual: Usual | None) -> str:
     at = ""
     if usual is not None and usual.scores is not None:
         share = float(usual.as_rare(np.array([why.score]))[0])
-        at = f": severity {rounded_down(100.0 * (1.0 - share))}"
-    usual_names = f"{'a ' if len(why.repaired) == 1 else ''}usual {and_words(why.repaired)}"
-    return f"{'not' if why.enough else 'still'} listed with {usual_names}{at}"
+        severity = numerals(rounded_down(100.0 * (1.0 - share)))
+        at = _(": severity %(severity)s", severity=severity)
+    names, n = and_words(why.repaired), len(why.repaired)
+    if why.enough:
+        words = _("not listed with a usual %(names)s", names=names)
+        words = words if n == 1 else _("not listed with usual %(names)s", names=names)
+    else:
+        words = _("still listed with a usual %(names)s", names=names)
+        words = words if n == 1 else _("still listed with usual %(names)s", names=names)
+    return words + at
 
 
 def rounded_down(severity: float) -> str:
@@ -315,14 +332,21 @@ def find_incidents(reasons: Sequence[Sequence[Reason]]) -> list[Incident]:
 
 def unjudged_words(n_rows: int) -> str:
     """Describe how many rows were not judged, and why."""
-    rows = "1 row was" if n_rows == 1 else f"{n_rows:,} rows were"
-    return f"{rows} not judged: fewer than {FEW_OF_CONTEXT:.0f} rows of their context were counted."
+    return ngettext(
+        "%(n)s row was not judged: fewer than %(few)s rows of their context were counted.",
+        "%(n)s rows were not judged: fewer than %(few)s rows of their context were counted.",
+        n_rows,
+        few=f"{FEW_OF_CONTEXT:.0f}",
+    )
 
 
 def known_words(n_rows: int) -> str:
     """Describe how many rows were left out because they are known."""
-    rows = "1 row is" if n_rows == 1 else f"{n_rows:,} rows are"
-    return f"{rows} known by your rules and not listed."
+    return ngettext(
+        "%(n)s row is known by your rules and not listed.",
+        "%(n)s rows are known by your rules and not listed.",
+        n_rows,
+    )
 
 
 def _joined(values: list[pa.Array]) -> pa.Array:

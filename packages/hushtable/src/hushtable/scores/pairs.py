@@ -24,6 +24,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
 from hushtable.files import Content
+from hushtable.language import _
 from hushtable.scores.typical import (
     QUANTILES,
     UsualValues,
@@ -111,7 +112,7 @@ class Cells:
         names = [self.names[k] for k in most if rows[k] and self.names[k] != key][:_NAMED]
         if feature.kind == "numeric":
             names = [number_text(float(name), feature, kind) for name in names]
-        return " or ".join(names) or "another"
+        return _(" or ").join(names) or _("another")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry that a file contains."""

@@ -13,6 +13,7 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.relations import Relations, numbers_of
 from hushtable.data.schema import Feature, number_words
+from hushtable.language import N_, _, ngettext, numerals
 from hushtable.plans.families import WEIGHT, Contextual
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
@@ -35,14 +36,16 @@ from hushtable.scores.usual import Usual
 
 #: Upper bounds of a factor, and the words for it.
 _WORDS = (
-    (0.95, "fewer"),
-    (1.05, "as many"),
-    (1.2, "a tenth more"),
-    (1.35, "a quarter more"),
-    (1.75, "half again as many"),
-    (2.5, "twice as many"),
+    (0.95, N_("fewer similar rows")),
+    (1.05, N_("as many similar rows")),
+    (1.2, N_("a tenth more similar rows")),
+    (1.35, N_("a quarter more similar rows")),
+    (1.75, N_("half again as many similar rows")),
+    (2.5, N_("twice as many similar rows")),
 )
-_COUNTED = ("three", "four", "five", "six", "seven", "eight", "nine")
+_COUNTED = (
+    N_("three"), N_("four"), N_("five"), N_("six"), N_("seven"), N_("eight"), N_("nine"),
+)  # fmt: skip
 
 
 class Crowding:
@@ -72,13 +75,13 @@ def crowding_words(bits: float) -> str:
     times = 2.0 ** min(bits, 60.0)
     for below, words in _WORDS:
         if times < below:
-            return f"{words} similar rows"
+            return _(words)
     whole = round(times)
     if whole < 10:
-        return f"{_COUNTED[whole - 3]} times as many similar rows"
+        return _("%(n)s times as many similar rows", n=_(_COUNTED[whole - 3]))
     # Tables give only two significant digits.
-    digits = 2 - len(str(whole))
-    return f"about {round(whole, min(digits, 0)):,} times as many similar rows"
+    about = round(whole, min(2 - len(str(whole)), 0))
+    return _("about %(n)s times as many similar rows", n=numerals(f"{about:,}"))
 
 
 #: Number of rows of a context below which the list states that a row is also compared with all
@@ -109,14 +112,20 @@ class ContextRows:
         counted = float(self._sum(codes)[0]) / self._n_tables
         if counted >= FEW_OF_CONTEXT:
             return ""
+        missing = _("missing")
         names = [
-            f"{feature.name} {describe_cell(feature, cell(rows, j, i), None).text or 'missing'}"
+            f"{feature.name} {describe_cell(feature, cell(rows, j, i), None).text or missing}"
             for j, feature in self._columns
         ]
+        context = ", ".join(names)
         if counted < 0.5:
-            return f"{', '.join(names)}: no rows counted, so compared with all rows"
-        about = f"about {counted:.0f} row{'s' if round(counted) > 1 else ''} counted"
-        return f"{', '.join(names)}: {about}, so also compared with all rows"
+            return _("%(context)s: no rows counted, so compared with all rows", context=context)
+        return ngettext(
+            "%(context)s: about %(n)s row counted, so also compared with all rows",
+            "%(context)s: about %(n)s rows counted, so also compared with all rows",
+            round(counted),
+            context=context,
+        )
 
 
 #: Number of features named for each row.
@@ -156,20 +165,29 @@ class Reason:
     def kind(self) -> str:
         """The words that rows with similar reasons share; empty if nothing stands out."""
         phrase = self.phrase
-        within = f" for {self.within}" if self.within else ""
         if self.partner:
-            return f"{self.feature} with {self.partner}"
+            return self.named
         if phrase is None or not phrase.stands_out:
             return ""
         numbers = phrase.direction in ("high", "low", "missing", "beyond")
-        return f"{self.feature} {phrase.direction if numbers else phrase.text}{within}"
+        words = f"{self.feature} {_(phrase.direction) if numbers else phrase.text}"
+        return (
+            _("%(what)s for %(context)s", what=words, context=self.within) if self.within else words
+        )
 
     @property
     def words(self) -> str:
         """The value and what is usual, in words; only the name if values are left out."""
         if self.phrase is not None:
             return self.phrase.words
-        return f"{self.feature} with {self.partner}" if self.partner else self.feature
+        return self.named
+
+    @property
+    def named(self) -> str:
+        """The columns in words."""
+        if not self.partner:
+            return self.feature
+        return _("%(name)s with %(partner)s", name=self.feature, partner=self.partner)
 
     @property
     def columns(self) -> list[str]:
@@ -284,7 +302,7 @@ class RowPhrases:
         left = float(relations.residuals(X)[0, k])
         if math.isnan(left):
             return describe_cell(self._features[j], cell(rows, j, i), self._usual_of(j))
-        others = " and ".join(names[relations.columns[m]] for m in relations.strongest[k])
+        others = _(" and ").join(names[relations.columns[m]] for m in relations.strongest[k])
         far = left / relations.spread[k]
         return self._beside(rows, i, j, others, float(X[0, k]) - left, far)
 
@@ -299,7 +317,7 @@ class RowPhrases:
             return None
         predicted = float(differences.predicted(rows[i : i + 1], self._columns)[k, 0])
         by = [self._columns[place] for place in differences.context]
-        named = " and ".join(by) if len(by) <= _NAMED else "its context"
+        named = _(" and ").join(by) if len(by) <= _NAMED else _("its context")
         return self._beside(rows, i, j, named, predicted, far)
 
     def _beside(
@@ -309,7 +327,12 @@ class RowPhrases:
         feature, one = self._features[j], cell(rows, j, i)
         phrase = describe_cell(feature, one, self._usual_of(j))
         expected = number_text(predicted, feature, plain_type(one), 3)
-        words = f"{with_name(feature, phrase.text)}, where by {by} it would be {expected}"
+        words = _(
+            "%(what)s, where by %(columns)s it would be %(expected)s",
+            what=with_name(feature, phrase.text),
+            columns=by,
+            expected=expected,
+        )
         direction = ("high" if far > 0.0 else "low") if abs(far) > _FAR else ""
         return replace(
             phrase,
@@ -409,14 +432,19 @@ class RowPairs:
         kind = plain_type(cell(self._rows, pair.column, i))
         own = read_value(one, cell(self._rows, pair.column, i))
         usual = self._pairs.cells[pair.column].words(rows, one, kind, own)
-        such = f"that {other.name}" if other.kind == "numeric" else partner.named(other)
-        words = (
-            f"{value.named(one)} with {partner.named(other)}: each usual, together "
-            f"{number_words(pair.times, 2)} times rarer than expected; usually {usual} for {such}"
+        numeric = other.kind == "numeric"
+        such = _("that %(name)s", name=other.name) if numeric else partner.named(other)
+        words = _(
+            "%(value)s with %(partner)s: each usual, together %(times)s times rarer than expected; "
+            "usually %(usual)s for %(such)s",
+            value=value.named(one),
+            partner=partner.named(other),
+            times=number_words(pair.times, 2),
+            usual=usual,
+            such=such,
         )
-        return replace(
-            value, usual=usual, direction=f"with {partner.named(other)}", words=words, share=None
-        )
+        direction = _("with %(partner)s", partner=partner.named(other))
+        return replace(value, usual=usual, direction=direction, words=words, share=None)
 
 
 class Reasons:
@@ -441,7 +469,7 @@ class Reasons:
         """Return the features with the largest shares (n, d) of each row."""
         left, top = shares.copy(), []
         every = np.arange(len(left))
-        for _ in range(self.n_top):
+        for _rank in range(self.n_top):
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
             left[every, best] = -np.inf

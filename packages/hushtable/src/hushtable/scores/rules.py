@@ -25,6 +25,7 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.errors import DataError, UsageError
 from hushtable.files import replacing
+from hushtable.language import _
 from hushtable.scores.rule_file import (
     BOUNDS,
     HEADER,
@@ -204,7 +205,8 @@ class Rules:
 
     def words(self, j: int, text: str) -> str:
         """Return words about an impossible value of feature j, whose written form is ``text``."""
-        return f"{with_name(self._table.features[j], text)}: impossible by your rules"
+        what = with_name(self._table.features[j], text)
+        return _("%(what)s: impossible by your rules", what=what)
 
     def known(self, batch: Batch) -> Bools:
         """Return which rows (n,) are known.

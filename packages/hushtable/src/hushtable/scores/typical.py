@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from hushtable.arguments import entries
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.readers import Batch
-from hushtable.data.schema import DATE, SINCE, Feature, number_words, value_words
+from hushtable.data.schema import DATE, MISSING, SINCE, Feature, number_words, value_words
 from hushtable.errors import PlanError
+from hushtable.language import N_, _, numerals
 
 #: The quantiles stored for a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
@@ -28,14 +29,18 @@ QUANTILES = (0.05, 0.5, 0.95)
 #: 90%. If there are many categories, each with few rows, it is rare if it has less than half as
 #: many rows as the most frequent one.
 RARE = 0.1
-_MIDDLE = f"the middle {QUANTILES[2] - QUANTILES[0]:.0%}"
 #: Meanings of the columns "usual" and "direction" of a list, for its reader.
-USUAL_MEANS = f"The{_MIDDLE[3:]} of {{}}, or the most frequent values among them."
-DIRECTION_MEANS = (
-    f"high or low: beyond {_MIDDLE}. rare: a value that fewer than {RARE:.0%} of the rows have. "
-    "missing: no value. beyond: outside the model's range or categories. with: usual by itself, "
-    "rare together with that value. Empty: usual by itself, unusual together with other columns."
+USUAL_MEANS = N_("The middle %(middle)s%% of %(rows)s, or the most frequent values among them.")
+DIRECTION_MEANS = N_(
+    "high or low: beyond the middle %(middle)s%%. rare: a value that fewer than %(rare)s%% of the "
+    "rows have. missing: no value. beyond: outside the model's range or categories. with: usual by "
+    "itself, rare together with that value. Empty: usual by itself, unusual together with other "
+    "columns."
 )
+#: What they are in percent.
+MEANT = {"middle": f"{100.0 * (QUANTILES[2] - QUANTILES[0]):.0f}", "rare": f"{100.0 * RARE:.0f}"}
+#: Directions of values, as `_` finds them in the catalogue.
+DIRECTIONS = N_("high"), N_("low"), N_("rare"), N_("missing"), N_("beyond")
 #: The direction of a value outside the model's range or categories.
 BEYOND = "beyond"
 #: Number of a feature's categories whose shares are stored: the most frequent.
@@ -304,7 +309,7 @@ class ValuePhrase:
     def named(self, feature: Feature) -> str:
         """Return the value with the name of its feature, and the unit."""
         if self.value is None or isinstance(self.value, str):
-            return f"{feature.name} {self.text or 'missing'}"
+            return f"{feature.name} {self.text or _(MISSING)}"
         return with_name(feature, self.text)
 
     @property
@@ -335,12 +340,14 @@ def texts_of(feature: Feature, rows: Batch, j: int) -> pa.Array:
 
 def and_words(names: Sequence[str]) -> str:
     """Return names as a list in words."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    if len(names) == 1:
+        return names[0]
+    return _("%(names)s and %(last)s", names=", ".join(names[:-1]), last=names[-1])
 
 
 def percent(share: float) -> str:
     """Return a share in words."""
-    return f"{number_words(100.0 * share, _PERCENT_DIGITS)}%"
+    return _("%(n)s%%", n=number_words(100.0 * share, _PERCENT_DIGITS))
 
 
 def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
@@ -353,7 +360,7 @@ def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DI
     if types.is_time(kind) or types.is_duration(kind):
         return str(timedelta(seconds=round(x)))
     if types.is_boolean(kind):
-        return "true" if x else "false"
+        return _("true") if x else _("false")
     return number_words(x, digits)
 
 
@@ -400,10 +407,13 @@ def _phrase(
         return _number_phrase(value, feature, kind, usual)
     numeric = feature.kind == "numeric"
     common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
-    often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
-    what = "no earlier reading" if feature.unit == SINCE else f"{feature.name} is missing"
+    since = feature.unit == SINCE
+    words = _("no earlier reading") if since else _("%(name)s is missing", name=feature.name)
+    if usual and usual.missing:
+        share_words = percent(usual.missing)
+        words = _("%(what)s, as in %(share)s of rows", what=words, share=share_words)
     compared, share = usual is not None, usual.missing if usual else None
-    return ValuePhrase(None, "", common, "missing", f"{what}{often}", compared, share)
+    return ValuePhrase(None, "", common, "missing", words, compared, share)
 
 
 def describe_within(
@@ -421,15 +431,20 @@ def describe_within(
     everywhere = describe_cell(feature, column, usual)
     phrase = describe_cell(feature, column, within)
     if phrase.direction in ("high", "low"):
-        anywhere = f" (anywhere {everywhere.usual})" if everywhere.compared else ""
-        words = (
-            f"{with_name(feature, phrase.text)}: {phrase.direction} for {context}, "
-            f"where {phrase.usual} is usual{anywhere}"
+        words = _(
+            "%(what)s: %(direction)s for %(context)s, where %(usual)s is usual",
+            what=with_name(feature, phrase.text),
+            direction=_(phrase.direction),
+            context=context,
+            usual=phrase.usual,
         )
+        if everywhere.compared:
+            words = _("%(what)s (anywhere %(usual)s)", what=words, usual=everywhere.usual)
         return replace(phrase, words=words)
     if phrase.direction == BEYOND:
         return everywhere
-    return replace(phrase, words=f"{phrase.words}, for {context}")
+    words = _("%(what)s, for %(context)s", what=phrase.words, context=context)
+    return replace(phrase, words=words)
 
 
 def direction(feature: Feature, value: float | str | None, usual: UsualValues | None) -> str:
@@ -459,28 +474,33 @@ def _number_phrase(
     what = with_name(feature, text)
     ends = range_text(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
+    said = {"what": what, "usual": common, "range": ends, "direction": _(side)}
     if side == BEYOND:
-        known = f", usually {common}" if usual and usual.middle else ""
-        words = f"{what}{known}: beyond the range of {ends}"
+        known = N_("%(what)s, usually %(usual)s: beyond the range of %(range)s")
+        alone = N_("%(what)s: beyond the range of %(range)s")
+        words = _(known if usual and usual.middle else alone, **said)
     elif usual is None or usual.middle is None:
-        words = f"{what}, in a range of {ends}"
+        words = _("%(what)s, in a range of %(range)s", **said)
     elif usual.shares:
         share = usual.shares.get(repr(x + 0.0))
-        often = "in few rows" if share is None else f"as in {percent(share)} of rows"
-        words = f"{what}, {often}: rare" if side else f"{what}, {often}"
+        few = _("in few rows")
+        often = few if share is None else _("as in %(share)s of rows", share=percent(share))
+        words = f"{what}, {often}: {said['direction']}" if side else f"{what}, {often}"
     elif usual.is_far(x):
-        words = f"{what}, usually {common}: far {'above' if side == 'high' else 'below'}"
+        above = N_("%(what)s, usually %(usual)s: far above")
+        below = N_("%(what)s, usually %(usual)s: far below")
+        words = _(above if side == "high" else below, **said)
+    elif side:
+        words = _("%(what)s, usually %(usual)s: %(direction)s", **said)
     else:
-        words = (
-            f"{what}, usually {common}: {side}" if side else f"{what}, within the usual {common}"
-        )
+        words = _("%(what)s, within the usual %(usual)s", **said)
     value: Any = x
     if _dated(feature, kind):
         try:
             value = datetime.fromtimestamp(x, UTC).replace(tzinfo=None)
         except (OverflowError, ValueError, OSError):
             value = x
-    elif text in ("true", "false"):
+    elif pa.types.is_boolean(kind):
         value = bool(x)
     elif pa.types.is_time(kind) or pa.types.is_duration(kind):
         value = text
@@ -491,7 +511,7 @@ def _number_phrase(
 def with_name(feature: Feature, text: str) -> str:
     """Return a number of a feature with the feature's name and unit."""
     if feature.unit == SINCE:
-        return f"no reading for {text}"
+        return _("no reading for %(time)s", time=text)
     unit = f" {feature.unit}" if feature.unit and feature.unit != DATE else ""
     return f"{feature.name} {text}{unit}"
 
@@ -501,7 +521,12 @@ def range_text(
 ) -> str:
     """Return two numbers of a column of type ``kind`` as a range in words."""
     ends = [number_text(x, feature, kind, digits) for x in (low, high)]
-    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+    low_text, high_text = ends
+    return (
+        low_text
+        if low_text == high_text
+        else _("%(low)s to %(high)s", low=low_text, high=high_text)
+    )
 
 
 def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
@@ -512,18 +537,20 @@ def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None)
             f"{number_text(float(x), feature, kind)} ({percent(share)})" for x, share in most
         )
     if usual is None or usual.middle is None:
-        return f"{range_text(feature.low, feature.high, feature, kind)} (range)"
+        return _("%(ends)s (range)", ends=range_text(feature.low, feature.high, feature, kind))
     return range_text(usual.middle[0], usual.middle[2], feature, kind)
 
 
 def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> ValuePhrase:
     side, words, share = direction(feature, text, usual), f"{feature.name} {text}", None
     if side == BEYOND:
-        words = f"{words}: none of the {len(feature.categories):,} known"
+        n = numerals(f"{len(feature.categories):,}")
+        words = _("%(what)s: none of the %(n)s known", what=words, n=n)
     elif usual is not None:
         share = usual.share(feature, text)
-        often = f"in {percent(share)} of rows" if text in usual.shares else "in few rows"
-        words = f"{words}, {often}: rare" if side else f"{words}, {often}"
+        few = _("in few rows")
+        often = _("in %(share)s of rows", share=percent(share)) if text in usual.shares else few
+        words = f"{words}, {often}: {_(side)}" if side else f"{words}, {often}"
     known = usual is not None
     return ValuePhrase(text, text, _usual_categories(usual), side, words, known, share)
 

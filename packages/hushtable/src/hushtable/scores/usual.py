@@ -19,6 +19,7 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
 from hushtable.files import Content
+from hushtable.language import N_
 from hushtable.scores.pairs import PairCounts
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import UsualValues, numbers_of, texts_of
@@ -30,8 +31,8 @@ FEW, ONE_IN, MOST = 2_048, 16, 8_192
 #: Largest number of values in the sample.
 MOST_VALUES = 1 << 22
 #: The rows with which values and severities are compared.
-COUNTED, SCORED = "the rows that the model counted", "the rows that were scored here"
-MERGED, ELSEWHERE = "the rows of all sites", "the rows of the other sites"
+COUNTED, SCORED = N_("the rows that the model counted"), N_("the rows that were scored here")
+MERGED, ELSEWHERE = N_("the rows of all sites"), N_("the rows of the other sites")
 #: Cap on how many times the limit a value is outside everything.
 FARTHEST = 1e6
 #: One in this many of the counted rows belongs to the rarest.

@@ -1,0 +1,148 @@
+"""Pages in another language: no English is left, numbers are as people write them, and the rest."""
+
+import gettext
+import re
+from functools import reduce
+from operator import add
+
+import pyarrow as pa
+import pytest
+
+import hushtable.language
+from hushtable.data.readers import as_reader
+from hushtable.errors import UsageError
+from hushtable.language import WORDS, Catalogue, _, ngettext, numeral, numerals, speaking, spoken
+from hushtable.report.content import Subject, gather, sites_of_parts
+from hushtable.report.lists import LISTS
+from hushtable.report.page import page
+from hushtable.scores.outliers import find_outliers
+from hushtable.scores.scorer import Scorer
+from report_helpers import Parsed
+
+#: Words of English pages that no German text has.
+ENGLISH = {
+    "the", "and", "of", "with", "rows", "row", "usually", "missing", "threshold", "sites", "noise",
+    "counts", "similar", "features", "is", "are", "this", "that", "between", "keep", "values",
+}  # fmt: skip
+
+
+def english_in(html):
+    """Return the English words of a page, its pictures and labels among them."""
+    parsed = Parsed(html)
+    # What a reader calls rows that have no file.
+    texts = [parsed.text.replace("the data", ""), *(svg["aria-label"] for svg in parsed.all("svg"))]
+    words = {word.strip(".,:;()").lower() for text in texts for word in text.split()}
+    return words & ENGLISH
+
+
+@pytest.fixture(scope="module")
+def german(sketch, releases, X, score_them):
+    """Pages of a sketch with rows and values, and of a release with its sites, in German."""
+    with speaking("de"):
+        offset, scores = score_them(sketch, X, 5, values=True)
+        model = Subject("a.hush", "sketch", sketch, "1.5 MB")
+        of_rows = page(gather(model, threshold=offset, scores=scores, values=True))
+        total = reduce(add, releases.values())
+        sites = sites_of_parts(releases, total, "all.hush")
+        release = Subject("all.hush", "release", total)
+        of_release = page(gather(release, threshold=Scorer(total).auto_offset(), sites=sites))
+    return {"rows": of_rows, "release": of_release}
+
+
+@pytest.mark.parametrize("which", ["rows", "release"])
+def test_a_german_report_has_no_english(german, which):
+    assert '<html lang="de">' in german[which]
+    assert english_in(german[which]) == set()
+
+
+def test_headings_of_a_german_report(german):
+    for heading in ("Scores", "Merkmale", "Zeilen mit den niedrigsten Scores", "Nicht in diesem"):
+        assert heading in german["rows"]
+    assert "Das Hinzufügen oder Entfernen von einem Datensatz" in german["release"]
+    assert "Was den Standort verlassen hat" in german["release"]
+
+
+def test_reasons_and_numbers_are_german(german):
+    text = Parsed(german["rows"]).text
+    assert "Eine typische Zeile hat" in text
+    assert "1,5 MB" in text
+    assert re.search(r"üblich -\d,\d+ bis \d,\d+: außerhalb des Bereichs -9 bis 9", text)
+    assert not re.search(r"\d\.\d{1,2}\b", text.replace("1.0.0rc1", ""))
+
+
+def test_a_page_is_english_unless_chosen(sketch, X, score_them, monkeypatch):
+    monkeypatch.setenv("LANGUAGE", "de")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    offset, scores = score_them(sketch, X, 5, values=True)
+    html = page(gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores))
+    assert '<html lang="en">' in html
+    assert "Rows with the lowest scores" in html
+
+
+def test_a_german_list_has_no_english(sketch, X, tmp_path):
+    rows = pa.table(dict(zip(sketch.plan.schema.names, X.T, strict=True)))
+    with speaking("de"):
+        found = find_outliers(Scorer(sketch), as_reader(rows), 5)
+        with (tmp_path / "top.html").open("wb") as file:
+            LISTS[".html"](file, found, "a.hush", "rows.csv", "bits")
+    html = (tmp_path / "top.html").read_text("utf-8")
+    assert '<html lang="de">' in html
+    assert "5 auffällige Zeilen" in html
+    assert english_in(html) - {"missing"} == set()  # the name of a direction in files
+
+
+def test_a_german_sheet_keeps_the_names_of_its_columns(sketch, X, tmp_path):
+    calamine = pytest.importorskip("python_calamine")
+    rows = pa.table(dict(zip(sketch.plan.schema.names, X.T, strict=True)))
+    with speaking("de"):
+        found = find_outliers(Scorer(sketch), as_reader(rows), 5)
+        with (tmp_path / "top.xlsx").open("wb") as file:
+            LISTS[".xlsx"](file, found, "a.hush", "rows.csv", "bits")
+    book = calamine.CalamineWorkbook.from_path(tmp_path / "top.xlsx")
+    assert book.sheet_names == ["Ausreißer", "Erläuterung"]
+    names, *lines = book.get_sheet_by_name("Ausreißer").to_python()
+    assert {"rank", "severity", "words", "direction_1"} <= {*names}
+    assert {line[names.index("direction_1")] for line in lines} <= {"high", "low", "beyond", ""}
+    assert all("üblich" in line[names.index("words")] for line in lines)
+
+
+def test_a_text_that_is_missing_is_english(tmp_path):
+    words = Catalogue(tmp_path / "__init__.py", "toy")
+    with speaking("de"):
+        assert WORDS.say("a text that no catalogue has") == "a text that no catalogue has"
+        assert words.say("%(n)s rows", n=3) == "3 rows"
+        assert words.count("%(n)s thing", "%(n)s things", 2_000) == "2.000 things"
+        assert _("") == ""  # not the head of the catalogue
+
+
+def test_a_report_shows_what_is_missing_in_english(sketch, monkeypatch):
+    known = WORDS.translations("de")
+
+    class Gap(gettext.NullTranslations):
+        def gettext(self, text):
+            return text if text == "Not in this report" else known.gettext(text)
+
+        def ngettext(self, one, many, n):
+            return known.ngettext(one, many, n)
+
+    monkeypatch.setattr(hushtable.language, "_translations", lambda *_: Gap())
+    with speaking("de"):
+        html = page(gather(Subject("a.hush", "sketch", sketch)))
+    assert "Not in this report" in html
+    assert "Die Datei" in html
+
+
+def test_a_language_holds_for_a_while_only():
+    assert spoken() == "en"
+    with speaking("de"):
+        assert (spoken(), _("threshold")) == ("de", "Schwellenwert")
+        assert ngettext("%(n)s column", "%(n)s columns", 1) == "1 Spalte"
+    assert (spoken(), _("threshold")) == ("en", "threshold")
+    with pytest.raises(UsageError, match="'fr': there is only en, de"), speaking("fr"):
+        pass
+
+
+def test_numbers():
+    assert numeral("de", 1234.5, 1) == "1.234,5"
+    assert numeral("en", 1234.5, 1) == "1,234.5"
+    assert numerals("1,234.5") == "1,234.5"
