@@ -25,7 +25,7 @@ detector = HushTable(random_state=0).fit(X)
 scores = detector.score_samples(X)
 
 # %%
-# The score over the plane: the four outliers lie in dark regions.
+# The figure shows the score over the plane. The four outliers lie in dark regions.
 
 side = np.linspace(0, 10, 150)
 plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -37,14 +37,15 @@ ax.set_title("The score over the plane, 1,000 rows and four outliers")
 figure.colorbar(image, label="score, bits (low is abnormal)")
 
 # %%
-# The distribution of the scores, and the default threshold, which needs only the counts and is
-# generous. To flag a fraction of the rows instead, use ``set_threshold(X, 0.01)``.
+# The figure shows the distribution of the scores and the default threshold, which needs only the
+# counts and is generous. To flag a fraction of the rows instead, use ``set_threshold(X, 0.01)``.
 
 display = ScoreDisplay.from_estimator(detector, X)
 display.ax_.set_title("Scores of 1,004 rows, and the threshold", loc="left", pad=20)
 
 # %%
-# The lowest rows in order, and how much each feature lowers the scores of the four outliers.
+# The figure ranks the lowest rows. The output lists how much each feature lowers the scores of the
+# four outliers.
 
 display = RankedOutliersDisplay.from_estimator(detector, X, n_rows=8)
 display.ax_.set_title(

@@ -24,7 +24,8 @@ from hushtable.data import understand
 file = distribution("palmerpenguins").locate_file("palmerpenguins/data/penguins-raw.csv")
 
 # %%
-# How each column was read. No options were needed: ``NA`` is missing, and dates are dates.
+# The output states how each column was read. No options were needed to recognise ``NA`` as missing
+# and dates as dates.
 
 for column in understand(file):
     print(f"{column.name:20} {column.kind:9} {column.evidence}")
@@ -47,7 +48,7 @@ for name, odd in lists.items():
         print(textwrap.fill(row.words, 84, initial_indent="  - ", subsequent_indent="    "))
 
 # %%
-# The six most unusual penguins of each species, in two pictures of the same rows: some have an
+# Two pictures of the same rows mark the six most unusual penguins of each species. Some have an
 # unusual bill, some an unusual weight, and some only an unusual combination of both.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2))
@@ -61,7 +62,7 @@ axes[0].legend()
 figure.suptitle("Three kinds of penguins; rings mark the six oddest of each")
 
 # %%
-# What it got wrong: two penguins were not measured. That does not make a penguin unusual, but a
+# What it got wrong: two penguins were not measured. This does not make a penguin unusual, but a
 # missing value is rare, so these rows come first. The comments in the lists explain what happened:
 
 for odd in lists.values():

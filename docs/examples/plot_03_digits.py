@@ -30,7 +30,8 @@ for value in range(10):
 
 # %%
 # On the left are three pictures of each digit as most people write it (the highest scores). On the
-# right are the seven lowest: ones with a long upstroke, sevens with a bar, nines that lean.
+# right are the seven pictures with the lowest scores, such as ones with a long upstroke, sevens
+# with a bar, and nines that lean.
 
 figure, axes = plt.subplots(10, 11, figsize=(7, 6.6))
 for value, line in enumerate(axes):

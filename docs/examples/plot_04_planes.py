@@ -38,7 +38,8 @@ for row in odd.head(5).itertuples():
     print(textwrap.fill(f"{row.tailnum} {row.words}", 84, subsequent_indent=" " * 7))
 
 # %%
-# Age and seats of all aircraft. The most unusual, in orange, are small, old or very large.
+# The figure shows the year and seats of all aircraft. The most unusual ones, in orange, are small,
+# old, or very large.
 
 planes = pd.read_csv(file)
 figure, ax = plt.subplots()
@@ -64,5 +65,5 @@ print(lines.sort_values("flights", ascending=False).head(5))
 
 # %%
 # What it cannot know: which table is wrong. Either the airline used its own number instead of the
-# tail number, or the number was later given to another owner. A Boeing 747 and two Airbus A330 are
+# tail number, or the number was later given to another owner. A Boeing 747 and two Airbus A330s are
 # also in the list: they are rare at these airports, but their rows have no errors.

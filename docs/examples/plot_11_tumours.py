@@ -2,8 +2,9 @@
 Tumours unlike all benign ones
 ==============================
 
-You learn novelty detection: fit on rows that are known to be fine, and flag rows that are unlike
-them. The rows are samples of 569 breast tumours, with 30 measures of their cell nuclei.
+You learn how to detect novelties: fit a detector to rows that are known to be fine, and flag rows
+that are unlike them. The rows are samples of 569 breast tumours, with 30 measures of their cell
+nuclei.
 
 - *Data*: ``load_breast_cancer`` of scikit-learn; W. Wolberg and others, Breast Cancer Wisconsin
   (Diagnostic), UCI Machine Learning Repository, CC BY 4.0.
@@ -26,8 +27,8 @@ judge, unseen = train_test_split(rest, test_size=0.5, random_state=0)
 
 # %%
 # The detector is fitted to half of the benign samples. Another quarter sets the threshold so that
-# it flags one benign sample in twenty: the fitted rows would set it too high, because the detector
-# has seen them.
+# it flags one benign sample in twenty. The fitted rows would set the threshold too high, because
+# the detector has seen them.
 
 detector = HushTable(novelty=True, random_state=0).fit(train)
 detector.set_threshold(judge, 0.05)
@@ -51,8 +52,8 @@ ax.set(xlabel="score, bits (low is odd)")
 ax.legend()
 
 # %%
-# The measures that matter most: the mean size of each measure's share in the scores of the
-# malignant samples.
+# The figure shows the measures that matter most, by the mean size of their shares in the scores of
+# the malignant samples.
 
 sizes = detector.importances(malignant)
 order = sizes.argsort()[-8:]

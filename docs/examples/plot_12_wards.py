@@ -27,8 +27,9 @@ weather["at"] = pd.to_datetime(weather[["year", "month", "day", "hour"]])
 columns = ["at", "temp", "dewp", "humid", "pressure"]
 
 # %%
-# A year of hours at three airports. With the month as the context, each hour is compared with the
-# hours of its month; without a context, with all hours of the year.
+# The table contains a year of hours at three airports. With the month as the context, each hour is
+# compared with the hours of its month. Without a context, it is compared with all hours of the
+# year.
 
 by_month = HushTable(time="at", context="month", random_state=0).fit(weather[columns])
 odd = by_month.outliers(weather[columns], n=60, keep=["at"])
@@ -38,9 +39,9 @@ for row in odd.head(4).itertuples():
     print(f"{row.at:%d %B %H:%M}: {row.words.split('; ')[0]}")
 
 # %%
-# The 60 lowest hours. Without a context, they are the coldest and hottest hours of the year, and
-# its storms. With a context, they are spring weather in January, summer weather in December, and an
-# error that no range finds: 13 degrees in May.
+# The figure shows the 60 lowest hours. Without a context, they are the coldest, hottest, and
+# stormiest hours of the year. With a context, they are spring weather in January, summer weather in
+# December, and an error that no range finds: 13 degrees in May.
 
 figure, axis = plt.subplots(figsize=(8, 4))
 day = weather["at"].dt.day_of_year
@@ -54,11 +55,12 @@ axis.set(title="The 60 most unusual hours of 2013", xlabel="day of the year", yl
 axis.legend()
 
 # %%
-# Flights of the first two days of each month. The context is the destination: 140 minutes in the
-# air are right for one destination and wrong for another. The example gives one flight in 50 the
-# destination of another flight. At first each airport uses its own flights; then all three add up
-# their counts. The columns are flights, flights to destinations with fewer than 8 flights, and the
-# average precision of finding the wrong ones; each is a mean of the months.
+# The next table contains the flights of the first two days of each month. The context is the
+# destination: 140 minutes in the air are right for one destination and wrong for another. The
+# example gives one flight in 50 the destination of another flight. At first, each airport uses its
+# own flights. Then all three add up their counts. The columns give the number of flights, the
+# number of flights to destinations with fewer than 8 flights, and the average precision of finding
+# the wrong flights. Each figure is a mean over the months.
 
 flights = pd.read_csv(folder / "flights.csv.zip").dropna(subset=["air_time"])
 use, gains = ["dest", "air_time"], []
@@ -70,7 +72,7 @@ for month in range(1, 13):
         some = rng.choice(own.index, len(own) // 50, replace=False)
         rows.loc[some, "dest"] = own["dest"].sample(len(some), random_state=month).to_numpy()
     wrong = rows["dest"] != days["dest"]
-    # One plan for all airports. In a round, it is drawn from public places and released ranges.
+    # All airports share a plan. A round draws it from public places and released ranges.
     together = HushTable(context="dest", random_state=0).fit(rows[use])
     for airport, own in rows.groupby("origin"):
         alone = HushTable(context="dest", random_state=0).fit(own[use])

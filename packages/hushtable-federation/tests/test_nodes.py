@@ -95,7 +95,7 @@ def test_a_refusal_is_a_word_and_the_others_go_on(places):
     assert state["lost"] == {"north": "keys: unavailable", "south": "keys: policy"}
     assert state["refused"] == {"south": "policy"}
     assert not any(b"Ann Lee" in said for said in network.said)
-    assert "needed, ['a', 'b']" in (places.folder / "north.log").read_text()
+    assert "required column names, ['a', 'b']" in (places.folder / "north.log").read_text()
 
 
 def test_a_row_that_cannot_be_read_stops_nobody_and_stays_at_home(places):

@@ -29,7 +29,7 @@ def test_a_sealed_result_scores_nothing(sealed):
     assert sealed.n_tables == len(sealed.layout.cells)
     with pytest.raises(PlanError, match="the hash functions are hidden"):
         Scorer(sealed)
-    with pytest.raises(UsageError, match="is no model"):
+    with pytest.raises(UsageError, match="is not a model"):
         counts_of(sealed)
 
 

@@ -462,8 +462,8 @@ def test_options_that_do_not_go_together_are_refused(tmp_path, capsys):
     for arguments, said in (
         (["rows.csv", "--omop", "person"], "read from postgresql:// or duckdb:///"),
         (["sqlite:///a.db", "--omop", "visit"], "read from postgresql:// or duckdb:///"),
-        (["duckdb:///a.db", "--omop", "visit", "--query", "SELECT 1"], "no use for --query"),
-        (["rows.csv", "--cdm", "cdm"], "--cdm goes with --omop"),
+        (["duckdb:///a.db", "--omop", "visit", "--query", "SELECT 1"], "cannot use --query"),
+        (["rows.csv", "--cdm", "cdm"], "--cdm needs --omop"),
     ):
         assert main(["fit", *arguments, *out]) == 2
         assert said in capsys.readouterr().err

@@ -79,6 +79,12 @@ def test_the_officers_page_states_these_figures():
     assert [float(x) for x in said.groups()] == after
 
 
+def test_the_page_on_privacy_states_the_noise():
+    said = r"For m\s+= 100, epsilon 1 and delta 1e-6, . is ([\d.]+)\."
+    stated = re.search(said, text("explanation/privacy"))
+    assert float(stated[1]) == round(scale_of(1.0, 100), 1)
+
+
 def text(page):
     return (DOCS / f"{page}.md").read_text(encoding="utf-8")
 

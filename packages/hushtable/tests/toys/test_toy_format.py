@@ -86,7 +86,7 @@ def test_the_command_line_reads_it(tmp_path, rows, capsys):
 def test_what_is_not_of_the_format_is_refused(tmp_path, ending, capsys):
     path = tmp_path / f"bad{ending}"
     path.write_text('{"age": 1')
-    with pytest.raises(DataError, match=rf"bad\{ending}: not a JSON \w+ file that can be read"):
+    with pytest.raises(DataError, match=rf"bad\{ending}: not a readable JSON \w+ file"):
         as_reader(path)
     path.write_text("")
     with pytest.raises(DataError, match="the file is empty"):
@@ -102,5 +102,5 @@ def test_messages_name_what_is_registered(tmp_path):
     (tmp_path / "rows.odd").write_text("1")
     with pytest.raises(DataError, match=r"ends in \.csv, .*\.jsonl"):
         as_reader(tmp_path / "rows.odd")
-    with pytest.raises(DataError, match=r"no CSV or Parquet or .* or JSON stream"):
+    with pytest.raises(DataError, match=r"no folder with CSV or Parquet or .* or JSON stream"):
         as_reader(tmp_path / "none")
