@@ -175,7 +175,7 @@ def test_a_cut_end_shows_against_a_head_that_was_kept(those, capsys):
     assert main(["round", "book", str(path), "--json"]) == 0
     head = json.loads(capsys.readouterr().out)["head"]
     assert main(["round", "book", str(path), "--expect", head]) == 0
-    assert "0 follow" in capsys.readouterr().out
+    assert "0 entries follow" in capsys.readouterr().out
     path.write_bytes(early)
     assert main(["round", "book", str(path), "--expect", head]) == 1
     assert "does not hold the head" in capsys.readouterr().err

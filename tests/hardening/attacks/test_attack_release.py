@@ -159,7 +159,7 @@ def test_a_site_holds_a_hidden_plan_to_the_rows_it_was_laid_out_for(those):
     plan = Plan.draw(SCHEMA, random_state=0, epsilon=1.0, expected_rows=1_000_000, **terms)
     round_ = those.open(plan=Layout.of(plan), delta=5e-6)
     site = those.sites["s00"]
-    with pytest.raises(PrivacyError, match=r"above 1/n for the 1,000,000 rows"):
+    with pytest.raises(PrivacyError, match=r"above 1/n for the 1,000,000 expected rows"):
         Reply(round_, site.keys, site.book, plan=plan, at=T0)
 
 
@@ -201,7 +201,7 @@ def test_no_rows_are_counted_where_it_is_asked_for(options):
 def test_no_rows_of_another_table_are_refused():
     """Empty or not, columns have to be the plan's."""
     plan = Plan.draw(ONE, random_state=0, n_tables=4)
-    with pytest.raises(DataError, match="2 columns, the plan has 1"):
+    with pytest.raises(DataError, match="2 columns, but the plan has 1"):
         Sketch.from_data(plan, np.empty((0, 2)), allow_empty=True)
 
 

@@ -146,7 +146,7 @@ def test_with_nothing_to_compare_only_the_fingerprint_is_told(scene, run):
     assert alone.code == 0
     told = " ".join(alone.out.split())
     assert "Verified" not in told
-    assert "compare their fingerprint with lead" in told
+    assert "call lead, and compare the fingerprint" in told
     assert scene.those.lead.card.fingerprint in told
     assert not json.loads(run("round", "verify", scene.result, "--json").out)["round_checked"]
 
@@ -207,7 +207,7 @@ def test_a_result_without_any_seal_is_said_to_be_unsigned(scene, run, refused):
         shown = run(*command)
         assert shown.code == 0
         words = "Signed by no one" if command[0] == "inspect" else "is not signed"
-        assert f"{words}: anyone may have made or changed it" in " ".join(shown.out.split())
+        assert f"{words}: anyone could have made or changed it" in " ".join(shown.out.split())
         assert json.loads(run(*command, "--json").out)["signed_by"] is None
 
 

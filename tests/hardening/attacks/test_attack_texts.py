@@ -149,7 +149,7 @@ def test_no_report_without_rows_of_marginals_or_of_parts_does(here, run, tmp_pat
         clean(said)
         text = out.read_text(encoding="utf-8")
         clean(text)
-        assert "No value of any row" in text
+        assert "Values of rows." in text
         assert "read off rows" in text
 
 
@@ -164,8 +164,8 @@ def test_what_was_asked_for_is_shown_and_said(here, run, tmp_path):
         assert "17.03125 to 123456.789" in text
         for words in (text, said):
             assert "It shows values of rows: texts of name (48), diagnosis (3)" in words
-        assert "No value of any row beyond" in text
-        assert "No value of any row," not in text
+        assert "All values of rows except" in text
+        assert "<li>Values of rows.</li>" not in text
 
 
 def scaled(factor, rename):
@@ -232,7 +232,7 @@ def test_fit_says_what_the_model_holds(here, run, tmp_path):
     assert code == 0, said
     clean(said)
     said = " ".join(said.split())
-    assert "It holds values of your rows: texts of diagnosis (3), patient (80), and the" in said
+    assert "It contains values of your rows (texts of diagnosis (3), patient (80), and the" in said
     code, said = run(*words, "--json")
     clean(said)
     assert json.loads(said)["texts"] == {"diagnosis": 3, "patient": 80}
@@ -258,8 +258,8 @@ def test_plan_check_against_a_model_shows_none_of_its_texts(here, run, tmp_path)
     other["diagnosis"], other["income"] = ["none", "nil"] * (N // 2), [1e7 + i for i in range(N)]
     code, said = run("plan", "check", here / "hushtable.hush", write(tmp_path / "o.csv", other))
     assert code == 0
-    assert "3 categories read off rows. Are they spelled in" in said
-    assert "its range, a range read off rows. Are they in another" in said
+    assert "its 3 categories read off rows. Are they spelled differently?" in " ".join(said.split())
+    assert "a range read off rows. Are they in a different unit?" in " ".join(said.split())
     clean(said)
 
 
@@ -283,7 +283,7 @@ def test_plans_that_differ_say_in_which_column_and_not_in_what(here, run, tmp_pa
         for words in (["merge", *both], ["report", both[1], "--parts", tmp_path]):
             code, said = run(*words, "-o", tmp_path / "x.html")
             assert code == 1, said
-            assert f"feature '{features[j].name}' has another kind, range or categories" in said
+            assert f"feature '{features[j].name}' has a different kind, range or categories" in said
             clean(said)
 
 

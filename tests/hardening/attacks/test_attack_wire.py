@@ -248,7 +248,7 @@ def test_what_a_single_site_would_be_worth():
     lead, sites = Keys.generate("lead"), [Keys.generate(f"s{i}").card for i in range(5)]
     plan = Plan.draw(Schema([AGE]), random_state=0, n_tables=2, n_cells=8, min_depth=1, max_depth=2)
     terms = {"epsilon": 1.0, "deadline": now() + timedelta(days=1)}
-    with pytest.raises(FileError, match="the coordinator is a site itself: needs 4 or more"):
+    with pytest.raises(FileError, match="the coordinator is also a site: needs 4 or more"):
         Round.open(plan, [*sites[1:], lead.card], lead, least=3, **terms)
     round_ = Round.open(plan, [*sites[1:], lead.card], lead, least=4, **terms)
     whole = round_.site_scale * math.sqrt(round_.terms.k_min)

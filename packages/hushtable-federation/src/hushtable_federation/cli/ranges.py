@@ -261,8 +261,8 @@ def _own_blocks(found: _RangesRead) -> Iterator[Block]:
     yield TextTable(headers, [[shown(cell) for cell in row] for row in rows], left=2)
     failing = found.failing()
     said = [
-        f"{len(failing) or 'None'} of {len(rows)} would fail: more than {found.tolerated:g}% of "
-        "their values lie beyond a limit."
+        f"{len(failing) or 'None'} of {len(rows)} would fail. A column fails if more than "
+        f"{found.tolerated:g}% of its values lie beyond a limit."
     ]
     if others := found.failing("others"):
         said += [

@@ -85,7 +85,7 @@ def signed_lines(counts: Any) -> dict[str, str]:
     """Return lines about the signer of counts, their round, and the submissions in them."""
     who = signed_by(counts)
     if who is None:
-        return {"Signed by": "no one: anyone may have made or changed it"}
+        return {"Signed by": "no one: anyone could have made or changed it"}
     names = ", ".join(sorted(counts.seal.submissions))
     return {
         "Signed by": f"{who['name']} ({who['fingerprint']})",
