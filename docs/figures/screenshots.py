@@ -20,13 +20,6 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from chromium import Chromium, found  # noqa: E402 (its folder is on the path only now)
 
-#: The README's rows, with the names that it gives them.
-PATIENTS = """
-from sklearn.datasets import load_diabetes
-names = {"s1": "cholesterol", "s2": "ldl", "s3": "hdl", "s4": "ratio", "s6": "glucose"}
-rows = load_diabetes(as_frame=True, scaled=False).data.rename(columns=names)
-rows.to_csv("patients.csv", index=False)
-"""
 CARD = """<!doctype html><html lang="en"><title>hushtable</title><style>
 body {{ align-items: center; background: #14181d; color: #e8ecf0; display: flex; gap: 80px;
   font-family: system-ui, "Noto Sans", sans-serif; height: 640px; margin: 0; padding: 0 100px;
@@ -38,22 +31,19 @@ p {{ color: #a9b4bf; font-size: 40px; line-height: 1.35; margin: 0; }}
 <p>Find outliers together,<br>and pool no row.</p></div></html>"""
 
 
-def reports(folder: Path) -> tuple[Path, Path, Path]:
-    """Write the demo's report, that of the orders with ids and values, and the README's list."""
+def reports(folder: Path) -> tuple[Path, Path]:
+    """Write the demo's report, and that of the orders with ids and values."""
     page = (ROOT / "docs/tutorials/one-table.md").read_text("utf-8")
     orders = next(b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "orders.csv" in b)
-    for rows in (orders, PATIENTS):
-        subprocess.run([sys.executable, "-c", rows], cwd=folder, check=True)
+    subprocess.run([sys.executable, "-c", orders], cwd=folder, check=True)
     for line in (
         "demo --report demo.html",
         "fit orders.csv --drop order --seed 0 -o model.hush",
         "report model.hush orders.csv --drop order --rows 5 --id order --values -o orders.html",
-        "fit patients.csv --seed 0 -o patients.hush",
-        "score patients.csv --model patients.hush --top 20 -o top.html",
     ):
         command = [sys.executable, "-m", "hushtable.cli", *line.split()]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return folder / "demo.html", folder / "orders.html", folder / "top.html"
+    return folder / "demo.html", folder / "orders.html"
 
 
 def save(png: bytes, path: Path) -> None:
@@ -67,7 +57,7 @@ def main() -> None:
         sys.exit("no Chromium here: apt-get install chromium")
     with TemporaryDirectory() as name, Chromium(Path(name) / "profile") as browser:
         folder = Path(name)
-        demo, orders, top = reports(folder)
+        demo, orders = reports(folder)
         for dark in (False, True):
             kind = "-dark" if dark else ""
             browser.show(demo, 985, dark=dark)
@@ -75,8 +65,6 @@ def main() -> None:
             browser.show(orders, 390, dark=dark)
             of_row = browser.picture(".cards tbody tr:nth-child(2)", margin=8)
             save(of_row, HERE / f"report-row{kind}.png")
-        browser.show(top, 985)
-        save(browser.picture(height=590), HERE / "top.png")
         card = folder / "card.html"
         mark = (ROOT / "docs" / "_static" / "logo-dark.svg").read_text("utf-8")
         card.write_text(CARD.format(mark=mark), encoding="utf-8")
