@@ -410,7 +410,7 @@ def test_commands_score_by_what_was_learned(files_, capsys):
     assert main(["report", model, data, "-o", str(files_ / "r.html")]) == 0
     page = (files_ / "r.html").read_text()
     assert "10 outliers, 2 fine" in page
-    assert re.search(r"Moved by verdicts.{1,60}a \d", page, re.DOTALL)
+    assert re.search(r"Changed by verdicts.{1,60}a \d", page, re.DOTALL)
     assert main(["merge", str(files_ / "v.hush"), model, "-o", str(files_ / "x.hush")]) != 0
     assert "rows can be read" in capsys.readouterr().err
 

@@ -27,7 +27,7 @@ from hushtable_federation.round import Round
     ("text", "message"),
     [
         ("[[feature]]\nkind = []", r"kind \[\]: needs 'numeric'"),
-        ("[[feature]]\nkind = 'categorical'\ncategories = ['a']", "name is None"),
+        ("[[feature]]\nkind = 'categorical'\ncategories = ['a']", "the name None"),
         (f"[[feature]]\nname = 'a'\nkind = 'numeric'\nlow = 0\nhigh = {10**400}", "two finite"),
         (f"feature = {'9' * 5_000}", "not a TOML file of a schema"),
         (f"[[feature]]\nname = 0x{'f' * 5_000}\nkind = 'numeric'\nlow = 0\nhigh = 1", "a.toml"),
@@ -53,7 +53,7 @@ def test_half_a_character_in_an_approval(tmp_path):
     Approval.sign(seeds.round_(), seeds.keys("north")).save(tmp_path / "a")
     said = json.loads((tmp_path / "a").read_text()) | {"round_id": "\ud800"}
     (tmp_path / "a").write_text(json.dumps(said))
-    with pytest.raises(FileError, match="holds no approval"):
+    with pytest.raises(FileError, match="not an approval"):
         Approval.load(tmp_path / "a")
 
 
