@@ -221,7 +221,7 @@ def test_one_site_away(terminals, machine, how):
         assert charges(name, asked) == 1
     code, one = state_of("west", asked)
     assert code == 3
-    assert "without this one" in " ".join(one["words"])
+    assert "without this site" in " ".join(one["words"])
     assert charges("west", asked) == 0
     assert state_of("west", asked)[0] == 0  # said once
 
