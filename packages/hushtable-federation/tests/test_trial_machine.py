@@ -210,7 +210,7 @@ def test_one_site_away(terminals, machine, how):
     else:
         machine.pass_time(30)  # 29 until the deadline, and the counts of west are not there
         waits = as_party("lead", "round sync --site lead.toml --unattended")
-        assert (waits.code, "goes on at" in waits.words) == (0, True)
+        assert (waits.code, "continues at" in waits.words) == (0, True)
         machine.pass_time(15)  # what is allowed for clocks that differ
     codes = play(asked, "lead", "north", "south")
     assert (codes["north"], codes["south"]) == (0, 0)

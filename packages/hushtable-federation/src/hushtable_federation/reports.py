@@ -88,7 +88,7 @@ class VisitReport:
         until = ""
         if ahead:
             first = min(ahead)
-            until = f"; deadline {shown_time(first)}, goes on at {shown_time(goes_on(first))}"
+            until = f"; deadline {shown_time(first)}, continues at {shown_time(goes_on(first))}"
         return f"State: {self.state}; exit code {self.exit_code}{until}."
 
     # --- the log --------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def test_between_the_deadline_and_the_allowance_for_clocks(visit, here, at, run)
     done = run("round", "sync", "--site", here / "north.toml", "--unattended")
     goes_on = clock.shown_time(clock.goes_on(asked(here).deadline))
     assert done.out.splitlines()[-1].startswith("State: waiting; exit code 0; deadline ")
-    assert done.out.splitlines()[-1].endswith(f"goes on at {goes_on}.")
+    assert done.out.splitlines()[-1].endswith(f"continues at {goes_on}.")
     assert visit("south") == ("over", 1)
 
 

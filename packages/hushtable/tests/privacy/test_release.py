@@ -397,7 +397,7 @@ def test_gaussian_noise_follows_a_pure_epsilon(sketch):
 
 def test_earlier_releases_under_other_terms_do_not_add_up(sketch):
     first = sketch.release(0.1, rows_per_person=2)
-    with pytest.raises(PrivacyError, match=r"2 rows a person.*do not add up"):
+    with pytest.raises(PrivacyError, match=r"2 rows per person.*do not add up"):
         sketch.release(1.0, after=first)
 
 

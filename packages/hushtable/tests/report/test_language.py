@@ -9,9 +9,20 @@ import pyarrow as pa
 import pytest
 
 import hushtable.language
+from hushtable import HushTable, Plan, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import UsageError
-from hushtable.language import WORDS, Catalogue, _, ngettext, numeral, numerals, speaking, spoken
+from hushtable.language import (
+    LANGUAGES,
+    WORDS,
+    Catalogue,
+    _,
+    ngettext,
+    numeral,
+    numerals,
+    speaking,
+    spoken,
+)
 from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.lists import LISTS
 from hushtable.report.page import page
@@ -146,3 +157,17 @@ def test_numbers():
     assert numeral("de", 1234.5, 1) == "1.234,5"
     assert numeral("en", 1234.5, 1) == "1,234.5"
     assert numerals("1,234.5") == "1,234.5"
+
+
+def test_files_do_not_depend_on_the_language(tmp_path, X):
+    """Words are for pages: a site that reads in German sends and keeps the same bytes."""
+    for language in LANGUAGES:
+        with speaking(language):
+            detector = HushTable(n_tables=5, random_state=0).fit(X)
+            detector.save(tmp_path / f"{language}.model.hush")
+            plan = Plan.draw(detector.plan_.schema, n_tables=5, random_state=0)
+            plan.save(tmp_path / f"{language}.plan.hush")
+            Sketch.from_data(plan, X).save(tmp_path / f"{language}.sketch.hush")
+    for kind in ("model", "plan", "sketch"):
+        english, german = (tmp_path / f"{one}.{kind}.hush" for one in ("en", "de"))
+        assert english.read_bytes() == german.read_bytes(), kind

@@ -196,11 +196,11 @@ def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
         _("Mechanism"): _(
             "%(name)s, one scale for all cells of all tables", name=str(ledger.mechanism)
         ),
-        _("Noise a cell"): _("%(sd)s counts as mixed (standard deviation)", **noise)
+        _("Noise per cell"): _("%(sd)s counts as mixed (standard deviation)", **noise)
         if mixed
         else _("%(sd)s counts (standard deviation)", **noise),
         _("Neighbours"): _(
-            "%(adjacency)s, at most %(n)s a person%(periods)s",
+            "%(adjacency)s, at most %(n)s per person%(periods)s",
             adjacency=sensitivity.adjacency,
             n=numerals(f"{sensitivity.rows_per_person:,}"),
             periods=in_a_period,

@@ -42,7 +42,7 @@ import numpy as np
 
 from hushtable.arguments import entries, is_text, translate_errors
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.language import _, numerals
+from hushtable.language import ngettext, numerals
 from hushtable.privacy.accounting import (
     Horizon,
     rho_bound,
@@ -469,7 +469,7 @@ class ReleaseTerms:
     --------
     >>> from hushtable.privacy import ReleaseTerms
     >>> ReleaseTerms(1.0, rows_per_person=4).words()
-    'epsilon 1, delta 1e-06, add-remove, 4 rows a person at most'
+    'epsilon 1, delta 1e-06, add-remove, at most 4 rows per person'
     """
 
     epsilon: float
@@ -519,12 +519,13 @@ class ReleaseTerms:
 
     def words(self) -> str:
         """Describe the terms in a few words."""
-        return _(
-            "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, %(n)s rows a person at most",
+        return ngettext(
+            "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, at most %(n)s row per person",
+            "epsilon %(epsilon)s, delta %(delta)s, %(adjacency)s, at most %(n)s rows per person",
+            self.rows_per_person,
             epsilon=numerals(f"{rounded_up(self.epsilon, 6):g}"),
             delta=numerals(f"{rounded_up(self.delta, 6):g}"),
             adjacency=self.adjacency,
-            n=numerals(f"{self.rows_per_person:,}"),
         )
 
 

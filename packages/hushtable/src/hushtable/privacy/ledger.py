@@ -211,7 +211,7 @@ class Ledger(Displayed):
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
                 raise PrivacyError(
                     f"release {spent.release[:12]} ({spent.what}) came before with adjacency "
-                    f"{spent.adjacency} and {spent.rows_per_person} rows a person; this one has "
+                    f"{spent.adjacency} and {spent.rows_per_person} rows per person; this one has "
                     f"{self.sensitivity.adjacency} and {self.sensitivity.rows_per_person}: their "
                     "costs do not add up; give the same terms"
                 )
