@@ -197,10 +197,11 @@ def test_ranges_marginals_and_tables_cost_epsilon_together(many):
     ranges = Sketch.from_data(Plan.ranges(loose, **terms), many).release(3.0)
     schema = ranges.ranges()
     assert (schema.names, schema.named) == (loose.names, False)
-    for feature in schema.features:
-        assert feature.unit == "m"
-        assert -50 < feature.low < -3
-        assert 3 < feature.high < 30
+    assert all(feature.unit == "m" for feature in schema.features)
+    assert all(feature.low < -3 and 3 < feature.high for feature in schema.features)
+    # An empty bin of 128 exceeds 5 standard deviations of noise in one feature in 27,000, and its
+    # range reaches an end then: in one run of 6,700, but in two features at once in 1 of 10^8.
+    assert sum(-50 < feature.low and feature.high < 30 for feature in schema.features) >= 3
     marginals = Sketch.from_data(Plan.marginals(schema, **terms), many).release(3.0)
     plan = Plan.draw(schema, marginals=marginals, random_state=0, **terms)
     tables = Sketch.from_data(plan, many).release(3.0)
