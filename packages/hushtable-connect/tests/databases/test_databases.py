@@ -120,7 +120,7 @@ def test_a_table_that_changes_between_passes(store, change):
     reader = opened(store.url, "SELECT * FROM visits ORDER BY id")
     list(reader.read())
     store.do(change)
-    with pytest.raises(DataError, match="the table changed while it was read") as caught:
+    with pytest.raises(DataError, match="the table changed while it was being read") as caught:
         list(reader.read())
     assert str(caught.value).startswith(f"{store.url}: ")
 

@@ -423,8 +423,8 @@ def _same_state() -> Callable[[Any], None]:
         states.append(state)
         if state != states[0]:
             raise DataError(
-                "the table changed while it was read: its file was written to between two passes; "
-                "read it while no one writes to it, or read a copy"
+                "the table changed while it was being read (its file was written to between two "
+                "passes); read it while no one writes to it, or read a copy"
             )
 
     return check

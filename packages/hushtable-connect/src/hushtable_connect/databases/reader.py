@@ -163,8 +163,8 @@ def _rows(address: "Address", driver: drivers.Driver) -> Reader:
 
 def _changed(source: str, how: str) -> DataError:
     return DataError(
-        f"{source}: the table changed while it was read: {how}; read it while no one writes to "
-        "it, or read a copy"
+        f"{source}: the table changed while it was being read ({how}); read it while no one "
+        "writes to it, or read a copy"
     )
 
 

@@ -63,6 +63,6 @@ def protect(key: _Key, passphrase: _Passphrase) -> CommandResult:
             yield f"Encrypted {path}."
         if not done:
             yield f"{key} and its book are encrypted already."
-        yield f"The passphrase is stored in {passphrase}: keep a copy of it elsewhere."
+        yield f"The passphrase is stored in {passphrase}. Keep a copy of it elsewhere."
 
     return CommandResult(facts, blocks())
