@@ -146,6 +146,17 @@ def test_columns_without_such_values_are_not_copied_and_those_behind_stay():
     np.testing.assert_array_equal(rules_of(ONLY_HIGH).applied(X), [[5.0, 80.0, -4.0]])
 
 
+@pytest.mark.parametrize("encoded", [False, True])
+def test_rows_whose_score_a_rule_would_lower_stay_as_they_are(encoded):
+    ward = pa.array(["north", None, "south"])
+    batch = rows(z=[1.0, 2.0, 9.0], ward=ward.dictionary_encode() if encoded else ward)
+    ruled = rules_of(ONLY_HIGH).applied(batch)
+    found = Rules.restored(ruled, batch, np.array([True, False, False]))
+    assert found.column(Z).to_pylist() == [1.0, 5.0, 9.0]
+    for j in range(1, batch.num_columns):
+        assert found.column(j).equals(batch.column(j))
+
+
 @pytest.mark.parametrize(
     ("column", "middle", "expected"),
     [

@@ -187,7 +187,8 @@ class Rules:
             return np.where(places[:, np.newaxis], batch, ruled)
         columns, there = list(ruled.columns), as_column(places)
         for j, (old, new) in enumerate(zip(batch.columns, columns, strict=True)):
-            if new is not old:
+            # A column that changed is not encoded as a dictionary.
+            if not (pa.types.is_dictionary(new.type) or new.equals(old)):
                 same = plain_type(old) == new.type
                 before = old.cast(new.type) if same else as_column(as_numbers(old, ""))
                 columns[j] = pc.if_else(there, before, new)
