@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,  # that page would load scripts from elsewhere
 }
 
+smartquotes_action = "qe"  # "--" begins an option
 html_theme = "pydata_sphinx_theme"
 html_title = f"hushtable {version}"
 html_show_sourcelink = False

@@ -67,7 +67,7 @@ def test_the_repair_is_in_table_page_and_json(orders):
     detector = HushTable(random_state=0).fit(orders)
     found = detector._lowest(orders, 5)
     repairs = found.table()["repair"].to_pylist()
-    assert repairs[0].startswith("not listed with a usual amount: severity ")
+    assert repairs[0].startswith("with a usual value of amount: not listed, severity ")
     assert f"{repairs[0][0].upper()}{repairs[0][1:]}." in top_page(found, "m.hush", "o.csv", "bits")
     facts = json.loads(json.dumps(found.rows[0].facts()))
     assert facts["repaired"] == {

@@ -67,7 +67,7 @@ def test_a_german_report_has_no_english(german, which):
 
 
 def test_headings_of_a_german_report(german):
-    for heading in ("Scores", "Merkmale", "Zeilen mit den niedrigsten Scores", "Nicht in diesem"):
+    for heading in ("Scores", "Merkmale", "Die auffälligsten Zeilen", "Nicht in diesem"):
         assert heading in german["rows"]
     assert "Das Hinzufügen oder Entfernen von einem Datensatz" in german["release"]
     assert "Was den Standort verlassen hat" in german["release"]
@@ -87,7 +87,7 @@ def test_a_page_is_english_unless_chosen(sketch, X, score_them, monkeypatch):
     offset, scores = score_them(sketch, X, 5, values=True)
     html = page(gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores))
     assert '<html lang="en">' in html
-    assert "Rows with the lowest scores" in html
+    assert "The most unusual rows" in html
 
 
 def test_a_german_list_has_no_english(sketch, X, tmp_path):

@@ -91,7 +91,8 @@ def test_reasons_repair_the_row(of_rows, sketch, X):
             repaired[0, names.index(name)] = usual[names.index(name)]
         assert scorer.score(repaired)[0] == pytest.approx(why.score)
         assert why.enough == (why.score > np.sort(scores)[4])
-        assert reasoned.repair.startswith("not listed with" if why.enough else "still listed with")
+        assert reasoned.repair.startswith("with a usual value")
+        assert (": not listed" if why.enough else ": still listed") in reasoned.repair
     assert lowest.reasons[0].named[0].feature == names[0]
     assert "reasons" not in " ".join(of_rows(n_shown=4).left_out).lower()
 
@@ -421,7 +422,7 @@ def test_who_cannot_see_it(html):
 
 def test_numbers_stand_right_and_text_left(of_everything):
     html = page(of_everything)
-    table = html.partition('aria-label="Rows with the lowest scores"')[2].partition("</table>")[0]
+    table = html.partition('aria-label="The most unusual rows"')[2].partition("</table>")[0]
     for kind, cells in (("th", 4), ("td", 3)):
         found = re.findall(rf"<{kind}(?: [^>]*)?>", table)
         numbers = [' class="number"' in tag for tag in found]

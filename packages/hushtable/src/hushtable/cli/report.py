@@ -34,7 +34,7 @@ _Data = Annotated[
     str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
 ]
 _Shown = Annotated[
-    int, option("N", "List the N rows with the lowest scores, and the reasons.", min=0, max=1000)
+    int, option("N", "List the N most unusual rows, and the reasons.", min=0, max=1000)
 ]
 _Id = Annotated[str | None, option("COLUMN", "Also identify these rows by this column.", "--id")]
 _Keep = Annotated[str | None, option("A,B,...", "Also show these columns of these rows.")]

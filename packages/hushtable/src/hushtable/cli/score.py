@@ -79,8 +79,8 @@ _Top = Annotated[
     int | None,
     option(
         "N",
-        "Write only the N rows with the lowest scores, sorted, with severity, certainty and "
-        "reasons.",
+        "Write only N rows, with severity, certainty and reasons: first those with values far "
+        "outside, then the lowest scores.",
         min=1,
     ),
 ]
@@ -298,8 +298,8 @@ def _outlier_words(summary: Summary, unit: str) -> str:
     share = summary.n_outliers / summary.n_rows
     return (
         f"The column outlier marks {summary.n_outliers:,} rows ({share:.2%}), those below "
-        f"{summary.offset:.4g} {unit}; --count 20 marks the 20 most unusual, and --top 20 lists "
-        "them with reasons."
+        f"{summary.offset:.4g} {unit}; --count 20 marks the 20 lowest, and --top 20 lists "
+        "20 rows with reasons."
     )
 
 

@@ -80,7 +80,7 @@ class ReasonedRow:
             typical - row.score,
             detail.crowding,
             named,
-            repair_words(detail.why, usual),
+            repair_words(detail.why, usual, row.score),
             [
                 (reason.feature, picture)
                 for reason in detail.reasons or []
@@ -213,8 +213,8 @@ class LowestRows:
     def words(self) -> str:
         """The scores, for those who do not see the figure."""
         return ngettext(
-            "The lowest score; the table contains it.",
-            "The %(n)s lowest scores; the table contains them.",
+            "The score of this row; the table contains it.",
+            "The scores of these %(n)s rows; the table contains them.",
             len(self.found),
         )
 

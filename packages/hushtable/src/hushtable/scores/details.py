@@ -67,7 +67,7 @@ class Detail:
 
     @property
     def reasons(self) -> list[Reason] | None:
-        """The reasons, the strongest first; None if they were not requested."""
+        """The reasons in their order; None if they were not requested."""
         return None if self.why is None else self.why.reasons
 
     @property

@@ -109,8 +109,8 @@ AMONG = b"hushtable.severity_among"
 _ALL_SITES = N_("the rows that the ranks count")
 #: Meanings of columns of a list, for its reader.
 REASON_MEANS = N_(
-    "The columns that make the row unusual, the strongest first: with usual values instead, "
-    "the score would rise most."
+    "The columns that make the row unusual: first those of the column repair, then others whose "
+    "usual values would raise the score."
 )
 REPAIR_MEANS = N_(
     "The fewest columns, at most three, whose usual values would take the row off this list, and "
@@ -174,7 +174,7 @@ class Outliers:
 
     def repair(self, row: LowRow) -> str:
         """Return in words which columns to repair so that a row is not listed, and the effect."""
-        return repair_words(row.detail.why, self.usual)
+        return repair_words(row.detail.why, self.usual, row.score)
 
     @cached_property
     def incidents(self) -> list["Incident"]:
@@ -184,7 +184,11 @@ class Outliers:
     def notes(self, model: str) -> dict[str, str]:
         """Return notes for a reader of the rows, by headings; ``model`` is the model's name."""
         k, n = numerals(f"{len(self.rows):,}"), numerals(f"{self.n_rows:,}")
-        rows = _("%(k)s of %(n)s rows, the lowest scores first.", k=k, n=n)
+        rows = _(
+            "%(k)s of %(n)s rows: first those with values far outside, then the lowest scores.",
+            k=k,
+            n=n,
+        )
         rows += f" {unjudged_words(self.n_unjudged)}" if self.n_unjudged else ""
         rows += f" {known_words(self.n_known)}" if self.n_known else ""
         rows += " " + _("Rows are numbered from 0.")
@@ -262,23 +266,33 @@ def _numbers(values: Iterable[float | None], kind: type) -> pa.Array:
     return as_column(np.array([one or 0 for one in found], kind), there)
 
 
-def repair_words(why: RowReasons | None, usual: Usual | None) -> str:
-    """Describe which columns to repair so that a row is not listed, and its severity then."""
+def repair_words(why: RowReasons | None, usual: Usual | None, score: float) -> str:
+    """Describe which columns to repair so that a row is not listed, and its severity then.
+
+    ``score`` is the row's score; a severity that stays the same is left out.
+    """
     if why is None or not why.repaired:
         return ""
-    at = ""
-    if usual is not None and usual.scores is not None:
-        share = float(usual.as_rare(np.array([why.score]))[0])
-        severity = numerals(rounded_down(100.0 * (1.0 - share)))
-        at = _(": severity %(severity)s", severity=severity)
     names, n = and_words(why.repaired), len(why.repaired)
     if why.enough:
-        words = _("not listed with a usual %(names)s", names=names)
-        words = words if n == 1 else _("not listed with usual %(names)s", names=names)
+        words = ngettext(
+            "with a usual value of %(names)s: not listed",
+            "with usual values of %(names)s: not listed",
+            n,
+            names=names,
+        )
     else:
-        words = _("still listed with a usual %(names)s", names=names)
-        words = words if n == 1 else _("still listed with usual %(names)s", names=names)
-    return words + at
+        words = ngettext(
+            "with a usual value of %(names)s: still listed",
+            "with usual values of %(names)s: still listed",
+            n,
+            names=names,
+        )
+    if usual is not None and usual.scores is not None:
+        shares = usual.as_rare(np.array([score, why.score]))
+        now, then = (numerals(rounded_down(100.0 * (1.0 - x))) for x in shares.tolist())
+        words += "" if now == then else _(", severity %(severity)s", severity=then)
+    return words
 
 
 def rounded_down(severity: float) -> str:

@@ -207,7 +207,8 @@ class RowReasons:
     Attributes
     ----------
     reasons : list of Reason
-        The strongest first: at most three.
+        At most three: first those of ``repaired``, then others whose usual values would raise the
+        score.
     repaired : list of str
         The fewest columns, at most three, whose usual values would make the row no longer unusual;
         empty if usual values are unknown.
