@@ -25,7 +25,7 @@ from hushtable_bench.comparison import (
     sets_published,
 )
 from hushtable_bench.data import LabelledSet, auc_and_ap
-from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step
+from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
 
 Protocol = Literal["unsupervised", "novelty"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -348,14 +348,10 @@ def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> Res
     shapes = {data.name: data for data in sets}
     rows = []
     for name, values in zip(comparison.sets, comparison.values, strict=True):
-        figures = (_figure(100 * value, ".1f") for value in (shapes[name].y.mean(), *values))
+        figures = (cell(100 * value, ".1f") for value in (shapes[name].y.mean(), *values))
         rows.append((name, *shapes[name].X.shape, *figures))
     header = ("set", "rows", "columns", "outliers %", *comparison.systems)
     return ResultTable(header, rows)
-
-
-def _figure(value: float, form: str) -> str:
-    return "-" if math.isnan(value) else f"{value:{form}}"
 
 
 def means_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
@@ -369,7 +365,7 @@ def means_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
             done = metric.done()[at]
             of = "" if done == len(metric.sets) else f" ({done} sets)"
             row += [
-                f"{_figure(metric.means()[at], '.4f')} ± {_figure(metric.spread[at], '.4f')}{of}",
+                f"{cell(metric.means()[at], '.4f')} ± {cell(metric.spread[at], '.4f')}{of}",
                 f"{metric.ranks()[at]:.1f}",
                 f"{p[name]:.2g}" if name in p else "",
             ]
@@ -386,10 +382,10 @@ def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTabl
     for at in np.argsort(-np.nan_to_num(auc.means(), nan=-1.0), kind="stable"):
         name = auc.systems[at]
         differences = (
-            f"{_figure(mean, '+.4f')} ({_figure(low, '+.4f')} to {_figure(high, '+.4f')})"
+            f"{cell(mean, '+.4f')} ({cell(low, '+.4f')} to {cell(high, '+.4f')})"
             for mean, low, high in (one[name] for one in found if name in one)
         )
-        means = (_figure(metric.means()[at], ".4f") for metric in (auc, ap))
+        means = (cell(metric.means()[at], ".4f") for metric in (auc, ap))
         rows.append([name, *means, *(differences if name != ours else ("", ""))])
     header = ("detector", "ROC-AUC", "AP", *(f"{m}, less {ours}'s" for m in _METRICS))
     return ResultTable(header, rows)
@@ -429,7 +425,7 @@ def _published(protocol: str, auc: SystemComparison, ap: SystemComparison) -> Pa
     rows.insert(0, (auc.systems[0], *blank, *ran[auc.systems[0]], "", ""))
     header = ("system", "ROC-AUC, published", "AP, published", "ROC-AUC, run here",
               "AP, run here", "published over", "source")  # fmt: skip
-    cells = [[_figure(x, ".3f") if isinstance(x, float) else x for x in row] for row in rows]
+    cells = [[cell(x, ".3f") if isinstance(x, float) else x for x in row] for row in rows]
     return [
         "\n## Published means\n",
         "Published, not run here: others' figures, on rows, scales and settings of their own. "

@@ -177,6 +177,11 @@ def write_page(folder: Path, name: str, page: Page) -> list[Path]:
     return [file, *write_tables(folder, name, page)]
 
 
+def cell(value: float, form: str) -> str:
+    """Write a figure, a dash for no value."""
+    return f"{value:{form}}" if np.isfinite(value) else "-"
+
+
 def spread(values: ArrayLike, form: str = ".1f") -> str:
     """Write a mean ± standard deviation, a dash for no values."""
     found = np.asarray(values)

@@ -19,7 +19,7 @@ from hushtable.detectors import HushTable
 from hushtable.errors import HushTableError, UsageError
 from hushtable_bench.comparison import KNOWN
 from hushtable_bench.data import LabelledSet, auc_and_ap
-from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step
+from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
 
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
@@ -330,13 +330,13 @@ class VerdictRuns:
         shape, found = (len(of_set), len(place), self.seeds), dict[tuple[str, float, str], Floats]()
         for name in (self.looks, self.gifts):
             for row in results.select(name):
-                cell = of_set.get(row["data"]), place.get(row["system"]), row["seed"]
-                if None in cell or row["seed"] >= self.seeds or row["setting"] is None:
+                index = of_set.get(row["data"]), place.get(row["system"]), row["seed"]
+                if None in index or row["seed"] >= self.seeds or row["setting"] is None:
                     continue
                 for figure in FIGURES:
                     key = name, row["setting"], figure
                     value = row[figure]
-                    found.setdefault(key, np.full(shape, np.nan))[cell] = (
+                    found.setdefault(key, np.full(shape, np.nan))[index] = (
                         np.nan if value is None else value
                     )
         return {key: mean(values, -1) for key, values in found.items()}
@@ -441,8 +441,8 @@ def systems_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
             row.append(_with_error(column, "+.1f") + worst)
         for k in GIVEN:
             both = (mean(points(runs, figures, what, k))[at] for what in ("ap", "auc"))
-            row.append(" / ".join(_figure(value, ".1f") for value in both))
-        rows.append([*row, _figure(seconds[at], ".0f")])
+            row.append(" / ".join(cell(value, ".1f") for value in both))
+        rows.append([*row, cell(seconds[at], ".0f")])
     worst = f"(worst set; sets below -{WORSE:.0f})"
     header = (
         "system", *(f"found in {b}" for b in runs.budgets), f"rest, AP {worst}",
@@ -472,7 +472,7 @@ def sets_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
     """Lay out the outliers found with the whole budget, one row per set."""
     counts = found(runs, figures, runs.budget)
     rows = [
-        (data.name, *data.X.shape, int(data.y.sum()), *(_figure(x, ".1f") for x in values))
+        (data.name, *data.X.shape, int(data.y.sum()), *(cell(x, ".1f") for x in values))
         for data, values in zip(runs.sets, counts, strict=True)
     ]
     header = ("set", "rows", "columns", "outliers", *(one.name for one in runs.systems))
@@ -537,7 +537,3 @@ def _with_error(values: Floats, form: str) -> str:
         return "-"
     spread = float(error(values))
     return f"{float(mean(values)):{form}}" + (f" ± {spread:.1f}" if np.isfinite(spread) else "")
-
-
-def _figure(value: float, form: str) -> str:
-    return f"{value:{form}}" if np.isfinite(value) else "-"
