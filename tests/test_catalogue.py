@@ -28,4 +28,4 @@ def test_all_templates_are_read(catalogue):
     source = next(one for one in catalogue.sources() if one.name == "hushtable")
     found = {place for message in catalogue.template(source) for place, _ in message.locations}
     pages = {path.relative_to(source).as_posix() for path in source.glob("report/*.html")}
-    assert pages <= found
+    assert pages - found == {"report/head.html"}  # which has no texts

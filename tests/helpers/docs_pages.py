@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cli_helpers import hold
-from docs_reader import ROOT, Reader, blocks
+from docs_reader import ROOT, Reader
 from hushtable import Plan, Schema, Sketch
 from hushtable.cli import main
 
@@ -307,17 +307,6 @@ def the_end_of_a_round():
     Path("sent").mkdir()
     for path in Path("round.box").glob("*.masked.*"):
         shutil.copy(path, "sent")
-
-
-def orders():
-    """Make up the orders of the analyst's tutorial."""
-    made = next(
-        b
-        for b in blocks(ROOT / "docs/tutorials/one-table.md")
-        if "orders.csv" in b.text and b.language == "python"
-    )
-    exec(made.text, {})
-    return {}
 
 
 def answers():

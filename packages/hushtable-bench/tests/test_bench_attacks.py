@@ -85,7 +85,7 @@ def test_a_half_is_solved_for_exactly_without_noise(labelled):
     assert min(one.auc for one in raw) > 0.99
     # The best area is .56 here, and a half has a standard error of .033.
     assert max(one.auc for one in noised) < 0.75
-    assert "no noise" in attacks.membership_table(found)
+    assert "no noise" in str(attacks.membership_table(found))
     verdicts = {t.claim: t.met for t in attacks.membership_targets(raw + noised)}
     assert verdicts["membership, made-up, no noise: AUC"]
     weak = [dataclasses.replace(raw[0], auc=0.6), dataclasses.replace(noised[0], lower_bound=1.1)]

@@ -10,9 +10,10 @@ from hushtable_bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable_bench.results import (
     Promise,
     Results,
-    markdown_table,
+    ResultTable,
     print_targets,
     spread,
+    write_page,
     write_tables,
 )
 
@@ -148,26 +149,27 @@ def test_a_file_that_is_no_npz_is_named(tmp_path):
         load(tmp_path / "gone.npz")
 
 
-def test_markdown_table_lines_up():
-    table = markdown_table(("set", "rows"), [("a", 10), ("long name", 7)])
-    assert table.splitlines() == [
+def test_a_table_lines_up_in_markdown():
+    table = ResultTable(("set", "rows"), [("a", 10), ("long name", 7)])
+    assert str(table).splitlines() == [
         "| set       | rows |",
         "| --------- | ---: |",
         "| a         |   10 |",
         "| long name |    7 |",
     ]
     # Narrow columns have a rule that Markdown knows.
-    assert markdown_table(("a", "p"), [("x", "1")]).splitlines()[1] == "| --- | --: |"
+    assert str(ResultTable(("a", "p"), [("x", "1")])).splitlines()[1] == "| --- | --: |"
 
 
 def test_tables_are_written_as_csv_with_one_key(tmp_path):
-    one = markdown_table(("set", "system", "AUC"), [("a", "x, y", "0.5 ± 0.1"), ("b", "z", "-")], 2)
-    two = markdown_table(("rows", "s"), [(10, "")])
-    files = write_tables(tmp_path, "case", f"Words.\n\n{one}\n\nMore | words.", "None.", two)
+    one = ResultTable(("set", "system", "AUC"), [("a", "x, y", "0.5 ± 0.1"), ("b", "z", "-")], 2)
+    two = ResultTable(("rows", "s"), [(10, "")])
+    page, *files = write_page(tmp_path, "case", ["Words.\n", one, "\nMore | words.\n", two])
+    assert page.read_text("utf-8") == f"Words.\n\n{one}\n\nMore | words.\n\n{two}\n"
     assert [file.name for file in files] == ["case.csv", "case-2.csv"]
     assert files[0].read_text("utf-8") == ('"set, system",AUC\n"a, x, y",0.5 ± 0.1\n"b, z",\n')
     assert files[1].read_text("utf-8") == "rows,s\n10,\n"
-    assert write_tables(tmp_path, "none", "No table.") == []
+    assert write_tables(tmp_path, "none", ["No table."]) == []
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def test_masks_keep_the_noise_of_the_sum(results):
 @pytest.mark.slow
 def test_tables_figure_and_verdicts(results, tmp_path, monkeypatch):
     monkeypatch.setattr(sites, "SITES", (2, 5, 12))
-    assert "masks, shared noise" in sites.sites_table(results, ["made up"])
-    assert "local, 10 sites" in sites.local_table(results, ["made up"])
+    assert "masks, shared noise" in str(sites.sites_table(results, ["made up"]))
+    assert "local, 10 sites" in str(sites.local_table(results, ["made up"]))
     files = figures.sites_figure(results, ["made up"], tmp_path)
     assert [file.name for file in files] == ["sites.svg", "sites.png"]
     assert all(file.stat().st_size > 1000 for file in files)

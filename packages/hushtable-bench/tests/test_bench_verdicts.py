@@ -274,7 +274,7 @@ def test_a_peer_may_raise_anything_and_ours_only_our_own_errors(tmp_path):
         assert verdicts.failures(results, one)["it on set0"].startswith(reason)
         figures = one.figures(results)
         assert np.isnan(verdicts.found(one, figures, 6)).tolist() == [[False, True]]
-        assert "- it on set0: " + reason in verdicts.page(one, results, figures)
+        assert f"- it on set0: {reason}" in str(verdicts.page(one, results, figures)[-1])
         with pytest.raises(type(error)):
             list(
                 verdicts.VerdictRuns([ours], [data], 1, 60, 6).run(
@@ -355,4 +355,5 @@ def test_wrong_verdicts_have_results_of_their_own(tmp_path):
     for one in (right, wrong):
         list(one.run(results))
     assert verdicts.targets(wrong, wrong.figures(results)) == []
-    assert "wrong one in 50% of the cases" in verdicts.page(wrong, results, wrong.figures(results))
+    about, *_ = verdicts.page(wrong, results, wrong.figures(results))
+    assert "wrong one in 50% of the cases" in about

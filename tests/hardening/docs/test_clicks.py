@@ -59,4 +59,4 @@ def test_the_site_begins_with_the_readme():
 def test_every_page_is_linked_from_another():
     pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*/*.md")}
     pages = {page for page in pages if page.split("/")[1] not in ("_build", "generated", "gallery")}
-    assert pages - {*clicks()} == {"docs/project/releasing.md"} - {*clicks()}
+    assert pages <= {*clicks()}

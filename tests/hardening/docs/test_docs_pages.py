@@ -95,18 +95,6 @@ def test_pages_install_by_name():
             assert re.match(r"'?hushtable\b|[a-z0-9 -]+$", wanted), f"{name}: pip install {wanted}"
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
-def test_prose_repeats_the_figures_of_tested_blocks(name):
-    """ "It flags 189 of 2,000 rows" stood below a block that had flagged 151 of them."""
-    text = (ROOT / name).read_text(encoding="utf-8")
-    shown = "".join(block.text for block in blocks(ROOT / name) if block.language == "text")
-    scored = dict.fromkeys(re.findall(r"Scored ([\d,]+) rows: ", shown), "")
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    for n, of in re.findall(r"flags ([\d,]+) of ([\d,]+) rows", prose):
-        assert of in scored, f"no block scores {of} rows"
-        assert f"Scored {of} rows: {n} outliers" in shown
-
-
 def test_the_tutorial_of_hospitals_needs_as_many_sites_as_its_command_says():
     text = (ROOT / "docs/tutorials/several-hospitals.md").read_text(encoding="utf-8")
     asked = re.findall(r"--least (\d+)", text)

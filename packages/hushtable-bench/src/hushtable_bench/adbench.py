@@ -25,7 +25,7 @@ from hushtable_bench.comparison import (
     sets_published,
 )
 from hushtable_bench.data import LabelledSet, auc_and_ap
-from hushtable_bench.results import Promise, Results, Row, Step, markdown_table
+from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
 
 Protocol = Literal["unsupervised", "novelty"]
 Floats: TypeAlias = NDArray[np.float64]
@@ -304,16 +304,15 @@ _PROTOCOLS = {
 
 def page(
     runs: ComparisonRuns, results: Results, auc: SystemComparison, ap: SystemComparison
-) -> str:
-    """Write all tables of a comparison; other systems are compared with its first one."""
-    ours, parts = auc.systems[0], [_PROTOCOLS[runs.protocol] + "\n"]
+) -> Page:
+    """Lay out all tables of a comparison; other systems are compared with its first one."""
+    ours = auc.systems[0]
+    parts: Page = [_PROTOCOLS[runs.protocol]]
     for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
-        parts.append(
-            f"## {title} x 100, mean of {runs.seeds} {'seeds' if runs.seeds > 1 else 'seed'}\n"
-        )
-        parts.append(sets_table(comparison, runs.sets) + "\n")
+        seeds = f"{runs.seeds} {'seeds' if runs.seeds > 1 else 'seed'}"
+        parts += [f"\n## {title} x 100, mean of {seeds}\n", sets_table(comparison, runs.sets)]
     parts += [
-        f"## Means over {len(runs.sets)} sets\n",
+        f"\n## Means over {len(runs.sets)} sets\n",
         "± is the standard deviation over the seeds; rank is the mean over the sets; p is "
         f"Wilcoxon's signed-rank test against {ours}, with Holm's correction.\n",
         means_table(auc, ap),
@@ -324,12 +323,12 @@ def page(
         f"## Differences from {ours}\n",
         f"Means over the sets, and each detector's figure less {ours}'s, with 95% intervals by "
         f"bootstrap over the sets ({RESAMPLES:,} resamples).\n",
-        differences_table(auc, ap) + "\n",
+        differences_table(auc, ap),
         *_published(runs.protocol, auc, ap),
-        "## Rows flagged\n",
+        "\n## Rows flagged\n",
         flagged_table(results, runs),
     ]
-    return "\n".join(parts)
+    return parts
 
 
 def _handling(max_rows: int) -> str:
@@ -344,22 +343,18 @@ def _handling(max_rows: int) -> str:
     )
 
 
-def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> str:
+def sets_table(comparison: SystemComparison, sets: Sequence[LabelledSet]) -> ResultTable:
     """Lay out one metric in percent: a row a set, a dash for what failed."""
     shapes = {data.name: data for data in sets}
     rows = []
     for name, values in zip(comparison.sets, comparison.values, strict=True):
-        figures = (_figure(100 * value, ".1f") for value in (shapes[name].y.mean(), *values))
+        figures = (cell(100 * value, ".1f") for value in (shapes[name].y.mean(), *values))
         rows.append((name, *shapes[name].X.shape, *figures))
     header = ("set", "rows", "columns", "outliers %", *comparison.systems)
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
-def _figure(value: float, form: str) -> str:
-    return "-" if math.isnan(value) else f"{value:{form}}"
-
-
-def means_table(auc: SystemComparison, ap: SystemComparison) -> str:
+def means_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
     """Lay out means ± spread over the seeds, mean ranks, and tests against the first system."""
     tests = (auc.p_values(auc.systems[0]), ap.p_values(ap.systems[0]))
     rows = []
@@ -370,16 +365,16 @@ def means_table(auc: SystemComparison, ap: SystemComparison) -> str:
             done = metric.done()[at]
             of = "" if done == len(metric.sets) else f" ({done} sets)"
             row += [
-                f"{_figure(metric.means()[at], '.4f')} ± {_figure(metric.spread[at], '.4f')}{of}",
+                f"{cell(metric.means()[at], '.4f')} ± {cell(metric.spread[at], '.4f')}{of}",
                 f"{metric.ranks()[at]:.1f}",
                 f"{p[name]:.2g}" if name in p else "",
             ]
         rows.append(row)
     header = ("system", "ROC-AUC", "rank", "p", "AP", "rank", "p")
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
-def differences_table(auc: SystemComparison, ap: SystemComparison) -> str:
+def differences_table(auc: SystemComparison, ap: SystemComparison) -> ResultTable:
     """Lay out means, and mean differences from the first system with their intervals."""
     ours = auc.systems[0]
     found = [metric.intervals(ours) for metric in (auc, ap)]
@@ -387,13 +382,13 @@ def differences_table(auc: SystemComparison, ap: SystemComparison) -> str:
     for at in np.argsort(-np.nan_to_num(auc.means(), nan=-1.0), kind="stable"):
         name = auc.systems[at]
         differences = (
-            f"{_figure(mean, '+.4f')} ({_figure(low, '+.4f')} to {_figure(high, '+.4f')})"
+            f"{cell(mean, '+.4f')} ({cell(low, '+.4f')} to {cell(high, '+.4f')})"
             for mean, low, high in (one[name] for one in found if name in one)
         )
-        means = (_figure(metric.means()[at], ".4f") for metric in (auc, ap))
+        means = (cell(metric.means()[at], ".4f") for metric in (auc, ap))
         rows.append([name, *means, *(differences if name != ours else ("", ""))])
     header = ("detector", "ROC-AUC", "AP", *(f"{m}, less {ours}'s" for m in _METRICS))
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
 def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
@@ -411,12 +406,12 @@ def failures(results: Results, runs: ComparisonRuns) -> Iterator[str]:
         yield "\n".join(f"- {one} on {data}: {why}" for (one, data), why in seen.items()) + "\n"
 
 
-def _published(protocol: str, auc: SystemComparison, ap: SystemComparison) -> Iterator[str]:
+def _published(protocol: str, auc: SystemComparison, ap: SystemComparison) -> Page:
     """Lay out means that others published, beside ours of this run on the same sets."""
     known = sets_published(auc.sets)
     found = published(protocol, auc.sets)
     if not found:
-        return
+        return []
     here = [metric.only(known) for metric in (auc, ap)]
     ran = {
         name: (float(a), float(b))
@@ -428,18 +423,18 @@ def _published(protocol: str, auc: SystemComparison, ap: SystemComparison) -> It
         for one in found
     ]
     rows.insert(0, (auc.systems[0], *blank, *ran[auc.systems[0]], "", ""))
-    yield "## Published means\n"
-    yield (
-        "Published, not run here: others' figures, on rows, scales and settings of their own. "
-        f"Run here: means over the {len(known)} of these sets that ADBench has.\n"
-    )
     header = ("system", "ROC-AUC, published", "AP, published", "ROC-AUC, run here",
               "AP, run here", "published over", "source")  # fmt: skip
-    cells = ([_figure(x, ".3f") if isinstance(x, float) else x for x in row] for row in rows)
-    yield markdown_table(header, cells) + "\n"
+    cells = [[cell(x, ".3f") if isinstance(x, float) else x for x in row] for row in rows]
+    return [
+        "\n## Published means\n",
+        "Published, not run here: others' figures, on rows, scales and settings of their own. "
+        f"Run here: means over the {len(known)} of these sets that ADBench has.\n",
+        ResultTable(header, cells),
+    ]
 
 
-def flagged_table(results: Results, runs: ComparisonRuns) -> str:
+def flagged_table(results: Results, runs: ComparisonRuns) -> ResultTable:
     """Lay out the shares of rows that the detectors flag by themselves, over sets and seeds."""
     rows, found = [], results.select(runs.name)
     for system in (one.name for one in runs.field):
@@ -447,7 +442,7 @@ def flagged_table(results: Results, runs: ComparisonRuns) -> str:
         if (shares := shares[np.isfinite(shares)]).size:
             figures = (shares.mean(), np.median(shares), shares.min(), shares.max())
             rows.append((system, *(f"{figure:.1f}" for figure in figures)))
-    return markdown_table(("rows flagged, %", "mean", "median", "least", "most"), rows)
+    return ResultTable(("rows flagged, %", "mean", "median", "least", "most"), rows)
 
 
 def facts(

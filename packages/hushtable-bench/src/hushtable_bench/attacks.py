@@ -21,7 +21,7 @@ from hushtable.privacy.ledger import Share
 from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.mistakes import EXACT
-from hushtable_bench.results import Promise, judged, markdown_table
+from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
 from hushtable_federation.result import total
@@ -258,7 +258,7 @@ def outcomes(scene: Scene, epsilons: Sequence[float], trials: int) -> Iterator[A
     yield AttackOutcome(PLANTED, 1.0, planted(scene, 1.0, trials))
 
 
-def table(found: Sequence[AttackOutcome]) -> str:
+def table(found: Sequence[AttackOutcome]) -> ResultTable:
     """Lay out the attacks' results beside the results that epsilon allows."""
     rows = []
     for one in found:
@@ -273,7 +273,7 @@ def table(found: Sequence[AttackOutcome]) -> str:
         "attack", "total epsilon", "AUC", "best against this noise", "epsilon allows",
         "epsilon is at least", "if Gaussian", "claim",
     )  # fmt: skip
-    return markdown_table(header, rows, text=2)
+    return ResultTable(header, rows, text=2)
 
 
 def targets(found: Sequence[AttackOutcome]) -> list[Promise]:
@@ -384,7 +384,7 @@ def _shown(trials: Sequence[Attacked], name: str) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
 
 
-def membership_table(found: Sequence[Attacked]) -> str:
+def membership_table(found: Sequence[Attacked]) -> ResultTable:
     """Lay out means over the trials, with standard errors, beside the limits from epsilon."""
     rows = []
     for name, epsilon in dict.fromkeys((one.data, one.epsilon) for one in found):
@@ -401,7 +401,7 @@ def membership_table(found: Sequence[Attacked]) -> str:
         "set", "total epsilon", "rows", "AUC", "AUC allowed", "TPR at 1% FPR", "TPR allowed",
         "AUC, outliers", "epsilon is at least",
     )  # fmt: skip
-    return markdown_table(header, rows, text=2)
+    return ResultTable(header, rows, text=2)
 
 
 def membership_targets(found: Sequence[Attacked]) -> list[Promise]:
@@ -419,10 +419,10 @@ def membership_targets(found: Sequence[Attacked]) -> list[Promise]:
 
 def page(
     name: str, plays: int, halves: int, played: Sequence[AttackOutcome], solved: Sequence[Attacked]
-) -> str:
+) -> Page:
     """Lay out the results of attacks on one row of a set, and on the membership of all rows."""
     sure = f"{100 * CONFIDENCE:.4g}%"
-    return "\n".join([
+    return [
         f"# Attacks\n\nOne row of {name}, counted or not; {plays} plays of each. Lower",
         f"bounds on epsilon hold with {sure} confidence each. The standard error of an AUC",
         f"of chance is {(6 * plays) ** -0.5:.3f}.\n",
@@ -430,4 +430,4 @@ def page(
         "\n# Membership\n\nThe attack solves for all rows of a set from one release; a coin",
         f"decided which are in it. Means of {halves} releases ± standard errors; highest bound.\n",
         membership_table(solved),
-    ])  # fmt: skip
+    ]

@@ -86,7 +86,7 @@ def _load_all(files: Iterable[Path], most: int | None = None) -> tuple[list[Labe
 
 def _concluded(
     facts: dict[str, Any],
-    page: str,
+    page: Iterable[Any],
     targets: Sequence[Any],
     files: Sequence[Path],
     packages: Sequence[str] = _PACKAGES,
@@ -95,7 +95,7 @@ def _concluded(
     from hushtable_bench import results
 
     left_out: Mapping[str, str] = facts.get("left_out", {})
-    blocks = [page, f"\n{results.environment_line(packages)}"]
+    blocks = [*map(str, page), f"\n{results.environment_line(packages)}"]
     if targets:
         blocks.append(f"\n{results.verdict_table(targets)}")
     blocks += [f"\nLeft out: {name}. {reason}" for name, reason in left_out.items()]
@@ -157,7 +157,7 @@ def adbench(
         pass
     names, systems = [one.name for one in sets], [one.name for one in field]
     auc, ap = (SystemComparison.of(results, m, names, systems, runs.name) for m in ("auc", "ap"))
-    text, written = _write_adbench(runs, results, auc, ap, output)
+    page, written = _write_adbench(runs, results, auc, ap, output)
     held = targets(protocol, auc, ap)
     found = facts(runs, results, auc, ap) | {
         "left_out": left_out,
@@ -165,27 +165,27 @@ def adbench(
         "files": [str(one) for one in written],
     }
     packages = ("numba", "numpy", "scikit-learn", "pyod")
-    return _concluded(_without_nan(found), text, held, written, packages)
+    return _concluded(_without_nan(found), page, held, written, packages)
 
 
 def _write_adbench(
     runs: Any, results: Any, auc: Any, ap: Any, output: Path
-) -> tuple[str, list[Path]]:
-    """Write the page, the tables, and the diagram; return the page's text, and all files."""
+) -> tuple[list[Any], list[Path]]:
+    """Write the page, the tables, and the diagram; return the page, and all files."""
     from hushtable_bench.adbench import differences_table, flagged_table, page, sets_table
     from hushtable_bench.figures import critical_difference_figure
     from hushtable_bench.results import write_tables
 
-    text = page(runs, results, auc, ap)
-    (file := output / f"{runs.name}.md").write_text(text + "\n")
+    parts = page(runs, results, auc, ap)
+    (file := output / f"{runs.name}.md").write_text("\n".join(map(str, parts)) + "\n")
     by_set = (sets_table(metric, runs.sets) for metric in (auc, ap))
     means = differences_table(auc, ap), flagged_table(results, runs)
-    tables = write_tables(output, runs.name, *means, *by_set)
+    tables = write_tables(output, runs.name, (*means, *by_set))
     both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
     diagram = "critical-difference" + runs.name.removeprefix("adbench")
     ours = {one.name for one in runs.field if one.ours}
     drawn = critical_difference_figure(both, ours, output, diagram)
-    return text, [output / "adbench.parquet", file, *tables, *drawn]
+    return parts, [output / "adbench.parquet", file, *tables, *drawn]
 
 
 # --- paper ----------------------------------------------------------------------------------------
@@ -227,7 +227,8 @@ def paper(
     steps = [step for _, one, _ in loaded for step in experiments.steps(one, names, count)]
     for step in bar_of_steps(steps, len(steps), "Experiments", for_machines()):
         step.run(results)
-    files = [output / "paper.parquet", *tables.write(results, loaded, output)]
+    page = tables.page(results, loaded)
+    files = [output / "paper.parquet", *tables.write(page, results, output)]
     targets = [] if quick else tables.targets(results)
     facts: dict[str, Any] = {
         "command": "bench paper",
@@ -237,7 +238,7 @@ def paper(
         "targets": _verdicts(targets),
         "files": [str(file) for file in files],
     }
-    return _concluded(facts, tables.markdown(results, loaded), targets, files)
+    return _concluded(facts, page, targets, files)
 
 
 # --- sites ----------------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ def sites(
     from hushtable_bench import figures
     from hushtable_bench import sites as bench
     from hushtable_bench.paper.sets import load_sets
-    from hushtable_bench.results import write_tables
+    from hushtable_bench.results import write_page
 
     folder, results = _begin(data, output, "sites.parquet")
     found, left_out = load_sets(_QUICK["sites"] if quick else bench.SETS, folder)
@@ -272,10 +273,8 @@ def sites(
         step.run(results)
     names = [one.name for one in loaded]
     page = bench.page(results, names)
-    (output / "sites.md").write_text(page + "\n")
     drawn = figures.sites_figure(results, names, output)
-    tables = write_tables(output, "sites", page)
-    files = [output / "sites.parquet", output / "sites.md", *tables, *drawn]
+    files = [output / "sites.parquet", *write_page(output, "sites", page), *drawn]
     targets = [] if quick or not loaded else bench.targets(results, names)
     facts: dict[str, Any] = {
         "command": "bench sites",
@@ -319,7 +318,7 @@ def verdicts(
       hushtable bench verdicts --data labelled-sets --systems "no feedback" --seeds 1
     """
     from hushtable_bench import verdicts as bench
-    from hushtable_bench.results import Results, write_tables
+    from hushtable_bench.results import Results, write_page
 
     names = [name.strip() for name in systems.split(",")] if systems is not None else []
     field, files = bench.systems(names), find_sets(data_folder(data))
@@ -331,16 +330,15 @@ def verdicts(
         pass
 
     figures = runs.figures(results)
-    text, held = bench.page(runs, results, figures), bench.targets(runs, figures)
-    (file := output / f"{runs.looks}.md").write_text(text + "\n", "utf-8")
-    written = [output / "verdicts.parquet", file, *write_tables(output, runs.looks, text)]
+    page, held = bench.page(runs, results, figures), bench.targets(runs, figures)
+    written = [output / "verdicts.parquet", *write_page(output, runs.looks, page)]
     facts = bench.facts(runs, results, figures) | {
         "left_out": left_out,
         "targets": _verdicts(held),
         "files": [str(one) for one in written],
     }
     packages = bench.library_versions(field)
-    return _concluded(_without_nan(facts), text, held, written, packages)
+    return _concluded(_without_nan(facts), page, held, written, packages)
 
 
 # --- privacy --------------------------------------------------------------------------------------
@@ -447,7 +445,7 @@ def _cost(
         "targets": _verdicts(targets),
     }
     (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
-    page = bench.page(runs, membership, audits, seeds) + "\n" + outside.page(published)
+    page = [*bench.page(runs, membership, audits, seeds), *outside.page(published)]
     files = [output / "privacy.json", *write_tables(output, "privacy", page), *drawn]
     return _concluded(facts, page, targets, files)
 
@@ -485,11 +483,11 @@ def _attack(
     }
     (output / "attacks.json").write_text(json.dumps(facts, indent=1) + "\n")
     sure = f"{100 * bench.CONFIDENCE:.4g}%"
-    page = "\n".join([
-        bench.page(sets[0].name, plays, halves, played, solved),
+    page = [
+        *bench.page(sets[0].name, plays, halves, played, solved),
         f"\n# Planted mistakes\n\nLower bounds on epsilon, {sure} confidence each:\n",
         audits.table_of_audits(planted),
-    ])  # fmt: skip
+    ]
     packages = ("opendp", "numba", "numpy", "scipy")
     files = [output / "attacks.json", *write_tables(output, "attacks", page)]
     return _concluded(facts, page, targets, files, packages)

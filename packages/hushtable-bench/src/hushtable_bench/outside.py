@@ -30,7 +30,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import MAX_EPSILON
 from hushtable_bench.mistakes import BROKEN, Plant, a_third_of_the_noise
-from hushtable_bench.results import Promise, judged, markdown_table
+from hushtable_bench.results import Page, Promise, ResultTable, judged
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys
@@ -272,7 +272,7 @@ def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
             yield mistake, found
 
 
-def page(found: Sequence[tuple[str, Finding]]) -> str:
+def page(found: Sequence[tuple[str, Finding]]) -> Page:
     """Lay out the bounds on epsilon beside the claims."""
     rows = []
     for name, finding in found:
@@ -284,7 +284,7 @@ def page(found: Sequence[tuple[str, Finding]]) -> str:
         "bound for an ideal mechanism", "claim",
     )  # fmt: skip
     how = f"Only through public calls and files, with {100 * CONFIDENCE:.4g}% confidence each:"
-    return f"\n{how}\n\n{markdown_table(header, rows)}"
+    return [f"\n{how}\n", ResultTable(header, rows)]
 
 
 def targets(found: Sequence[tuple[str, Finding]]) -> list[Promise]:

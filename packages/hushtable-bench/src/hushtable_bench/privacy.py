@@ -22,7 +22,7 @@ from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc, auc_and_ap
 from hushtable_bench.mistakes import MISTAKES, audit_all
-from hushtable_bench.results import Promise, judged, markdown_table, spread
+from hushtable_bench.results import Page, Promise, ResultTable, judged, spread
 
 DELTA = 1e-6
 #: Rows that a set needs to count in the means, and rows taken from it at most.
@@ -143,7 +143,7 @@ def means(runs: Sequence[AccuracyRun], metric: str) -> dict[tuple[str, float], F
     return {key: _values(large, *key, metric).mean(axis=0) for key in keys}
 
 
-def table_of_means(runs: Sequence[AccuracyRun]) -> str:
+def table_of_means(runs: Sequence[AccuracyRun]) -> ResultTable:
     """Lay out mean AUC and AP over the large sets against the total epsilon."""
     both = means(runs, "auc"), means(runs, "ap")
     rows = [
@@ -155,7 +155,7 @@ def table_of_means(runs: Sequence[AccuracyRun]) -> str:
     ]
     systems = "HushTable", "the paper's mechanism"
     header = ["total epsilon", *(f"{one}: {m}" for one in systems for m in ("ROC-AUC", "AP"))]
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
 def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
@@ -163,7 +163,7 @@ def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
     return (ours, epsilon), (papers, epsilon)
 
 
-def table_of_sets(runs: Sequence[AccuracyRun]) -> str:
+def table_of_sets(runs: Sequence[AccuracyRun]) -> ResultTable:
     """Lay out the AUC of each set against the total epsilon: HushTable / the paper's."""
     epsilons = [0.0, *sorted({r.epsilon for r in runs if r.epsilon}, reverse=True)]
     rows = []
@@ -174,7 +174,7 @@ def table_of_sets(runs: Sequence[AccuracyRun]) -> str:
         )
         rows.append((name, f"{n_rows:,}", features, *pairs))
     header = ["set", "rows", "features", "no noise", *(f"epsilon {e:g}" for e in epsilons[1:])]
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
 def _of_set(runs: Sequence[AccuracyRun], name: str, system: str, epsilon: float) -> Floats:
@@ -230,14 +230,14 @@ def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[
     return found
 
 
-def table_of_membership(found: dict[str, list[dict[str, float]]]) -> str:
+def table_of_membership(found: dict[str, list[dict[str, float]]]) -> ResultTable:
     """Lay out the mean over the seeds of each AUC, one row per set."""
     columns = list(next(iter(found.values()))[0])
     rows = [
         (name, *(f"{np.mean([f[column] for f in seeds]):.2f}" for column in columns))
         for name, seeds in found.items()
     ]
-    return markdown_table(("set", *columns), rows)
+    return ResultTable(("set", *columns), rows)
 
 
 #: The number of releases that `audits` tests: the correct one, and one for each mistake.
@@ -253,7 +253,7 @@ def audits(
         yield mistake.name, list(found)
 
 
-def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
+def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> ResultTable:
     """Lay out the lower bounds on epsilon, and which releases are rejected."""
     rows = []
     for name, findings in found:
@@ -268,7 +268,7 @@ def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
         "likelihood ratio, if Gaussian", "p of the noise",
         f"claim of epsilon {found[0][1][0].epsilon:g}",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
 def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Promise]:
@@ -281,10 +281,10 @@ def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Promise]:
     return targets
 
 
-def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> str:
+def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> Page:
     """Lay out accuracy, membership and audits."""
     large = len({run.data for run in runs if run.rows >= MIN_ROWS})
-    return "\n".join([
+    return [
         "# Accuracy\n",
         f"Mean over {large} sets of 1,000 rows and more, over {seeds} seeds ± their",
         "standard deviation, x 100. Ranges are the data's own, as if they were public.\n",
@@ -297,4 +297,4 @@ def page(runs: list[AccuracyRun], membership: Any, audits: Any, seeds: int) -> s
         table_of_membership(membership),
         "\n# Audits\n\nLower bounds on epsilon, each with 95% confidence:\n",
         table_of_audits(audits),
-    ])  # fmt: skip
+    ]

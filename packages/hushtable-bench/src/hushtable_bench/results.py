@@ -3,12 +3,11 @@
 import csv
 import os
 import platform
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -123,38 +122,64 @@ class Step:
             results.add(name, self.do())
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
-    """Lay out a Markdown table; the first ``text`` columns are left-aligned, the rest right."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
-    aligned = [
-        [cell.ljust(w) if j < text else cell.rjust(w) for j, (cell, w) in enumerate(row)]
-        for row in (zip(row, widths, strict=True) for row in cells)
-    ]
-    rule = ["-" * w if j < text else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (aligned[0], rule, *aligned[1:]))
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of figures, which is written as Markdown and as CSV.
 
-
-def write_tables(folder: Path, name: str, *texts: str) -> list[Path]:
-    """Write the Markdown tables of some texts as CSV: NAME.csv, NAME-2.csv, ...; return the files.
-
-    The left-aligned columns become one, the key of a row. A dash, for no value, becomes empty.
+    The first ``text`` columns are left-aligned in Markdown, and become one in CSV, the key of a
+    row. A dash, for no value, becomes empty in CSV.
     """
-    tables = re.findall(r"^\|.*\n\|[-:| ]+\|$(?:\n\|.*$)*", "\n\n".join(texts), re.MULTILINE)
-    files = []
-    for number, table in enumerate(tables, start=1):
-        header, rule, *rows = (
-            [cell.strip() for cell in line.strip("|").split(" |")] for line in table.split("\n")
-        )
-        keys = max(1, sum(not cell.endswith(":") for cell in rule))
-        path = folder / (f"{name}.csv" if number == 1 else f"{name}-{number}.csv")
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    text: int = 1
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """Return the texts of the header and of all rows."""
+        return [[str(cell) for cell in row] for row in (self.header, *self.rows)]
+
+    def __str__(self) -> str:
+        widths = [max(3, *map(len, column)) for column in zip(*self.cells, strict=True)]
+        aligned = [
+            [cell.ljust(w) if j < self.text else cell.rjust(w) for j, (cell, w) in enumerate(row)]
+            for row in (zip(row, widths, strict=True) for row in self.cells)
+        ]
+        rule = ["-" * w if j < self.text else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
+        return "\n".join("| " + " | ".join(row) + " |" for row in (aligned[0], rule, *aligned[1:]))
+
+    def write(self, path: Path) -> None:
+        """Write the table as CSV."""
+        k = self.text
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(
-                [", ".join(row[:keys]), *("" if cell == "-" else cell for cell in row[keys:])]
-                for row in (header, *rows)
+                [", ".join(row[:k]), *("" if cell == "-" else cell for cell in row[k:])]
+                for row in self.cells
             )
-        files.append(path)
+
+
+#: A page of Markdown: paragraphs and tables.
+Page: TypeAlias = list[str | ResultTable]
+
+
+def write_tables(folder: Path, name: str, page: Iterable[object]) -> list[Path]:
+    """Write the tables of a page as NAME.csv, NAME-2.csv, ...; return the files."""
+    files: list[Path] = []
+    for table in (part for part in page if isinstance(part, ResultTable)):
+        files.append(folder / (f"{name}-{len(files) + 1}.csv" if files else f"{name}.csv"))
+        table.write(files[-1])
     return files
+
+
+def write_page(folder: Path, name: str, page: Page) -> list[Path]:
+    """Write a page as NAME.md and its tables as CSV; return the files."""
+    (file := folder / f"{name}.md").write_text("\n".join(map(str, page)) + "\n", "utf-8")
+    return [file, *write_tables(folder, name, page)]
+
+
+def cell(value: float, form: str) -> str:
+    """Write a figure, a dash for no value."""
+    return f"{value:{form}}" if np.isfinite(value) else "-"
 
 
 def spread(values: ArrayLike, form: str = ".1f") -> str:
@@ -189,7 +214,7 @@ class Promise:
         return bool(compare(self.measured, self.bound))
 
 
-def verdict_table(targets: Sequence[Promise]) -> str:
+def verdict_table(targets: Sequence[Promise]) -> ResultTable:
     """Return a table of each target with its verdict."""
     rows = [
         (
@@ -198,12 +223,12 @@ def verdict_table(targets: Sequence[Promise]) -> str:
         )
         for t in targets
     ]  # fmt: skip
-    return markdown_table(("Must show", "measured", "target", "verdict"), rows)
+    return ResultTable(("Must show", "measured", "target", "verdict"), rows)
 
 
 def print_targets(targets: Sequence[Promise]) -> int:
     """Print each target with its verdict; return the exit code: 1 if one was missed."""
-    print("\n" + verdict_table(targets))
+    print(f"\n{verdict_table(targets)}")
     return 0 if all(target.met for target in targets) else 1
 
 

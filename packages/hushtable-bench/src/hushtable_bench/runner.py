@@ -27,9 +27,9 @@ from hushtable.errors import HushTableError
 from hushtable_bench import data
 from hushtable_bench.results import (
     Promise,
+    ResultTable,
     environment,
     environment_line,
-    markdown_table,
     print_targets,
     write_tables,
 )
@@ -97,17 +97,18 @@ class CaseRun:
     name: str
     targets: list[Promise] = dataclasses.field(default_factory=list)
     figures: dict[str, Any] = dataclasses.field(default_factory=dict)
-    printed: list[str] = dataclasses.field(default_factory=list)
+    tables: list[ResultTable] = dataclasses.field(default_factory=list)
 
-    def say(self, text: str) -> None:
-        """Print a paragraph of Markdown."""
-        print(text, end="\n\n")
-        self.printed.append(text)
+    def say(self, *page: str | ResultTable) -> None:
+        """Print paragraphs of Markdown and tables."""
+        for part in page:
+            print(part, end="\n\n")
+        self.tables += [part for part in page if isinstance(part, ResultTable)]
 
     def table(self, columns: Mapping[str, str], items: Iterable[object], text: int = 1) -> None:
         """Print a table: a column's header, and how it writes an item ``t``: ``{t.score:.2f}``."""
         rows = [[form.format(t=item) for form in columns.values()] for item in items]
-        self.say(markdown_table(tuple(columns), rows, text))
+        self.say(ResultTable(tuple(columns), rows, text))
 
     def hold(
         self, claim: str, measured: float, needs: str, bound: float, form: str = ".4f"
@@ -119,7 +120,7 @@ class CaseRun:
         """Keep tables as CSV and figures as JSON, print verdicts; return 1 if a target missed."""
         print(f"\n{environment_line(PACKAGES)}")
         folder.mkdir(parents=True, exist_ok=True)
-        write_tables(folder, self.name, *self.printed)
+        write_tables(folder, self.name, self.tables)
         if self.figures:
             kept = {"environment": environment(PACKAGES), **self.figures}
             text = json.dumps(kept, indent=1, default=dataclasses.asdict)

@@ -21,7 +21,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc
 from hushtable_bench.paper.experiments import local_counts, noised_values, papers_plan
 from hushtable_bench.privacy import released
-from hushtable_bench.results import Promise, Results, Row, Step, markdown_table, spread
+from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, spread
 
 SITES = (2, 4, 6, 8, 10, 20, 50, 100)
 SETS = ("BreastW", "Cardio", "Pendigits", "Mnist")
@@ -151,36 +151,36 @@ def _row(system: str, k: int, value: float) -> Row:
 # --- what comes out -----------------------------------------------------------------------------
 
 
-def sites_table(results: Results, sets: Sequence[str]) -> str:
+def sites_table(results: Results, sets: Sequence[str]) -> ResultTable:
     """Lay out ROC-AUC against the number of sites."""
     rows = []
     for data in sets:
         for system in CURVES:
             curve = results.curve("sites", data, system)
             rows.append([data, system, *map(spread, curve.values())])
-    return markdown_table(("set", "noise", *(f"{k} sites" for k in SITES)), rows, text=2)
+    return ResultTable(("set", "noise", *(f"{k} sites" for k in SITES)), rows, text=2)
 
 
-def local_table(results: Results, sets: Sequence[str]) -> str:
+def local_table(results: Results, sets: Sequence[str]) -> ResultTable:
     """Lay out the sites' own ROC-AUC by the shared and by their local models."""
     rows = []
     for data in sets:
         both = [results.curve("local", data, system) for system in (SHARED, LOCAL)]
         rows.append([data, *(spread(one[k]) for k in LOCAL_AT for one in both)])
     header = [f"{name}, {k} sites" for k in LOCAL_AT for name in ("shared", "local")]
-    return markdown_table(("set", *header), rows)
+    return ResultTable(("set", *header), rows)
 
 
-def page(results: Results, names: Sequence[str]) -> str:
+def page(results: Results, names: Sequence[str]) -> Page:
     """Lay out both tables."""
-    return "\n".join([
+    return [
         "## Accuracy as sites join\n",
         "ROC-AUC x 100 of all rows, mean ± standard deviation over the seeds; total epsilon 1.\n",
         sites_table(results, names),
         "\n## Local models\n",
         "ROC-AUC x 100 of each site's own rows, mean over the sites; masked rounds.\n",
         local_table(results, names),
-    ])  # fmt: skip
+    ]
 
 
 def targets(results: Results, sets: Sequence[str]) -> list[Promise]:

@@ -19,7 +19,7 @@ from hushtable.detectors import HushTable
 from hushtable.errors import HushTableError, UsageError
 from hushtable_bench.comparison import KNOWN
 from hushtable_bench.data import LabelledSet, auc_and_ap
-from hushtable_bench.results import Promise, Results, Row, Step, markdown_table
+from hushtable_bench.results import Page, Promise, Results, ResultTable, Row, Step, cell
 
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
@@ -330,13 +330,13 @@ class VerdictRuns:
         shape, found = (len(of_set), len(place), self.seeds), dict[tuple[str, float, str], Floats]()
         for name in (self.looks, self.gifts):
             for row in results.select(name):
-                cell = of_set.get(row["data"]), place.get(row["system"]), row["seed"]
-                if None in cell or row["seed"] >= self.seeds or row["setting"] is None:
+                index = of_set.get(row["data"]), place.get(row["system"]), row["seed"]
+                if None in index or row["seed"] >= self.seeds or row["setting"] is None:
                     continue
                 for figure in FIGURES:
                     key = name, row["setting"], figure
                     value = row[figure]
-                    found.setdefault(key, np.full(shape, np.nan))[cell] = (
+                    found.setdefault(key, np.full(shape, np.nan))[index] = (
                         np.nan if value is None else value
                     )
         return {key: mean(values, -1) for key, values in found.items()}
@@ -403,10 +403,10 @@ def found(runs: VerdictRuns, figures: Figures, budget: int) -> Floats:
     return np.asarray(figures.get((runs.looks, budget, "found"), _blank(runs)))
 
 
-def page(runs: VerdictRuns, results: Results, figures: Figures) -> str:
-    """Write all tables of a comparison."""
+def page(runs: VerdictRuns, results: Results, figures: Figures) -> Page:
+    """Lay out all tables of a comparison."""
     wrong = f", a wrong one in {runs.wrong:.0%} of the cases" if runs.wrong else ""
-    parts = [
+    parts: Page = [
         f"At most {runs.rows:,} rows of each set. {runs.budget} times, the system gets the label "
         f"of the row with the lowest score{wrong}. "
         "*found*: outliers among these rows. *rest*: average precision (AP) and ROC-AUC of "
@@ -415,19 +415,19 @@ def page(runs: VerdictRuns, results: Results, figures: Figures) -> str:
         "other rows, in percent, after the system got the labels of k outliers and k other rows, "
         "drawn at random (at most half of either kind). ± is the standard error over the sets.\n",
         f"## Means over {len(runs.sets)} sets; seeds: {runs.seeds}\n",
-        systems_table(runs, figures) + "\n",
-        f"## Differences from {DEFAULT}, paired by set\n",
-        differences_table(runs, figures) + "\n",
-        f"## Outliers found among {runs.budget} rows\n",
+        systems_table(runs, figures),
+        f"\n## Differences from {DEFAULT}, paired by set\n",
+        differences_table(runs, figures),
+        f"\n## Outliers found among {runs.budget} rows\n",
         sets_table(runs, figures),
     ]
     if failed := failures(results, runs):
         parts.append("\nThese have no figure:\n")
         parts += [f"- {one}: {why}" for one, why in failed.items()]
-    return "\n".join(parts)
+    return parts
 
 
-def systems_table(runs: VerdictRuns, figures: Figures) -> str:
+def systems_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
     """Lay out one row per system: found, gains on the rest, figures after given verdicts, time."""
     rest = {what: points(runs, figures, what) for what in ("ap", "auc")}
     seconds = mean(points(runs, figures, "seconds")) * 10
@@ -441,17 +441,17 @@ def systems_table(runs: VerdictRuns, figures: Figures) -> str:
             row.append(_with_error(column, "+.1f") + worst)
         for k in GIVEN:
             both = (mean(points(runs, figures, what, k))[at] for what in ("ap", "auc"))
-            row.append(" / ".join(_figure(value, ".1f") for value in both))
-        rows.append([*row, _figure(seconds[at], ".0f")])
+            row.append(" / ".join(cell(value, ".1f") for value in both))
+        rows.append([*row, cell(seconds[at], ".0f")])
     worst = f"(worst set; sets below -{WORSE:.0f})"
     header = (
         "system", *(f"found in {b}" for b in runs.budgets), f"rest, AP {worst}",
         f"rest, ROC-AUC {worst}", *(f"k={k}" for k in GIVEN), "ms a verdict",
     )  # fmt: skip
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
-def differences_table(runs: VerdictRuns, figures: Figures) -> str:
+def differences_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
     """Lay out mean differences of the other systems from ours, with standard errors."""
     measured = {
         f"found in {runs.budget}": (found(runs, figures, runs.budget), "+.1f"),
@@ -465,18 +465,18 @@ def differences_table(runs: VerdictRuns, figures: Figures) -> str:
         for at, one in enumerate(runs.systems)
         if at
     ]
-    return markdown_table((f"minus {DEFAULT}", *measured), rows)
+    return ResultTable((f"minus {DEFAULT}", *measured), rows)
 
 
-def sets_table(runs: VerdictRuns, figures: Figures) -> str:
+def sets_table(runs: VerdictRuns, figures: Figures) -> ResultTable:
     """Lay out the outliers found with the whole budget, one row per set."""
     counts = found(runs, figures, runs.budget)
     rows = [
-        (data.name, *data.X.shape, int(data.y.sum()), *(_figure(x, ".1f") for x in values))
+        (data.name, *data.X.shape, int(data.y.sum()), *(cell(x, ".1f") for x in values))
         for data, values in zip(runs.sets, counts, strict=True)
     ]
     header = ("set", "rows", "columns", "outliers", *(one.name for one in runs.systems))
-    return markdown_table(header, rows)
+    return ResultTable(header, rows)
 
 
 def facts(runs: VerdictRuns, results: Results, figures: Figures) -> dict[str, Any]:
@@ -537,7 +537,3 @@ def _with_error(values: Floats, form: str) -> str:
         return "-"
     spread = float(error(values))
     return f"{float(mean(values)):{form}}" + (f" ± {spread:.1f}" if np.isfinite(spread) else "")
-
-
-def _figure(value: float, form: str) -> str:
-    return f"{value:{form}}" if np.isfinite(value) else "-"

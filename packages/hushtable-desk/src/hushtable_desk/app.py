@@ -13,9 +13,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hushtable.errors import HushTableError
-from hushtable.language import ENGLISH, N_, speaking
+from hushtable.language import N_, speaking
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
+from hushtable_desk.language import preferred
 from hushtable_desk.security import Access, Guard
 
 _log = logging.getLogger("hushtable_desk")
@@ -75,11 +76,6 @@ def _no_page(request: Request, error: Exception) -> Response:
     return _answer(request, error.status_code, N_("Page not found"), str(error.detail))
 
 
-def _language(scope: Scope) -> str:
-    desk: Desk | None = getattr(scope["app"].state, "desk", None) if "app" in scope else None
-    return ENGLISH if desk is None else desk.language_of(Request(scope))
-
-
 class _Contained:
     """Answers an unexpected failure; the log gets only its kind, and no values of rows."""
 
@@ -88,14 +84,15 @@ class _Contained:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, in the language of its page."""
-        try:
-            with speaking(_language(scope)):
+        desk: Desk = scope["app"].state.desk
+        with speaking(desk.language or preferred(Request(scope))):
+            try:
                 await self._app(scope, receive, send)
-        except Exception as error:
-            if os.environ.get("HUSHTABLE_DEBUG"):
-                raise
-            kind = type(error).__name__
-            _log.error("unexpected %s, which is a bug in hushtable-desk", kind)
-            words = f"unexpected {kind}, which is a bug in hushtable-desk: report it"
-            response = _answer(Request(scope), 500, N_("Unexpected error"), words)
-            await response(scope, receive, send)
+            except Exception as error:
+                if os.environ.get("HUSHTABLE_DEBUG"):
+                    raise
+                kind = type(error).__name__
+                _log.error("unexpected %s, which is a bug in hushtable-desk", kind)
+                words = f"unexpected {kind}, which is a bug in hushtable-desk: report it"
+                response = _answer(Request(scope), 500, N_("Unexpected error"), words)
+                await response(scope, receive, send)

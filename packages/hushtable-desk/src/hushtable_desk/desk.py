@@ -3,7 +3,7 @@
 import os
 import re
 import threading
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse
 import hushtable
 from hushtable import plugins
 from hushtable.errors import PluginError, UsageError
-from hushtable.language import LANGUAGES, numeral
+from hushtable.language import LANGUAGES, numeral, spoken
 from hushtable_desk.folder import Folder, key_of
-from hushtable_desk.language import WORDS, preferred
+from hushtable_desk.language import WORDS
 from hushtable_desk.tables import Table
 
 #: Options of the command line in brackets; the desk has buttons instead.
@@ -121,19 +121,14 @@ class Desk:
         for table in self._tables.values():
             table.close()
 
-    def language_of(self, request: Request) -> str:
-        """Return the language of a page."""
-        return self.language or preferred(request)
-
     def text(self, request: Request, name: str, **context: Any) -> str:
-        """Return a template with its texts in the language of a request."""
-        language = self.language_of(request)
+        """Return a template with its texts in the language of now."""
         known = {
-            "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
-            "version": hushtable.__version__, "local": self.without_path,
-            "numeral": partial(numeral, language), "table": None, "here": "",
+            "desk": self, "language": spoken(), "languages": LANGUAGES, "path": request.url.path,
+            "version": hushtable.__version__, "local": self.without_path, "numeral": numeral,
+            "table": None, "here": "",
         }  # fmt: skip
-        return _pages(language).get_template(name).render(known | context)
+        return _pages(spoken()).get_template(name).render(known | context)
 
     def page(self, request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Return a page; ``table`` is its table, and ``here`` is its place in the menu."""

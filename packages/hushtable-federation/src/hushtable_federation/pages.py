@@ -30,8 +30,6 @@ from hushtable_federation.language import _, ngettext
 from hushtable_federation.result import Collection
 from hushtable_federation.todo import todos, who_words
 
-__all__ = ["check_extra", "page"]
-
 #: By state of a site, the class of its cell.
 _LOOKS = {"refused": "bad", "out": "bad", "in": "good", "helped": "good", "summed": "good"}
 

@@ -33,9 +33,8 @@ def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[
         "short": _short,
         "closing": _closing,
         "unmasking": _unmasking,
+        "done": _fetch,
     }
-    if progress.phase == "done":
-        return [_fetch(progress, sync)]
     return [one for one in by_phase[progress.phase](progress, sync, amend) if one.who]
 
 
@@ -65,7 +64,6 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
     steps.append(_("For more time, or to go on without a site (--drop SITE):"))
     answers = _("Answer with the site's rows, until %(until)s.", until=until)
     why = _("Resolve why the site refused, and answer until %(until)s.", until=until)
-    left = _("Nothing: %(lead)s continues without the site.", lead=lead)
     return [
         Todo(awaited, answers, answer, True),
         Todo(refused, why, answer, True),
@@ -74,8 +72,15 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         Todo([lead], " ".join(steps), f"{amend} --days 3", bool(refused)),
         *_twice(progress, amend),
         Todo(progress.those("in"), _after(progress), sync),
-        Todo(progress.those("dropped", "out"), left),
+        _left_out(progress),
     ]
+
+
+def _left_out(progress: Progress) -> Todo:
+    """Return that the sites that the round continues without have nothing to do."""
+    lead = progress.round.coordinator.name
+    words = _("Nothing: %(lead)s continues without the site.", lead=lead)
+    return Todo(progress.those("dropped", "out"), words)
 
 
 def _again(progress: Progress) -> str:
@@ -137,10 +142,7 @@ def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]
             ),
             sync,
         ),
-        Todo(
-            progress.those("dropped", "out"),
-            _("Nothing: %(lead)s continues without the site.", lead=lead),
-        ),
+        _left_out(progress),
     ]
 
 
@@ -205,29 +207,22 @@ def _closing(progress: Progress, sync: str, _amend: str) -> list[Todo]:
             late,
             _("Nothing, unless %(lead)s extends the round: the time to answer is over.", lead=lead),
         ),
-        Todo(
-            progress.those("dropped", "out"),
-            _("Nothing: %(lead)s continues without the site.", lead=lead),
-        ),
+        _left_out(progress),
     ]
 
 
 def _unmasking(progress: Progress, sync: str, _amend: str) -> list[Todo]:
     lead, asked = progress.round.coordinator.name, progress.those("asked")
-    goes_on = lead in progress.waits_for
+    words = _("Remind %(names)s, and run this again.", names=listed(asked))
+    if lead in progress.waits_for:
+        words = _("Run this: the sites have answered.")
     return [
         Todo(
             asked,
             _("Run this once more, without rows: the sum needs this site. It costs nothing."),
             sync,
         ),
-        Todo(
-            [lead],
-            _("Run this: the sites have answered.")
-            if goes_on
-            else _("Remind %(names)s, and run this again.", names=listed(asked)),
-            sync,
-        ),
+        Todo([lead], words, sync),
         Todo(
             progress.those("in", "helped"), _("Nothing until %(lead)s has called.", lead=lead), sync
         ),
@@ -238,9 +233,9 @@ def _unmasking(progress: Progress, sync: str, _amend: str) -> list[Todo]:
     ]
 
 
-def _fetch(progress: Progress, sync: str) -> Todo:
-    lead, names = progress.round.coordinator.name, progress.round.names
-    return Todo(list(dict.fromkeys([lead, *names])), _("Fetch the result and verify it."), sync)
+def _fetch(progress: Progress, sync: str, _amend: str) -> list[Todo]:
+    everyone = dict.fromkeys([progress.round.coordinator.name, *progress.round.names])
+    return [Todo([*everyone], _("Fetch the result and verify it."), sync)]
 
 
 def who_words(progress: Progress, who: Sequence[str]) -> str:

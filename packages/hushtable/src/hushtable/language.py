@@ -83,10 +83,9 @@ def N_(text: str) -> str:
     return text
 
 
-def numerals(text: str, language: str | None = None) -> str:
-    """Return a number that Python has formatted as people write it in a language."""
-    german = (spoken() if language is None else language) == "de"
-    return text.translate(str.maketrans(",.", ".,")) if german else text
+def numerals(text: str) -> str:
+    """Return a number that Python has formatted, as people write it."""
+    return text.translate(str.maketrans(",.", ".,")) if spoken() == "de" else text
 
 
 def percents(text: str) -> str:
@@ -94,6 +93,6 @@ def percents(text: str) -> str:
     return _("%(n)s%%", n=numerals(text))
 
 
-def numeral(language: str, value: float, digits: int = 0) -> str:
-    """Return a number with so many decimals as people write it in a language."""
-    return numerals(f"{value:,.{digits}f}", language)
+def numeral(value: float, digits: int = 0) -> str:
+    """Return a number with so many decimals, as people write it."""
+    return numerals(f"{value:,.{digits}f}")

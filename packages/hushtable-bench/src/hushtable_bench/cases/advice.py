@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from hushtable.privacy import Design
 from hushtable_bench.cases.joining import released_gains
 from hushtable_bench.data import LabelledSet, load
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 KINDS = ("alike", "many cases", "case mix")
@@ -109,7 +109,7 @@ def _report(run: CaseRun, found: list[Found]) -> None:
             lines.append((f"{max(low, 0.0):g} to {min(high, 1.0):g}", str(int(some.sum())),
                           f"{expected[some].mean():+.4f}",
                           f"{actual[some].mean():+.4f} +- {error:.4f}"))  # fmt: skip
-    run.say(markdown_table(("expected gain", "rounds", "expected, mean", "actual, mean"), lines))
+    run.say(ResultTable(("expected gain", "rounds", "expected, mean", "actual, mean"), lines))
     for kind in KINDS:
         some = np.array([one[0] == kind for one in found])
         if some.any():

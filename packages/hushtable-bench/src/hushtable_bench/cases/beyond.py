@@ -18,7 +18,7 @@ from sklearn.ensemble import IsolationForest
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.scores import Scorer
 from hushtable_bench.data import LabelledSet, load
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 Floats = NDArray[np.float64]
@@ -154,5 +154,5 @@ def beyond(
             run.hold(f"{method}: median rank beyond", float(median[1:].max()), "<=", 0.01)
     header = ("detector", "rank", *(f"{b:g}" for b in BEYOND), "above the end")
     run.say(f"Ranges beyond the end, {len(names)} sets, up to {rows:,} rows")
-    run.say(markdown_table(header, lines, text=2))
+    run.say(ResultTable(header, lines, text=2))
     run.figures |= {"header": header, "lines": lines}

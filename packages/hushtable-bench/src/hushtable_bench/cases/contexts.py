@@ -57,7 +57,7 @@ from hushtable_bench.cases.contexts_tables import (
     swap,
 )
 from hushtable_bench.data import auc, auc_and_ap
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, progress
 
 #: Rows of a table at most.
@@ -154,7 +154,7 @@ def means_by_method(figures: Sequence[ContextFigure]) -> list[ContextFigure]:
     return found
 
 
-def table_of_tables(figures: Sequence[ContextFigure]) -> str:
+def table_of_tables(figures: Sequence[ContextFigure]) -> ResultTable:
     """Lay out a row for each method and a column for each table: ROC-AUC / AP."""
     names = list(dict.fromkeys(figure.data for figure in figures))
     cells = {(f.method, f.data): f"{f.auc:.2f} / {f.ap:.2f}" for f in figures}
@@ -162,7 +162,7 @@ def table_of_tables(figures: Sequence[ContextFigure]) -> str:
         (method, *(cells[method, name] for name in names))
         for method in dict.fromkeys(figure.method for figure in figures)
     ]
-    return markdown_table(("ROC-AUC / AP", *names), lines)
+    return ResultTable(("ROC-AUC / AP", *names), lines)
 
 
 def measure_tables(run: CaseRun, files: PublicFiles, seeds: int, quick: bool) -> None:
@@ -233,7 +233,7 @@ def measure_groups(run: CaseRun, seeds: int, quick: bool) -> None:
     run.say("Wards of 5 to 640 rows: ROC-AUC within wards of a size.")
     header = ("method", *found[OURS])
     lines = [(name, *(f"{x:.3f}" for x in sizes.values())) for name, sizes in found.items()]
-    run.say(markdown_table(header, lines))
+    run.say(ResultTable(header, lines))
     run.figures["groups"] = found
     if not quick:
         least, size = min((figure, size) for size, figure in found[OURS].items() if size != "all")
@@ -441,7 +441,7 @@ def measure_speed(run: CaseRun, quick: bool) -> None:
         ratios[name] = np.median(pairs, axis=0).tolist()
     run.say(f"Times of {n:,} rows of 11 columns, as multiples of one pass without a context.")
     lines = [(name, f"{fit:.2f}", f"{score:.2f}") for name, (fit, score) in ratios.items()]
-    run.say(markdown_table(("context", "fit", "score"), lines))
+    run.say(ResultTable(("context", "fit", "score"), lines))
     run.figures["speed"] = ratios
     if not quick:
         for name, (fit, score) in ratios.items():

@@ -24,7 +24,7 @@ from hushtable.privacy.layout import LOSS, ONE_IN_TEN, PROMISED, Design, Expecta
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc, find_sets, load
 from hushtable_bench.privacy import DELTA, released
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Page, Promise, ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 ROWS, QUICK_ROWS = (1_000, 3_000, 10_000, 30_000, 100_000), (1_000, 3_000)
@@ -121,7 +121,7 @@ def _with_error(values: Floats) -> str:
     return f"{values.mean():.1f}{error}"
 
 
-def tables(runs: Sequence[CostRun]) -> str:
+def tables(runs: Sequence[CostRun]) -> Page:
     """Lay out mean AUC, the loss against the default fit, and the loss to the noise alone."""
     means, lost, noise = [], [], []
     sets: dict[str, str] = {}
@@ -135,17 +135,16 @@ def tables(runs: Sequence[CostRun]) -> str:
         names = ", ".join(dict.fromkeys(run.data for run in runs if run.rows == rows))
         sets.setdefault(names, first[0])
     head = "rows", "sets"
-    parts = (
+    return [
         "Mean ROC-AUC, in points",
-        markdown_table((*head, DEFAULT, EXACT, *PRIVATE), means),
+        ResultTable((*head, DEFAULT, EXACT, *PRIVATE), means),
         "Points lost against the default fit of the same rows ± standard error over sets",
-        markdown_table((*head, EXACT, *PRIVATE), lost),
+        ResultTable((*head, EXACT, *PRIVATE), lost),
         "Points lost to the noise, against the same tables without ± standard error over sets",
-        markdown_table((*head, *PRIVATE), noise),
+        ResultTable((*head, *PRIVATE), noise),
         # Lines for different sets cannot be compared.
         "\n".join(f"- Sets from {rows} rows on: {names}" for names, rows in sets.items()),
-    )
-    return "\n\n".join(parts)
+    ]
 
 
 DESIGN_ROWS, QUICK_DESIGN_ROWS = (500, 1_500, 5_000, 10_000), (500,)
@@ -307,7 +306,7 @@ def _within(found: Sequence[MeanLoss]) -> float:
     return float(np.mean([abs(c.missed) <= WITHIN for c in found]))
 
 
-def table(found: Sequence[MeanLoss]) -> str:
+def table(found: Sequence[MeanLoss]) -> ResultTable:
     """Lay out expectations and outcomes: all promised ones, by epsilon and rows, and the rest."""
     promised = [c for c in found if c.promised]
     parts = {
@@ -324,10 +323,10 @@ def table(found: Sequence[MeanLoss]) -> str:
         "designs", "cases", "expected", "lost, mean", "median", "one in ten",
         f"within {WITHIN:g}", "over one in ten", "exact layout: within",
     )  # fmt: skip
-    return markdown_table(head, rows)
+    return ResultTable(head, rows)
 
 
-def table_of_sets(found: Sequence[MeanLoss]) -> str:
+def table_of_sets(found: Sequence[MeanLoss]) -> ResultTable:
     """Lay out the loss of each set, and its largest difference from a promise."""
     rows = []
     for name in dict.fromkeys(c.data for c in found):
@@ -338,7 +337,7 @@ def table_of_sets(found: Sequence[MeanLoss]) -> str:
             lost = f"{worst.lost:.1f}", f"{worst.lost + worst.missed:.1f}"
             rows.append((name[:40], len(some), f"{_within(some):.0%}", at, *lost))
     head = "set", "cases", f"within {WITHIN:g}", "worst at", "lost", "expected"
-    return markdown_table(head, rows)
+    return ResultTable(head, rows)
 
 
 def targets(found: Sequence[MeanLoss]) -> list[Promise]:
@@ -352,7 +351,7 @@ def rows(run: CaseRun, *, data: Path | None = None, seeds: int = 3, quick: bool 
     """Measure losses by the number of rows; --quick, up to 3,000 rows and 1 seed."""
     sets = large_sets(data_folder(data))
     runs = list(measure_rows(sets, QUICK_ROWS if quick else ROWS, 1 if quick else seeds))
-    run.say(tables(runs))
+    run.say(*tables(runs))
     run.figures["runs"] = runs
 
 
@@ -375,7 +374,7 @@ def expectations(
         f"{ONE_IN_TEN[1]:g}, and gives promises from T = {PROMISED:g} on."
     )
     for name, some in (("fitted", inside), ("kept out", outside)):
-        run.say(f"{len({c.data for c in some})} sets, {name}\n\n{table(some)}")
+        run.say(f"{len({c.data for c in some})} sets, {name}", table(some))
     run.say(table_of_sets(outside))
     run.figures |= {"outcomes": outcomes, "fit": fit}
     run.targets += targets(outside)

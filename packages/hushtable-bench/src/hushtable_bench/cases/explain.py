@@ -28,7 +28,7 @@ from hushtable import HushTable, LSHiTables
 from hushtable.scores.explain import Explainer
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.privacy import private_scorer
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Promise, ResultTable
 from hushtable_bench.runner import CaseRun, RowSource, in_turns, progress
 
 ROWS, COLUMNS, OUTLIERS = 10_000, 20, 100
@@ -252,7 +252,7 @@ def explain(run: CaseRun, *, quick: bool = False) -> None:
         for f in found
     ]
     header = ("guilty values", "method", "all on top, %", "of 1", "of 2", "of 3", "precision, %")
-    run.say(markdown_table(header, lines, text=2))
+    run.say(ResultTable(header, lines, text=2))
     run.say(f"One thread; ours on {TIMED.name}, the others on its first 1,000 rows.")
     run.table(
         {

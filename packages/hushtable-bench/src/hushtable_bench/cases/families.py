@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from hushtable import ACE, LSHiTables, RotatedRSHash, RSHash, Sketch
 from hushtable.plans.families import RandomProjection, SimHash
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Promise, ResultTable
 from hushtable_bench.runner import CaseRun, RowSource, progress, seconds
 
 CASES = (RowSource.normal(100_000, 10), RowSource.normal(100_000, 100))
@@ -95,5 +95,5 @@ def families(run: CaseRun, *, rows: int = 100_000, repeats: int = REPEATS) -> No
         f"fit + score, times {PEER}", "product, ms", "score / product",
     )  # fmt: skip
     run.say(f"Medians of {repeats}, one thread.")
-    run.say(markdown_table(header, lines, text=2))
+    run.say(ResultTable(header, lines, text=2))
     run.targets += targets(found)

@@ -28,7 +28,7 @@ from sklearn.cluster import KMeans
 from hushtable import HomeModel, Plan, Sketch
 from hushtable.counts.base import Counts
 from hushtable_bench.data import LabelledSet, load
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 ROWS, LEAST, LEAST_RELEASED, COLUMNS, QUICK_SETS = 10_000, 2_500, 5_000, (3, 60), 2
@@ -165,7 +165,7 @@ def _report(
         lines.append((kind, *cells, f"{mean:.3f}"))
         if kind != HIDDEN and any(some):
             run.hold(f"{how}: {kind}, named", mean, ">=", least)
-    run.say(markdown_table((how, *(f"{share:.0%} of rows" for share in SHARES), "mean"), lines))
+    run.say(ResultTable((how, *(f"{share:.0%} of rows" for share in SHARES), "mean"), lines))
     for kind in HONEST:
         alarms = found.get((kind, 0.0), [])
         share = float(np.mean(alarms)) if alarms else np.nan

@@ -31,7 +31,7 @@ from sklearn.cluster import KMeans
 from hushtable import HomeModel, HushTable, Plan, Sketch
 from hushtable.privacy import Design
 from hushtable_bench.data import LabelledSet, auc_and_ap, load
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 ROWS, QUICK_SETS = 6_000, 3
@@ -135,7 +135,7 @@ def joining(run: CaseRun, *, data: Path | None = None, seeds: int = 2, quick: bo
             least = REFERRAL if kind == "referral" else NEVER
             for which, gain, bound in zip(("ROC-AUC", "AP"), mean[-1], least, strict=True):
                 run.hold(f"{kind}, {HOME} less own: {which}", float(gain), ">=", bound)
-    run.say(markdown_table(("site", "sites", *WAYS), lines))
+    run.say(ResultTable(("site", "sites", *WAYS), lines))
     run.figures |= {"gains": found}
 
 
@@ -201,9 +201,7 @@ def _report_released(
         if signal[line] >= ENOUGH:
             means.append(mean)
             sites_of_enough += gain
-    run.say(
-        markdown_table(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines, text=3)
-    )
+    run.say(ResultTable(("epsilon", "rows", "sites", "T", "sets", "result", HOME), lines, text=3))
     run.hold("any line, home model less own, plus a standard error", worst, ">=", -1e-4)
     for mean_over, gain in (("sites", sites_of_enough), ("lines", means)):
         if gain:

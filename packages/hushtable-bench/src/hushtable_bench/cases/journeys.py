@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.cli import main
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import ROOT, CaseRun
 
 #: Minutes of a person.
@@ -266,13 +267,12 @@ class Newcomer:
                 (self.clone / "schema.toml").write_text(SCHEMA)
         assert (self.clone / "north-top.xlsx").stat().st_size > 0
 
-    def table(self, title: str) -> str:
+    def table(self, title: str) -> ResultTable:
         """Return the commands with their seconds, and clear the list."""
-        lines = ["", f"| {title} | seconds |", "|---|---:|"]
-        lines += [f"| `{command[:70]}` | {seconds:.1f} |" for command, seconds in self.waited]
-        lines.append(f"| all | {sum(seconds for _, seconds in self.waited):.1f} |")
+        rows = [(f"`{command[:70]}`", f"{seconds:.1f}") for command, seconds in self.waited]
+        rows.append(("all", f"{sum(seconds for _, seconds in self.waited):.1f}"))
         self.waited.clear()
-        return "\n".join(lines)
+        return ResultTable((title, "seconds"), rows)
 
 
 # --- the runs -------------------------------------------------------------------------------------
@@ -314,5 +314,5 @@ def newcomer(
         if sites:
             one.result_of_three()
             tables.append(one.table("from there to a signed result of three sites"))
-    for table in tables:
-        run.say(table)
+    print()
+    run.say(*tables)

@@ -35,7 +35,7 @@ from hushtable import HushTable, LSHiTables
 from hushtable.errors import DataError
 from hushtable.kernels import _built
 from hushtable.scores import Scorer
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Promise, ResultTable
 from hushtable_bench.runner import ROOT, CaseRun, progress, timed
 
 FITTED, COLUMNS = 5_000, 10
@@ -317,7 +317,7 @@ def frames(run: CaseRun, *, quick: bool = False) -> None:
         for kind in dict.fromkeys((one.name, one.rows_as) for one in found)
     ]
     header = ("columns", "rows as", *(f"{n:,} row{'s' * (n > 1)}, us" for n in FRAME_ROWS))
-    run.say(markdown_table(header, lines, text=2))
+    run.say(ResultTable(header, lines, text=2))
     run.figures["frames"] = found
     for (shape, library), most in MOST_OF_FRAME.items():
         claim = f"{shape}, one row as {library} has it, us at most"
@@ -457,7 +457,7 @@ def latency(run: CaseRun, *, quick: bool = False) -> None:
         for kind in dict.fromkeys((one.name, one.rows_as) for one in found)
     ]
     header = ("detector", "rows as", *(f"{n:,} row{'s' * (n > 1)}, us" for n in CALL_ROWS))
-    run.say(markdown_table(header, lines, text=2))
+    run.say(ResultTable(header, lines, text=2))
     run.say(
         f"A new process has a Scorer after {start.imported:.2f} s, and the first score of a row "
         f"after {start.scored:.2f} s."
@@ -495,7 +495,7 @@ def serving(run: CaseRun, *, quick: bool = False) -> None:
     names = dict.fromkeys(one.name for one in found)
     lines = [(name, *(f"{by[name, columns]:,.0f}" for columns in WIDTHS)) for name in names]
     header = ("detector", *(f"a row of {columns} columns, us" for columns in WIDTHS))
-    run.say(markdown_table(header, lines))
+    run.say(ResultTable(header, lines))
     run.say(
         f"{requests.at_once} requests at once, {times} times: median {requests.median:.0f} ms, "
         f"p99 {requests.p99:.0f} ms, slowest {requests.slowest:.0f} ms, {requests.errors} errors. "

@@ -32,7 +32,7 @@ from hushtable_bench.data import (
     labelled_set,
     read_arrays,
 )
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, progress
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -206,9 +206,7 @@ def oddbench(
         for benchmark, by_name in found.items()
         for row in table_rows(benchmark, sets[benchmark], np.array([*by_name.values()]))
     ]
-    run.say(
-        markdown_table([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3)
-    )
+    run.say(ResultTable([*table[0]], [[cell or "-" for cell in row.values()] for row in table], 3))
     run.figures |= {
         "seeds": seeds, "rows": rows, "left_out": left_out, "table": table,
         "axes": {"regime": [*FIELDS], "metric": [*METRICS], "detector": SYSTEMS},

@@ -22,7 +22,7 @@ from hushtable import Feature, HushTable, Periods, Plan, Release, Schema, Sketch
 from hushtable.describe import describe_ledger
 from hushtable_bench.cases.costs import large_sets
 from hushtable_bench.data import LabelledSet, auc
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Page, Promise, ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 TOTAL, MONTHS = 0.1, 60
@@ -144,15 +144,15 @@ def measure_noise(periods: int, rows: int = 120_000) -> Iterator[NoiseOfWay]:
         )
 
 
-def noise_table(found: Sequence[NoiseOfWay]) -> str:
+def noise_page(found: Sequence[NoiseOfWay]) -> Page:
     """Lay out the variances and scales, one row per way and number of months."""
     rows = [
         (f"{n.way}, {n.months} of {n.months}", f"{n.variance:.2f}", n.tables, f"{n.scale:.1f}")
         for n in found
     ]
-    table = markdown_table(("way, months", "variance", "tables", "scale"), rows)
+    table = ResultTable(("way, months", "variance", "tables", "scale"), rows)
     record = (f"- {n.way}, {n.months} months: {n.words}" for n in found if n.way == HORIZON)
-    return "\n".join((table, "", *record))
+    return [table, "\n".join(record)]
 
 
 # --- accuracy -----------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _mean(runs: Sequence[MonthRun], way: str, months: int, name: str | None = No
     return float(np.mean(found))
 
 
-def accuracy_table(runs: Sequence[MonthRun]) -> str:
+def accuracy_page(runs: Sequence[MonthRun]) -> Page:
     """Lay out mean ROC-AUC by way and month, and by set after all months."""
     head = "way", *(f"{t} months" for t in AFTER)
     mean = [(way, *(f"{_mean(runs, way, t):.1f}" for t in AFTER)) for way in WAYS]
@@ -198,7 +198,7 @@ def accuracy_table(runs: Sequence[MonthRun]) -> str:
         for name, rows in dict.fromkeys((r.data, r.rows) for r in runs)
     ]  # fmt: skip
     by_set = "set", *(f"{way[:7]} {t}" for t in AFTER[1:] for way in (HORIZON, "once"))
-    return f"{markdown_table(head, mean)}\n\n{markdown_table(by_set, sets)}"
+    return [ResultTable(head, mean), ResultTable(by_set, sets)]
 
 
 def targets(noise: Sequence[NoiseOfWay], runs: Sequence[MonthRun]) -> list[Promise]:
@@ -220,10 +220,10 @@ def periods(
 ) -> None:
     """Use 7 sets and 3 seeds: eight minutes; --quick, 5,000 rows of each set and 1 seed."""
     noise = [one for n in MOST for one in measure_noise(n)]
-    run.say(f"Noise on the sum of all months, a total epsilon of {TOTAL:g}\n\n{noise_table(noise)}")
+    run.say(f"Noise on the sum of all months, a total epsilon of {TOTAL:g}", *noise_page(noise))
     most, count = (QUICK_ROWS, 1) if quick else (rows, seeds)
     sets = [one.at_most(most) for one in large_sets(data_folder(data))]
     runs = [one for data in sets for one in measure(data, range(count))]
-    run.say(f"Mean ROC-AUC of {len(sets)} sets, in points\n\n{accuracy_table(runs)}")
+    run.say(f"Mean ROC-AUC of {len(sets)} sets, in points", *accuracy_page(runs))
     run.figures |= {"noise": noise, "runs": runs}
     run.targets += targets(noise, runs)

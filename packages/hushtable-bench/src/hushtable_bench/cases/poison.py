@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 
 from hushtable import HushTable, Plan, Sketch
 from hushtable_bench.data import LabelledSet, load
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 from hushtable_federation.comparison import ALIKE, LEAST_ROWS, LEVEL, SURE, strange_share
 
@@ -196,7 +196,8 @@ def moves(world: PoisonWorld, seed: int) -> Iterator[tuple[str, float, list[floa
             yield way, share, compared(world, counts, made, evil, rng)[0]
 
 
-def print_moved(found: list[tuple[str, float, list[float]]]) -> None:
+def table_of_moves(found: list[tuple[str, float, list[float]]]) -> ResultTable:
+    """Lay out the alarms when a site moves counts."""
     lines = []
     cases = [(f"all, level {level:g}", WAYS, level) for level in (0.1, 0.15, LEVEL)]
     for name, ways, level in (*cases, ("alike and sizes, with --alike", WAYS[:2], ALIKE)):
@@ -207,8 +208,7 @@ def print_moved(found: list[tuple[str, float, list[float]]]) -> None:
         ]  # fmt: skip
         lines.append([name, len(each[0]), *(f"{one.mean():.2%}" for one in each)])
     head = ("five sites differ in", "comparisons", "alarms", *(f"moved {s:.0%}" for s in MOVED))
-    print("\nOne site moves counts, with the right totals:\n")
-    print(markdown_table(head, lines))
+    return ResultTable(head, lines)
 
 
 def upper(seen: list[SeenRound], ways: tuple[str, ...], level: float) -> float:
@@ -232,40 +232,22 @@ def alarms(seen: list[SeenRound], ways: tuple[str, ...], level: float) -> tuple[
     return sum(x > level for x in found), len(found)
 
 
-def print_alarms(seen: list[SeenRound]) -> list[Promise]:
-    groups = [*((way,) for way in WAYS), WAYS, WAYS[:2]]
+def table_of_alarms(seen: list[SeenRound]) -> ResultTable:
+    """Lay out the false alarms among honest sites."""
     lines = []
-    for ways in groups:
+    for ways in (*((way,) for way in WAYS), WAYS, WAYS[:2]):
         level = ALIKE if ways == WAYS[:2] else LEVEL
         name = {WAYS: "all", WAYS[:2]: "alike and sizes, with --alike"}.get(ways, ways[0])
         of_ways = [x for s in seen if s.copies == 0 and s.way in ways for x in s.strange]
         n, of = alarms(seen, ways, level)
         quantiles = (f"{np.quantile(of_ways, q):.4f}" for q in (0.5, 0.99, 0.995))
         lines.append([name, of, n, f"{n / of:.2%}", f"{upper(seen, ways, level):.2%}", *quantiles])
-    head = (
-        "honest sites differ in",
-        "comparisons",
-        "alarms",
-        "rate",
-        "at most",
-        "median",
-        "99%",
-        "99.5%",
-    )
-    print("\n" + markdown_table(head, lines))
-    many = [x for one in seen if one.copies == 0 for x in one.too_many]
-    print(f"\nAlarms by most_rows: {sum(many)} of {len(many)}.")
-    targets = []
-    for claim, ways, level in (("all", WAYS, LEVEL), ("--alike", WAYS[:2], ALIKE)):
-        targets.append(
-            Promise(
-                f"false alarms, {claim}: end of the interval", upper(seen, ways, level), "<=", 0.01
-            )
-        )
-    return targets
+    head = "comparisons", "alarms", "rate", "at most", "median", "99%", "99.5%"
+    return ResultTable(("honest sites differ in", *head), lines)
 
 
-def print_found(seen: list[SeenRound]) -> None:
+def table_of_poisoned(seen: list[SeenRound]) -> ResultTable:
+    """Lay out how often a poisoned round is noticed."""
     lines = []
     cases = (("all", WAYS, LEVEL), ("alike and sizes, with --alike", WAYS[:2], ALIKE))
     for (name, ways, level), k, copies in product(cases, POISONED, COPIES):
@@ -276,7 +258,7 @@ def print_found(seen: list[SeenRound]) -> None:
         figures = (f"{share:.0%}" for share in (some.mean(), each.mean(), rows))
         lines.append([name, k, copies, len(those), *figures])
     head = ("sites differ in", "sites", "copies", "rounds", "a site", "each site", "most_rows")
-    print("\n" + markdown_table(head, lines))
+    return ResultTable(head, lines)
 
 
 # --- accuracy -------------------------------------------------------------------------------
@@ -305,15 +287,16 @@ def accuracies(rows: LabelledSet, seed: int) -> dict[str, float]:
     return found
 
 
-def print_accuracy(rows: LabelledSet, seeds: int) -> Promise:
+def say_accuracy(run: CaseRun, rows: LabelledSet, seeds: int) -> None:
+    """Measure what invented rows cost the others, and judge it where rows are bounded."""
     found = [accuracies(rows, seed) for seed in range(seeds)]
     mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
     honest = mean["its own rows"]
     lines = [[name, f"{auc:.3f}", f"{honest - auc:.3f}"] for name, auc in mean.items()]
-    print(f"\n{rows.name}, mean of {seeds}:\n")
-    print(markdown_table(("one site of five sends", "AUC of the others", "lost"), lines))
+    run.say(f"{rows.name}, mean of {seeds}:")
+    run.say(ResultTable(("one site of five sends", "AUC of the others", "lost"), lines))
     bounded = honest - min(auc for name, auc in mean.items() if "times" in name)
-    return Promise("AUC lost where rows are bounded to twice", bounded, "<=", 0.05)
+    run.hold("AUC lost where rows are bounded to twice", bounded, "<=", 0.05)
 
 
 def worlds(folders: list[Path], seeds: range) -> Iterator[tuple[PoisonWorld, np.random.Generator]]:
@@ -341,13 +324,18 @@ def poison(
 ) -> None:
     """Poison masked rounds of the labelled sets, and compare."""
     folder = data_folder(data)
-    run.targets.append(print_accuracy(load(folder / "38_thyroid.npz"), 5))
+    say_accuracy(run, load(folder / "38_thyroid.npz"), 5)
     seen: list[SeenRound] = []
     counts_moved: list[tuple[str, float, list[float]]] = []
     for world, rng in worlds([folder, *([more] if more else [])], range(first, first + seeds)):
         seen += rounds(world, rng)
         counts_moved += moves(world, first)
-    run.targets += print_alarms(seen)
-    print_found(seen)
-    print_moved(counts_moved)
+    run.say(table_of_alarms(seen))
+    many = [x for one in seen if one.copies == 0 for x in one.too_many]
+    run.say(f"Alarms by most_rows: {sum(many)} of {len(many)}.")
+    for claim, ways, level in (("all", WAYS, LEVEL), ("--alike", WAYS[:2], ALIKE)):
+        most = upper(seen, ways, level)
+        run.hold(f"false alarms, {claim}: end of the interval", most, "<=", 0.01)
+    run.say(table_of_poisoned(seen))
+    run.say("One site moves counts, with the right totals:", table_of_moves(counts_moved))
     run.figures["seen"] = seen

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable_bench.data import load
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import Page, ResultTable
 from hushtable_bench.runner import CaseRun, data_folder, progress
 
 SETS = ("23_mammography", "38_thyroid", "6_cardio", "5_campaign")
@@ -107,14 +107,14 @@ def rank_errors(name: str, X: Floats, seeds: int) -> list[tuple[str, ...]]:
     return lines
 
 
-def tables(data: dict[str, Floats], seeds: int) -> str:
+def tables(data: dict[str, Floats], seeds: int) -> Page:
     """Measure, and return the tables."""
     found = {}
     for name, X in data.items():
         for method in METHODS:
             progress(f"{name}: {method}")
             found[name, method] = spread(method, X, seeds)
-    parts = []
+    parts: Page = []
     for which, (title, form) in enumerate(
         (
             ("Spread over seeds, in stated standard errors, of the median row", ".2f"),
@@ -126,11 +126,10 @@ def tables(data: dict[str, Floats], seeds: int) -> str:
             (name, *(format(found[name, method][which], form) for method in METHODS))
             for name in data
         ]
-        parts += [title, markdown_table(("set", *METHODS), lines)]
+        parts += [title, ResultTable(("set", *METHODS), lines)]
     header = ("set", "released", *(f"at {share:.1%}" for share in TRUE_RANKS))
     lines = [line for name, X in data.items() for line in rank_errors(name, X, seeds)]
-    parts += ["Error of ranks, root mean square", markdown_table(header, lines, text=2)]
-    return "\n\n".join(parts)
+    return [*parts, "Error of ranks, root mean square", ResultTable(header, lines, text=2)]
 
 
 def ranks(
@@ -143,4 +142,4 @@ def ranks(
 ) -> None:
     """Measure standard errors, stable ranking and the errors of ranks, on --sets by name."""
     folder = data_folder(data)
-    run.say(tables({name: rows_of(folder / f"{name}.npz", rows) for name in sets}, seeds))
+    run.say(*tables({name: rows_of(folder / f"{name}.npz", rows) for name in sets}, seeds))

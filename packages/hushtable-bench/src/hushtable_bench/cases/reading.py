@@ -29,7 +29,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data import understand
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import ROOT, CaseRun, in_turns, process_memory, progress
 from hushtable_connect.engines import dask as engine
 
@@ -237,7 +237,7 @@ def engines(run: CaseRun, *, rows: int = 10_000_000, times: int = 10, rounds: in
     ]  # fmt: skip
     run.say(f"{rows:,} rows of {COLUMNS} float32 in {FILES} Parquet files.")
     header = ("", "seconds", "million rows/s", "times reading", "peak memory, MB")
-    run.say(markdown_table(header, lines))
+    run.say(ResultTable(header, lines))
     run.say(f"The same files repeatedly, {times * rows:,} rows: peak memory {many:.0f} MB.")
     by_name = {t.name: t.seconds for t in found}
     two = by_name["2 threads"]
@@ -301,5 +301,5 @@ def print_medians(
     medians = {name: statistics.median(taken) for name, taken in times.items()}
     unit = list(medians.values())[reference]
     lines = [(name, f"{taken:.3f}", f"{taken / unit:.2f}") for name, taken in medians.items()]
-    run.say(markdown_table(("way", "s", ratio), lines))
+    run.say(ResultTable(("way", "s", ratio), lines))
     return medians

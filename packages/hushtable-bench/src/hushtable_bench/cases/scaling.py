@@ -34,7 +34,7 @@ from hushtable.plans.families import RandomFeature
 from hushtable.plans.families.layouts import REPAID, JoinedTables
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.cases.speed import can_measure, watch
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Promise, ResultTable
 from hushtable_bench.runner import CaseRun, RowSource, progress, seconds
 
 #: Bytes of the copied array: far more than caches hold.
@@ -330,7 +330,7 @@ def warm_up() -> None:
         detector.score_samples(X)
 
 
-def table_of_flatness(costs: Sequence[RowCost]) -> str:
+def table_of_flatness(costs: Sequence[RowCost]) -> ResultTable:
     """Lay out the ratio of the largest to the smallest cost of a row, from `FLAT_ROWS` rows on."""
     rows = []
     many = [c for c in costs if c.rows >= FLAT_ROWS]
@@ -342,7 +342,7 @@ def table_of_flatness(costs: Sequence[RowCost]) -> str:
         sizes = f"{min(c.rows for c in alike):.0e} to {max(c.rows for c in alike):.0e}"
         rows.append((kind[1], *kind[::2], sizes.replace("e+0", "e"), *spans))
     header = ("detector", "columns", "m", "rows", "count: largest / smallest cost of a row")
-    return markdown_table((*header, "score: the same"), rows)
+    return ResultTable((*header, "score: the same"), rows)
 
 
 def _span(costs: Sequence[RowCost], cost: Callable[[RowCost], float]) -> str:
@@ -350,7 +350,7 @@ def _span(costs: Sequence[RowCost], cost: Callable[[RowCost], float]) -> str:
     return f"{max(found) / min(found):.2f}"
 
 
-def table_of_the_floor(costs: Sequence[RowCost], rows: int) -> str:
+def table_of_the_floor(costs: Sequence[RowCost], rows: int) -> ResultTable:
     """Lay out the cost beside the machine's floor, for cases of ``rows`` rows."""
     chosen = [c for c in costs if c.rows == rows]
     header = [
@@ -369,7 +369,7 @@ def table_of_the_floor(costs: Sequence[RowCost], rows: int) -> str:
         header.append("instructions to score a row")
         for line, c in zip(lines, chosen, strict=True):
             line.append(f"{c.instructions:.0f}")
-    return markdown_table(header, lines, text=2)
+    return ResultTable(header, lines, text=2)
 
 
 def targets(streamed: Sequence[RowCost], both: int = 0) -> list[Promise]:

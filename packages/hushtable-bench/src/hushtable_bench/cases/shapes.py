@@ -30,7 +30,7 @@ from sklearn.ensemble import IsolationForest
 from threadpoolctl import threadpool_limits
 
 from hushtable import HushTable
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import CaseRun, progress
 
 Do = Callable[[], object]
@@ -286,7 +286,7 @@ def time_starts(rounds: int) -> dict[str, float]:
 def starts(run: CaseRun, *, quick: bool = False) -> None:
     """Measure CPU seconds of new processes: a minute; --quick, ten seconds."""
     found = time_starts(1 if quick else START_ROUNDS)
-    run.say(markdown_table(("start", "CPU, s"), [(k, f"{v:.2f}") for k, v in found.items()]))
+    run.say(ResultTable(("start", "CPU, s"), [(k, f"{v:.2f}") for k, v in found.items()]))
     for name, (_, most) in STARTS.items():
         if most is not None:
             run.hold(f"{name}, CPU s at most", found[name], "<=", most, ".2f")

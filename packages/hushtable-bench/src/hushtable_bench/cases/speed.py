@@ -32,7 +32,7 @@ from hushtable import HushTable, LSHiTables
 from hushtable.errors import DataError
 from hushtable_bench.cases import threads
 from hushtable_bench.data import VARIABLE
-from hushtable_bench.results import Promise, markdown_table
+from hushtable_bench.results import Promise, ResultTable
 from hushtable_bench.runner import (
     CaseRun,
     RowSource,
@@ -488,7 +488,7 @@ def print_times(run: CaseRun, timings: Sequence[RaceTiming]) -> None:
         "data", "detector", "m", "fit s", "score s", "rows/s scored", f"fit: times {PEER}",
         f"score: times {PEER}",
     )  # fmt: skip
-    run.say(markdown_table(header, rows, text=2))
+    run.say(ResultTable(header, rows, text=2))
     run.say(notes(timings))
 
 
@@ -504,7 +504,7 @@ def print_passes(run: CaseRun, timings: Sequence[RaceTiming], nearest: Neighbour
         (data, *(f"{ratios[data]:.2f}" if data in ratios else "" for ratios in columns.values()))
         for data in cases
     ]
-    run.say(markdown_table(("data", *columns), rows))
+    run.say(ResultTable(("data", *columns), rows))
     run.say(
         f"After {nearest.rows:,} rows of {nearest.columns} columns, {K} nearest neighbours "
         f"(scikit-learn, one thread) take {1e6 * nearest.neighbours:,.0f} µs for a new row, and "

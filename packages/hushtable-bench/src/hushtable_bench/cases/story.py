@@ -21,7 +21,7 @@ from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch
 from hushtable.privacy import Design
 from hushtable_bench import figures
 from hushtable_bench.data import LabelledSet, auc_and_ap, load
-from hushtable_bench.results import markdown_table
+from hushtable_bench.results import ResultTable
 from hushtable_bench.runner import ROOT, CaseRun, data_folder
 from hushtable_federation import Book, Card, Keys, OnlineSite, Round, SecureSum
 from hushtable_federation.online.carriers import Memory
@@ -186,7 +186,7 @@ def story(
             )
         ]
         run.say(f"{name}, mean of {seeds} seeds")
-        run.say(markdown_table(("hospital", "year", "patients", "ill", *means.columns), lines))
+        run.say(ResultTable(("hospital", "year", "patients", "ill", *means.columns), lines))
     path = figure or ROOT / "docs" / "figures" / "story.svg"
     with matplotlib.rc_context({"svg.hashsalt": "story", "font.size": 10}):
         draw(found).savefig(path, metadata={"Date": None})

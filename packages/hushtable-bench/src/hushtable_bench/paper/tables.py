@@ -21,7 +21,7 @@ from hushtable_bench.paper.experiments import (
     SHARE_OF_OUTLIERS,
 )
 from hushtable_bench.paper.sets import PUBLISHED, SETS, SYSTEMS_OF_THE_PAPER, PaperSet
-from hushtable_bench.results import Promise, Results, markdown_table, spread, write_tables
+from hushtable_bench.results import Page, Promise, Results, ResultTable, spread, write_page
 
 #: Table 3, by set.
 PAPERS_SECONDS: dict[str, list[float]] = PUBLISHED["seconds"]
@@ -48,7 +48,7 @@ def _cell(results: Results, experiment: str, **equal: object) -> str:
     return spread(100 * results.values(experiment, "auc", **equal))
 
 
-def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> str:
+def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> ResultTable:
     """Lay out Table 1: rows, columns and outliers beside the paper's."""
     rows = [
         (
@@ -60,11 +60,10 @@ def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> str:
     header = (
         "set", "rows", "distinct", "paper's n", "columns", "paper's d", "outliers", "paper's o",
     )  # fmt: skip
-    remarks = [f"- {which.name}: {which.remark}" for which, _, _ in sets if which.remark]
-    return markdown_table(header, rows) + ("\n\n" + "\n".join(remarks) if remarks else "")
+    return ResultTable(header, rows)
 
 
-def accuracy_table(results: Results) -> str:
+def accuracy_table(results: Results) -> ResultTable:
     """Lay out Table 2: mean ROC-AUC ± spread over the seeds (the paper's in brackets)."""
     sets = present(results, "central")
     rows = []
@@ -82,17 +81,17 @@ def accuracy_table(results: Results) -> str:
     for label, both in (("mean", (ours, papers)), ("mean rank", ranked)):
         pairs = zip(*(figures.mean(axis=0) for figures in both), strict=True)
         rows.append((label, *(f"{a:.1f} ({b:.1f})" for a, b in pairs)))
-    return markdown_table(("ROC-AUC x 100", *SYSTEMS_OF_THE_PAPER), rows)
+    return ResultTable(("ROC-AUC x 100", *SYSTEMS_OF_THE_PAPER), rows)
 
 
-def ours_table(results: Results) -> str:
+def ours_table(results: Results) -> ResultTable:
     """Lay out the same for systems that the paper does not have, beside LSH iTables."""
     names = ("LSH iTables", *(system.name for system in OURS))
     rows = [
         (w.name, *(_cell(results, "central", data=w.name, system=name) for name in names))
         for w in present(results, "central")
     ]
-    return markdown_table(("ROC-AUC x 100", *names), rows)
+    return ResultTable(("ROC-AUC x 100", *names), rows)
 
 
 # --- time ---------------------------------------------------------------------------------------
@@ -108,7 +107,7 @@ def seconds(results: Results, data: str) -> dict[str, float]:
     return found
 
 
-def time_table(results: Results) -> str:
+def time_table(results: Results) -> ResultTable:
     """Lay out Table 3 as ratios to LSH iTables in the same run (the paper's in brackets)."""
     rows = []
     for data, papers in PAPERS_SECONDS.items():
@@ -120,20 +119,20 @@ def time_table(results: Results) -> str:
                 for name, paper in zip(SYSTEMS_OF_THE_PAPER, papers, strict=True)
             ]
             rows.append((data, f"{1000 * base:.0f} ms ({papers[0]:g} s)", *ratios[1:]))
-    return markdown_table(("set", *SYSTEMS_OF_THE_PAPER), rows)
+    return ResultTable(("set", *SYSTEMS_OF_THE_PAPER), rows)
 
 
 # --- decentralised ------------------------------------------------------------------------------
 
 
-def local_table(results: Results) -> str:
+def local_table(results: Results) -> ResultTable:
     """Lay out Figure 1's figures: ROC-AUC against the rows of the participant."""
     rows = []
     for data in LOCAL_SETS:
         curves = [results.curve("local", data, name) for name in ("iForest", "LODA", "LSH iTables")]
         rows += [(data, f"{n:.0f}", *(spread(curve[n]) for curve in curves)) for n in curves[0]]
     header = ("set", "local rows", "iForest, local", "LODA, local", "LSH iTables, merged")
-    return markdown_table(header, rows, text=2)
+    return ResultTable(header, rows, text=2)
 
 
 def true_total(results: Results, data: str, system: str) -> float:
@@ -143,7 +142,7 @@ def true_total(results: Results, data: str, system: str) -> float:
     return max(times, default=0.0)
 
 
-def epsilon_table(results: Results) -> str:
+def epsilon_table(results: Results) -> ResultTable:
     """Lay out Figure 2's figures, with every epsilon as in the paper and as the true total."""
     rows = []
     for data in NOISE_SETS:
@@ -153,10 +152,10 @@ def epsilon_table(results: Results) -> str:
                 cells = (spread(curve.get(epsilon, ())) for epsilon in EPSILONS)
                 rows.append((data, system, f"{total:.0f} ε", *cells))
     names = [f"ε = {epsilon:g}" for epsilon in EPSILONS[:-1]]
-    return markdown_table(("set", "system", "really", *names, "no noise"), rows, text=2)
+    return ResultTable(("set", "system", "really", *names, "no noise"), rows, text=2)
 
 
-def participants_table(results: Results) -> str:
+def participants_table(results: Results) -> ResultTable:
     """Lay out Table 4 (the paper's in brackets)."""
     rows = []
     for (data, system), papers in PAPERS_PARTICIPANTS.items():
@@ -169,7 +168,7 @@ def participants_table(results: Results) -> str:
             )
             rows.append((data, system, f"{found.max():g}", *cells))
     header = ("set", "system", "really", *(f"{k} participants" for k in PARTICIPANTS))
-    return markdown_table(header, rows, text=2)
+    return ResultTable(header, rows, text=2)
 
 
 def by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dict[float, float]]:
@@ -192,7 +191,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
 }
 
 
-def explanations(results: Results) -> str:
+def explanations(results: Results) -> ResultTable:
     """List every figure that differs from the paper's by more than the tolerance, and why."""
     rows = []
     for which, name, ours in _comparable(results):
@@ -200,7 +199,7 @@ def explanations(results: Results) -> str:
         if abs(distance) > TOLERANCE:
             why = EXPLAINED.get((name, which.name), "not explained")
             rows.append((name, which.name, f"{which.published[name]}", f"{ours:.1f}", why))
-    return markdown_table(("system", "set", "paper", "here", "why"), rows, text=2)
+    return ResultTable(("system", "set", "paper", "here", "why"), rows, text=2)
 
 
 def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
@@ -378,27 +377,27 @@ SECTIONS = (
 )
 
 
-def markdown(results: Results, loaded: Loaded) -> str:
-    """Return the tables for which there are results, with the paper's figures in brackets."""
-    parts = ["# The paper's experiments\n", "## Table 1: data\n", data_table(loaded)]
+def page(results: Results, loaded: Loaded) -> Page:
+    """Lay out the tables for which there are results, with the paper's figures in brackets."""
+    parts: Page = ["# The paper's experiments\n", "## Table 1: data\n", data_table(loaded)]
+    if remarks := [f"- {which.name}: {which.remark}" for which, _, _ in loaded if which.remark]:
+        parts += ["", *remarks]
     if results.select("central"):
         parts += ["\n## Table 2: ROC-AUC\n", f"{ACCURACY}\n", accuracy_table(results)]
         parts += [f"\n{_EXPLAINED}\n", explanations(results)]
         parts += ["\nWhat the paper does not have:\n", ours_table(results)]
         times = time_table(results)
-        if times.count("\n") > 1:
+        if times.rows:
             parts += ["\n## Table 3: time\n", f"{TIME}\n", times]
     for experiment, title, text, table in SECTIONS:
         if results.select(experiment):
             parts += [f"\n## {title}\n", f"{text}\n", table(results)]
-    return "\n".join(parts)
+    return parts
 
 
-def write(results: Results, loaded: Loaded, folder: Path) -> list[Path]:
+def write(page: Page, results: Results, folder: Path) -> list[Path]:
     """Write the page and the figures; return the files."""
-    page = folder / "paper.md"
-    page.write_text((text := markdown(results, loaded)) + "\n")
-    files = [page, *write_tables(folder, "paper", text)]
+    files = write_page(folder, "paper", page)
     if results.select("local"):
         files += local_figure(results, folder)
     if results.select("epsilon"):
