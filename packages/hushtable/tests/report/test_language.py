@@ -25,9 +25,11 @@ from hushtable.language import (
 )
 from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.lists import LISTS
-from hushtable.report.page import page
+from hushtable.report.page import _reason, page
 from hushtable.scores.outliers import find_outliers
+from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import ValuePhrase
 from report_helpers import Parsed
 
 #: Words of English pages that no German text has.
@@ -171,3 +173,9 @@ def test_files_do_not_depend_on_the_language(tmp_path, X):
     for kind in ("model", "plan", "sketch"):
         english, german = (tmp_path / f"{one}.{kind}.hush" for one in ("en", "de"))
         assert english.read_bytes() == german.read_bytes(), kind
+
+
+def test_a_page_emphasises_whole_numbers():
+    phrase = ValuePhrase(6.0, "6", "", "with", "Cylinders 6 mit mpg 32,7: einzeln üblich")
+    made = _reason(Reason("Cylinders", 1.0, phrase, "mpg"), lambda reason: "")
+    assert (made["unusual"], made["rest"]) == ("Cylinders 6 mit mpg 32,7", ": einzeln üblich")

@@ -144,7 +144,9 @@ def score(
         with speaking(language):
             found, source = _find_top(scorer, details, usual, rows, top)
             write_top(target, found, model, source, scorer.plan.score.unit)
-        return CommandResult(top_facts(found, output) | signed, top_blocks(found, target))
+        return CommandResult(
+            top_facts(found, output) | signed, top_blocks(found, target, words=language == ENGLISH)
+        )
     summary, done = _score_all(scorer, details, offset, line, rows, target)
     shown_blocks = _blocks(scorer, details, summary, target, **done)
     return CommandResult(_facts(scorer, summary, output) | signed | done, shown_blocks)

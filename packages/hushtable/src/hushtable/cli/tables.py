@@ -17,7 +17,7 @@ from hushtable.data.columns import as_column
 from hushtable.data.spreadsheets import harmless_schema, harmless_table
 from hushtable.errors import UsageError
 from hushtable.files import replacing
-from hushtable.report.lists import LISTS
+from hushtable.report.lists import LISTS, cut_words
 from hushtable.scores.outliers import AMONG, LowRow, Outliers, known_words, unjudged_words
 
 
@@ -97,8 +97,11 @@ def _json(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
-    """Describe the first rows, and the contents of the file."""
+def top_blocks(found: Outliers, target: Target, *, words: bool = True) -> Iterator[Block]:
+    """Describe the first rows, and the contents of the file.
+
+    ``words`` states whether to give reasons: those of a list in another language are in the file.
+    """
     rows = found.rows[:_SHOWN]
     table = found.table()
     among = table.schema.metadata[AMONG].decode()
@@ -118,16 +121,18 @@ def top_blocks(found: Outliers, target: Target) -> Iterator[Block]:
             line.insert(left, shown(row.file))
         left += 1
     yield TextTable(headers, lines, left=left)
-    if found.explained:
+    if found.explained and words:
         yield "\nWhy:\n"
         yield Paragraph(shown(f"{k + 1}. {found.sentence(row)}.") for k, row in enumerate(rows))
-    if found.incidents:
+    if found.incidents and words:
         yield "\nAlike:\n"
         yield Paragraph(shown(f"{one.words}: {_ranks(one.rows)}.") for one in found.incidents[:3])
     if len(found.rows) > len(rows):
         yield f"\n... and {len(found.rows) - len(rows):,} more in the file."
     yield ""
     yield Paragraph([f"Severity: 100 times one minus the share of rows as rare, among {among}."])
+    if target.path.suffix == ".xlsx" and (cut := cut_words(table)):
+        yield cut
     yield (
         f"Wrote {target}. It describes rows and contains their values: keep it where the rows are."
     )

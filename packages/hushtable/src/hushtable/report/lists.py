@@ -6,13 +6,16 @@ from decimal import Decimal
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hushtable.data.spreadsheets import harmless_table
-from hushtable.language import _
+from hushtable.language import _, ngettext, numerals
 from hushtable.scores.outliers import Outliers
 
 #: Characters of a column's width, at most and at least.
 _WIDEST, _NARROWEST = 60, 8
+#: The most characters that a cell holds.
+_LONGEST = 32_767
 #: The first day that a spreadsheet knows.
 _FIRST_DAY = datetime(1900, 3, 1)
 #: Number formats of columns.
@@ -29,7 +32,7 @@ def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_about: str) -> N
     with xlsxwriter.Workbook(file, settings) as book:
         book.set_properties({"comments": _("Describes rows: keep it where they are.")})
         sheet = book.add_worksheet(_("Outliers"))
-        looks = _Looks(book)
+        looks, cut = _Looks(book), cut_words(table)
         for j, name in enumerate(table.column_names):
             values = [name, *_typed(found, table, name)]
             for i, value in enumerate(values):
@@ -43,9 +46,26 @@ def _write_sheet(file: BinaryIO, found: Outliers, model: str, *_about: str) -> N
         notes = book.add_worksheet(_("About"))
         notes.set_column(0, 0, 16)
         notes.set_column(1, 1, 100)
-        for i, (name, text) in enumerate(found.notes(model).items()):
+        about = found.notes(model) | ({_("Long texts"): cut} if cut else {})
+        for i, (name, text) in enumerate(about.items()):
             notes.write_string(i, 0, name, looks["head"])
             notes.write_string(i, 1, text, looks["words"])
+
+
+def cut_words(table: pa.Table) -> str:
+    """State how many texts of a list are too long for a cell of a workbook; empty if none is."""
+    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    n_cut = sum(pc.sum(pc.greater(pc.utf8_length(one), _LONGEST)).as_py() or 0 for one in texts)
+    if not n_cut:
+        return ""
+    return ngettext(
+        "%(n)s text was cut to %(most)s characters, the longest that a cell holds; a list as .csv "
+        "or .parquet has it whole.",
+        "%(n)s texts were cut to %(most)s characters, the longest that a cell holds; a list as "
+        ".csv or .parquet has them whole.",
+        n_cut,
+        most=numerals(f"{_LONGEST:,}"),
+    )
 
 
 class _Looks(dict[str, Any]):
@@ -95,7 +115,7 @@ def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> 
         sheet.write_datetime(i, j, value, looks["time"])
     else:
         sheet.write_string(
-            i, j, str(value)[:32_767], looks["words"] if name in _SENTENCES else look
+            i, j, str(value)[:_LONGEST], looks["words"] if name in _SENTENCES else look
         )
 
 

@@ -291,7 +291,7 @@ def _reason(reason: Reason, draw: Callable[[Reason], "Markup"]) -> dict[str, Any
     words, phrase = reason.words, reason.phrase
     start = len(reason.feature) + len("" if phrase is None else phrase.text)
     missing = _("%(name)s is missing", name="")
-    ends = [at for sign in (",", ":", missing) if (at := words.find(sign, start)) >= 0]
+    ends = [at for sign in (", ", ": ", missing) if (at := words.find(sign, start)) >= 0]
     end = min(ends, default=len(words))
     return {"unusual": words[:end], "rest": words[end:], "picture": draw(reason)}
 
