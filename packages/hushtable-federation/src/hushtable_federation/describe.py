@@ -9,7 +9,7 @@ from hushtable.describe import describe_ledger
 from hushtable.describe.plan import n_tables
 from hushtable.describe.views import release_view
 from hushtable.display import View
-from hushtable.language import N_, numerals
+from hushtable.language import N_, numerals, percents
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
@@ -116,6 +116,10 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     masks = _("complete, without masks")
     if terms.masked:
         masks = _("under masks, k_min %(n)s", n=terms.k_min)
+    cost = terms.words()
+    if terms.share is not None:
+        share = percents(f"{100 * terms.share:g}")
+        cost = _("%(cost)s; this round takes %(share)s of it", cost=cost, share=share)
     needs = _("%(n)s of %(k)s sites", n=round_.needed, k=len(round_.sites))
     if n_accepted is not None:
         needs = _("%(needs)s; %(n)s have answered", needs=needs, n=n_accepted)
@@ -125,7 +129,7 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         _("Coordinator"): f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
         _("Open"): f"{opened}{over}",
         _("Plan"): f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
-        _("Cost"): terms.words(),
+        _("Cost"): cost,
         _("Noise"): f"{words}, {masks}",
         _("Needs"): needs,
     }

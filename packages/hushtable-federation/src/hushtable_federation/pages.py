@@ -10,6 +10,7 @@ import numpy as np
 
 from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, UsageError
+from hushtable.files import read
 from hushtable.report.content import Check, ReportedSite, Sites, same_sum
 from hushtable.report.page import check_extra, template
 from hushtable_federation.cli._common import read_round
@@ -97,14 +98,26 @@ def _left(progress: Progress) -> str:
     return ngettext("%(n)s hour", "%(n)s hours", hours)
 
 
+def _is_beside(path: Path, result: Noised) -> bool:
+    """Return whether a file is the result, or of a kind that holds no counts."""
+    try:
+        content = read(path)
+    except HushTableError:
+        return False  # `Collection.add` states why
+    if content.kind in ("release", "sealed"):
+        return np.array_equal(content.array("counts"), result.counts)
+    return content.kind in ("message", "round")
+
+
 def of_files(round_: Path, parts: Sequence[Path], counts: Counts, name: str) -> Sites:
     """Return the sites of a round by its file and those of its submissions, for ``report``."""
     if not isinstance(counts, Noised):
         raise UsageError(f"{name} contains exact counts, which no round has as its result")
     collection = Collection(read_round(round_))
     for path in parts:
-        # Names without folders: not everyone who may read the report may know the folders.
-        collection.add(path.name, path)
+        if not _is_beside(path, counts):
+            # Names without folders: not everyone who may read the report may know the folders.
+            collection.add(path.name, path)
     return sites_of_round(collection, counts, name)
 
 
