@@ -22,6 +22,7 @@ from hushtable.data.readers.sheet_parts import (
     errors,
     hidden,
     hidden_words,
+    is_archive,
     letters,
 )
 from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_side, row_words
@@ -56,7 +57,7 @@ def cells_of(
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
-        if zipfile.is_zipfile(path):
+        if is_archive(path):
             for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
         gone = hidden(path, sheet.name)
@@ -109,7 +110,7 @@ def _check_start(path: Path) -> None:
 
 def _check_opendocument(path: Path) -> None:
     """Raise `ElementTree.ParseError` for broken XML, on which calamine would hang."""
-    if zipfile.is_zipfile(path):
+    if is_archive(path):
         with zipfile.ZipFile(path) as archive:
             if "content.xml" in archive.namelist():
                 with archive.open("content.xml") as file:
