@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from hushtable.data.readers import as_reader
+from hushtable.errors import DataError
 
 _SECTOR, _LEAST = 512, 4096
 _FREE, _END, _TABLE = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
@@ -72,3 +73,9 @@ def test_a_theme_of_excel_2007_is_a_part_and_not_the_workbook(tmp_path, theme):
     path = workbook(tmp_path / "a.xls", ROWS, packed.getvalue() if theme else b"")
     assert zipfile.is_zipfile(path) == theme
     assert [row for batch in as_reader(path).read() for row in batch.to_pylist()] == READ
+
+
+@pytest.mark.parametrize("rows", [[["m\0p\0g\0"], [21.0]], [["mpg"], ["a\0b\0"]]])
+def test_texts_whose_encoding_was_misread_are_refused(tmp_path, rows):
+    with pytest.raises(DataError, match=r"A[12] holds a NUL character.*save it as \.xlsx"):
+        as_reader(workbook(tmp_path / "a.xls", rows))

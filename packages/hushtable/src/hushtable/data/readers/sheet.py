@@ -60,6 +60,8 @@ def cells_of(
         if is_archive(path):
             for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
+        elif asked:
+            _check_texts(path, sheet.name, cells)
         gone = hidden(path, sheet.name)
     except (DataError, UsageError):
         raise
@@ -116,6 +118,17 @@ def _check_opendocument(path: Path) -> None:
                 with archive.open("content.xml") as file:
                     for _, element in ElementTree.iterparse(file):
                         element.clear()
+
+
+def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
+    """Raise `DataError` for texts of an old .xls whose encoding calamine misread."""
+    for i, row in enumerate(cells):
+        for j, value in enumerate(row):
+            if isinstance(value, str) and "\0" in value:
+                raise DataError(
+                    f"{path}: sheet {sheet!r}: {cell(i, j)} holds a NUL character, which does not "
+                    f"occur in text: {_SAVE}"
+                )
 
 
 def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
