@@ -129,6 +129,16 @@ def test_a_remedy_says_what_it_loses(texts, option, words):
     assert re.search(words, one.doubt), one.doubt
 
 
+@pytest.mark.parametrize("n", [1, 300])
+def test_times_of_two_and_of_three_parts_are_on_two_scales(n):
+    short = [f"{46 + i % 9}:{i % 60:02}" for i in range(n)]
+    one = column([*short, "1:04:38", "1:25:43"])
+    assert (one.option, one.refused) == ("--drop x", True)
+    assert f"'1:04:38' in row {n}, so those of two, such as '46:00' in row 0, may be" in one.doubt
+    assert not column([f"0:{text}" for text in short] + ["1:04:38"]).refused
+    assert not column(["10:35", "11:20 am", "9h05", "7:15 Uhr"]).refused
+
+
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",

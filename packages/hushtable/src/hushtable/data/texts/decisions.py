@@ -106,6 +106,8 @@ class Decider(ColumnDoubts):
             return ColumnUnderstanding(name, "number", 0.9, words, words, reading=reading)
         lengths = self._n_lengths(seen)
         if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
+            if len(seen.clocks) > 1:
+                return self._two_scales(name, seen)
             fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
             words = "times of day or durations"
             return self.with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
@@ -114,6 +116,17 @@ class Decider(ColumnDoubts):
             words = "angles, in degrees; south and west are below 0"
             return self.with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
         return None
+
+    def _two_scales(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        short, long = (f"{text!r} in {self.place(row)}" for _, (text, row) in
+                       sorted(seen.clocks.items()))  # fmt: skip
+        return ColumnUnderstanding(
+            name, "number", 0.5, "times of two and of three parts",
+            f"some times have three parts, such as {long}, so those of two, such as {short}, may "
+            "be hours and minutes, or minutes and seconds: write them all with hours, minutes and "
+            "seconds, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
 
     @staticmethod
     def _n_lengths(seen: TextsSeen) -> int:

@@ -158,6 +158,8 @@ class TextsSeen:
     )
     #: Rows with a number that may be a time of day, such as 9.05.
     n_dotted: int = 0
+    #: By number of parts, a bare time such as 10:35, and the number of its row.
+    clocks: dict[int, tuple[str, int]] = field(default_factory=dict)
     #: By unit, a number with it and the number of its row; by "" one without.
     unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Dates whose first, and whose second, number cannot be a month.
@@ -276,6 +278,8 @@ class TextsSeen:
 
         for unit in examples.keys() - self.unit_examples.keys():
             self.unit_examples[unit] = first(examples[unit])
+        for parts in np.unique(facts["parts"][facts["parts"] > 0]).tolist():
+            self.clocks.setdefault(parts, first(int(np.flatnonzero(facts["parts"] == parts)[0])))
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
             self.shapes[shape] += int(rows[mine].sum())
@@ -365,9 +369,8 @@ class TextsSeen:
             self.years[order] |= years
         self.n_dotted += other.n_dotted
         self.codes |= other.codes
-        for unit, (text, row) in other.unit_examples.items():
-            if unit not in self.unit_examples or row < self.unit_examples[unit][1]:
-                self.unit_examples[unit] = text, row
+        _merge_first(self.unit_examples, other.unit_examples)
+        _merge_first(self.clocks, other.clocks)
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
         self.unread.update(other.unread)
@@ -378,6 +381,13 @@ class TextsSeen:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
+
+
+def _merge_first(mine: dict[Any, tuple[str, int]], other: dict[Any, tuple[str, int]]) -> None:
+    """Add texts with their rows; of two, the one in the earlier row stays."""
+    for key, (text, row) in other.items():
+        if key not in mine or row < mine[key][1]:
+            mine[key] = text, row
 
 
 def add_different(columns: Iterable[TextsSeen], start: int) -> None:
