@@ -139,6 +139,31 @@ def test_times_of_two_and_of_three_parts_are_on_two_scales(n):
     assert not column(["10:35", "11:20 am", "9h05", "7:15 Uhr"]).refused
 
 
+QUARTERS = [f"{9 + i % 6}.{i % 4 * 15:02}" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "kind", "doubt"),
+    [
+        ([f"{9 + i % 9}.{i % 60:02}" for i in range(60)], "x", "time", "times of day"),
+        (QUARTERS, "x", "number", "none has more than 59 hundredths: if they are times of day"),
+        (QUARTERS, "Uhrzeit", "time", "times of day"),
+        (["08.30", *QUARTERS], "x", "time", "times of day"),
+        (["0.48", "1.00"] * 30, "time", "number", ""),
+        ([f"{i % 20}.{i % 2 * 50:02}" for i in range(60)], "cost", "number", ""),
+        ([f"0.{i % 60:02}" for i in range(60)], "x", "number", ""),
+    ],
+)
+def test_numbers_with_at_most_59_hundredths_are_times_where_more_speaks_for_it(
+    texts, name, kind, doubt
+):
+    [one] = understand(read(pa.table({name: texts})))
+    assert one.reading.kind == kind
+    assert one.doubt.startswith(doubt)
+    assert bool(one.doubt) == bool(doubt)
+    assert not one.refused
+
+
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",

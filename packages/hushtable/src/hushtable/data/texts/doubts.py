@@ -18,9 +18,49 @@ from hushtable.data.texts.reading import (
     quoted,
 )
 from hushtable.data.texts.seen import Exceptions, TextsSeen
+from hushtable.data.texts.words import words as cldr
 
 #: Largest number of different exceptions that an option can list.
 _LISTED = 8
+DOTTED = "times of day, with a point between hours and minutes"
+MAYBE_DOTTED = "none has more than 59 hundredths: if they are times of day, write them as 9:05"
+#: Likelihood from which numbers such as 9.05 are times of day.
+SURE_CLOCK = 0.9
+#: Number of rows, of different hundredths, and width of the range from which numbers with at most
+#: 59 hundredths may be times of day; and from which that is no coincidence.
+_MANY_CLOCKS, _MINUTES, _HOURS = 50, (4, 12), (1.0, 3.0)
+#: A word for the clock after hours and minutes: 17.30 Uhr.
+_CLOCK = "uhr"
+_CLOCK_NAME = re.compile(
+    r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
+    r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
+    re.IGNORECASE,
+)
+
+
+def clock_likelihood(name: str, seen: TextsSeen) -> float | None:
+    """Return how likely the numbers of a column are times such as 9.05; None if they are not."""
+    if not seen.n_dotted == seen.n == seen.n_plain > _MANY_CLOCKS:
+        return None
+    maybe, surely = (
+        len(seen.minutes) >= minutes and seen.high - seen.low >= hours
+        for minutes, hours in zip(_MINUTES, _HOURS, strict=True)
+    )
+    if not maybe:
+        return None
+    return SURE_CLOCK if surely or seen.zero_hours or _CLOCK_NAME.search(name) else 0.5
+
+
+def n_lengths(seen: TextsSeen) -> int:
+    """Return how many rows hold a number of hours, minutes or another part of a duration.
+
+    0 if no text has two of them, or a word for the clock: then they are numbers with a unit.
+    """
+    known = {unit: unit.lower().rstrip(".") for unit in seen.units}
+    if not seen.shapes["time"] and _CLOCK not in known.values():
+        return 0
+    units = cldr().units
+    return sum(seen.units[unit] for unit, word in known.items() if word in (*units, _CLOCK))
 
 
 @dataclass(frozen=True)
@@ -52,6 +92,19 @@ class ColumnDoubts:
             name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
             f"none of its {seen.n:,} texts is a {asked}, for example {text[:40]!r} in {where}: "
             f"leave the column out, or keep it as text (--as {kept})",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def two_scales(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return a column with times of two and of three parts, whose scales may differ."""
+        short, long = (
+            f"{text!r} in {self.place(row)}" for _, (text, row) in sorted(seen.clocks.items())
+        )
+        return ColumnUnderstanding(
+            name, "number", 0.5, "times of two and of three parts",
+            f"some times have three parts, such as {long}, so those of two, such as {short}, may "
+            "be hours and minutes, or minutes and seconds: write them all with hours, minutes and "
+            "seconds, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
 

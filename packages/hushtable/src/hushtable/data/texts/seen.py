@@ -158,6 +158,9 @@ class TextsSeen:
     )
     #: Rows with a number that may be a time of day, such as 9.05.
     n_dotted: int = 0
+    #: Their different minutes, and whether an hour begins with a zero, such as 09.05.
+    minutes: set[int] = field(default_factory=set)
+    zero_hours: bool = False
     #: By number of parts, a bare time such as 10:35, and the number of its row.
     clocks: dict[int, tuple[str, int]] = field(default_factory=dict)
     #: By unit, a number with it and the number of its row; by "" one without.
@@ -219,8 +222,7 @@ class TextsSeen:
         texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
         if values is not None and self.n_dotted == self.n - n:  # all so far
-            dotted = pc.match_substring_regex(texts, dates.DOTTED)
-            self.n_dotted += pc.sum(dotted).as_py() or 0
+            self._note_dotted(texts, values)
         found = None if values is None else PlainNumbers(values)
         if found is not None and found.n == 0:  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
@@ -232,6 +234,18 @@ class TextsSeen:
             empty = n - int(self.different.rows.sum())
             self.n, self.n_missing = self.n - empty, self.n_missing + empty
         return None
+
+    def _note_dotted(self, texts: pa.Array, values: NDArray[np.float64]) -> None:
+        """Count the numbers that may be times of day, and note their minutes."""
+        dotted = pc.match_substring_regex(texts, dates.DOTTED)
+        n = pc.sum(dotted).as_py() or 0
+        self.n_dotted += n
+        if n == len(texts) - texts.null_count:
+            hundredths = np.rint(100 * values[np.isfinite(values)]).astype(np.int64)
+            self.minutes |= set(np.unique(hundredths % 100).tolist())
+            self.zero_hours |= bool(
+                pc.any(pc.match_substring_regex(texts, dates.ZERO_HOUR)).as_py()
+            )
 
     def _add_plain(self, found: PlainNumbers, n: int, start: int) -> None:
         """Look at n numbers as computers write them."""
@@ -368,6 +382,8 @@ class TextsSeen:
         for order, years in other.years.items():
             self.years[order] |= years
         self.n_dotted += other.n_dotted
+        self.minutes |= other.minutes
+        self.zero_hours |= other.zero_hours
         self.codes |= other.codes
         _merge_first(self.unit_examples, other.unit_examples)
         _merge_first(self.clocks, other.clocks)
