@@ -164,6 +164,36 @@ def test_numbers_with_at_most_59_hundredths_are_times_where_more_speaks_for_it(
     assert not one.refused
 
 
+def test_a_text_that_other_columns_hold_is_not_taken_out_of_them():
+    kinds = ["a", "b", "Unknown"]
+    table = {
+        "age": ["Unknown", *map(str, range(20, 79))],
+        "kind": [kinds[i % 3] for i in range(60)],
+    }
+    one, other = understand(pa.table(table))
+    assert (one.option, one.refused) == ("--as age=number", True)
+    assert "--missing would also apply to kind (20 rows); --as age=number would lose 1" in one.doubt
+    assert not other.doubt
+    also = {**table, "kind": ["Unknown", *map(str, range(20, 79))]}
+    assert [one.option for one in understand(pa.table(also))] == ["--missing Unknown"] * 2
+
+
+def test_bands_of_numbers_are_kept_as_categories():
+    one = column([*map(str, range(12, 22)), "22-23", "24-25", "26-29", "30-34", "50-64", "65+"])
+    assert (one.option, one.refused) == ("--as x=category", True)
+    assert one.doubt.endswith("; --as x=category keeps them")
+    assert column([*NUMBERS, "16a"]).option == "--missing 16a"
+
+
+def test_codes_with_letters_are_not_offered_as_numbers():
+    tickets = [str(i * i) if i % 4 else f"A/5 {i * i}" for i in range(200)]
+    assert column(tickets).option == "--drop x"
+    assert "--as x=number would lose 50 of 200 values" in column(tickets).doubt
+    assert column(["101", "102", "103", "4", "5", "A 6", "x", "<1"] * 9).option == (
+        "--as x=category"
+    )
+
+
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",
