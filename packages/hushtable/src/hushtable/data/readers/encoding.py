@@ -35,12 +35,13 @@ _BLANKS = " \t\r\n\x1a"
 #: Largest number of bytes in skipped lines at the end, which are held in memory.
 _MOST_HELD = 1 << 26
 #: Characters of western European text beyond ASCII. cp1252 reads nearly anything: other characters,
-#: three such letters in a row, and symbols within or before a word are evidence against it.
+#: three such letters in a row, symbols within or before a word, and an opening quotation mark that
+#: follows a letter (the é of cp850) are evidence against it.
 _WESTERN = re.compile(
     "[\xa0-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u20ac\u2013\u2014\u2018-\u201e\u2026]"
 )
 _NOT_WESTERN = re.compile(
-    "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]"
+    "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]|[^\\W\\d_]\u201a"
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
