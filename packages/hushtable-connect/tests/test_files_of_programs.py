@@ -121,6 +121,25 @@ def test_labels_of_some_codes_and_labels_that_contradict(tmp_path):
     assert as_reader(path).found == ("numbers with labels in 'some': 98 is 'refused'",)
 
 
+def test_labels_of_texts(tmp_path):
+    frame = pd.DataFrame({"sex": ["M", "F", "", "M"], "some": ["a", "b", "c", ""]})
+    labels = {"sex": {"M": "male", "F": "female", "X": "other"}, "some": {"a": "yes", "b": "no"}}
+    path = sav(tmp_path / "a.sav", frame, variable_value_labels=labels)
+    assert values(path, "sex") == ["male", "female", None, "male"]
+    assert values(path, "some") == ["a", "b", "c", None]
+    assert as_reader(path).found == ("texts with labels in 'some': 'a' is 'yes', 'b' is 'no'",)
+
+
+@pytest.mark.parametrize(
+    ("form", "a_date"),
+    [("MMYY7.", True), ("YEAR4.", True), ("YYQ6.", True), ("MONYY5.", True), ("MONTHF.", False)],
+)
+def test_formats_of_sas_that_show_a_part_of_a_date(tmp_path, form, a_date):
+    path = tmp_path / "a.xpt"
+    pyreadstat.write_xport(pd.DataFrame({"day": [18_263.0]}), path, variable_format={"day": form})
+    assert values(path, "day") == [dt.date(2010, 1, 1) if a_date else 18_263.0]
+
+
 def test_stata(tmp_path):
     at = dt.datetime(2024, 2, 29, 10, 30)
     frame = TABLE.assign(whole=pd.array([1, 2, None, 4], "Int32"), at=pd.to_datetime([at] * 4))

@@ -80,11 +80,17 @@ def test_numbers_as_people_write_them(text, point, comma):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("<0.5", 0.5), (">= 100", 100), ("5.3 H", 5.3), ("5.3*", 5.3), ("0.7 LL", 0.7), ("ERR", None)],
+    [("<0.5", 0.5), (">= 100", 100), ("5.3 H", 5.3), ("5.3*", 5.3), ("0.7 LL", 0.7), ("9--", 9)],
 )
 def test_limits_and_flags_are_numbers_where_somebody_asks_for_it(text, value):
     assert said(text, unit="") is None
     assert said(text, lenient=True) == value
+    assert said("ERR", lenient=True) is None
+
+
+@pytest.mark.parametrize("text", ["12.5-", "12.5 -", "$12.50-", "-12.5"])
+def test_a_minus_behind_a_number_is_a_sign_whoever_asks(text):
+    assert said(text) == said(text, lenient=True) == -12.5
 
 
 def test_numbers_beside_another_unit_are_none():

@@ -1,6 +1,7 @@
 """Totals, subtotals, footers and further tables: refused by line, left out by --skip-footer."""
 
 import gzip
+import io
 import re
 import zipfile
 from xml.sax.saxutils import escape
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from hushtable.data import read, understand
 from hushtable.data.readers import FileLayout, Unasked, as_reader
-from hushtable.data.readers.encoding import footer_at
+from hushtable.data.readers.encoding import Text, footer_at
 from hushtable.errors import DataError, UsageError
 
 NAMES = ["day", "site", "amount", "count"]
@@ -374,6 +375,59 @@ def test_lines_held_back_are_bounded(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text(text(rows=ROWS * 50))
     with pytest.raises(DataError, match="lower --skip-footer"):
         n_rows(tmp_path / "a.csv", skip_footer=1_000)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1 << 20, 3, 1])
+def test_lines_of_delimiters_at_the_end_are_no_rows(tmp_path, monkeypatch, encoding, end, size):
+    """A spreadsheet writes them for rows that were used once; those in the middle are rows."""
+    monkeypatch.setattr("hushtable.data.readers.encoding._BLOCK", size)
+    middle, below = ",,,", [",,,", "", " ,\t,,"] * 30
+    content = end.join([text(rows=ROWS[:20]).rstrip().replace("\n", end), middle, line(ROWS[20])])
+    for ending in (end, ""):
+        whole = content + end + end.join(below) + ending
+        (tmp_path / "a.csv").write_bytes(whole.encode(encoding))
+        found = read(tmp_path / "a.csv", encoding=encoding)
+        assert found.found[-1] == "60 lines without values at the end left out"
+        assert [len(batch) for batch in found.read()] == [22]
+        assert found.place(21) == "line 23"
+    unasked = read(tmp_path / "a.csv", encoding=encoding, unasked=Unasked(NAMES))
+    assert sum(len(batch) for batch in unasked.read()) == 82
+
+
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("last", [["Total", None, AMOUNT, COUNT], "Source: ward 3"])
+def test_a_total_above_lines_of_delimiters_is_found(tmp_path, n, last):
+    path = tmp_path / "a.csv"
+    path.write_text(text(last, *[",,,"] * n))
+    message = refused(path)
+    assert message.endswith("Add: --skip-footer 1")
+    assert n_rows(path, skip_footer=1) == 40
+    assert read(path, skip_footer=1).found[0].startswith("of its lines, the last is left out, from")
+
+
+def test_lines_of_delimiters_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("hushtable.data.readers.encoding._MOST_HELD", 1 << 10)
+    (tmp_path / "a.csv").write_text(text(*[",,,"] * 1_000))
+    with pytest.raises(DataError, match="lines without values: delete them"):
+        n_rows(tmp_path / "a.csv")
+
+
+@given(
+    lines=st.lists(st.sampled_from(["a,", "a\n", "\n", ",\r\n", "\r", " ,\n", ","])),
+    size=st.integers(1, 5),
+)
+def test_what_is_left_out_does_not_depend_on_blocks(lines, size):
+    whole = "".join(lines).encode()
+    read = [Text(io.BytesIO(whole), "utf-8", "a", False, delimiter=",") for _ in range(2)]
+    found = [
+        b"".join(iter(lambda text=text, n=n: text.read(n), b""))
+        for text, n in zip(read, (size, 1 << 20), strict=True)
+    ]
+    assert found[0].rstrip(b"\r\n") == found[1].rstrip(b"\r\n")
+    assert whole.startswith(found[1])
+    assert not whole[len(found[1]) :].strip(b", \r\n")
 
 
 @given(lines=st.lists(st.sampled_from(["a\n", "\n", " \r\n", "b"])), n=st.integers(0, 9))

@@ -129,6 +129,71 @@ def test_a_remedy_says_what_it_loses(texts, option, words):
     assert re.search(words, one.doubt), one.doubt
 
 
+@pytest.mark.parametrize("n", [1, 300])
+def test_times_of_two_and_of_three_parts_are_on_two_scales(n):
+    short = [f"{46 + i % 9}:{i % 60:02}" for i in range(n)]
+    one = column([*short, "1:04:38", "1:25:43"])
+    assert (one.option, one.refused) == ("--drop x", True)
+    assert f"'1:04:38' in row {n}, so those of two, such as '46:00' in row 0, may be" in one.doubt
+    assert not column([f"0:{text}" for text in short] + ["1:04:38"]).refused
+    assert not column(["10:35", "11:20 am", "9h05", "7:15 Uhr"]).refused
+
+
+QUARTERS = [f"{9 + i % 6}.{i % 4 * 15:02}" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "kind", "doubt"),
+    [
+        ([f"{9 + i % 9}.{i % 60:02}" for i in range(60)], "x", "time", "times of day"),
+        (QUARTERS, "x", "number", "none has more than 59 hundredths: if they are times of day"),
+        (QUARTERS, "Uhrzeit", "time", "times of day"),
+        (["08.30", *QUARTERS], "x", "time", "times of day"),
+        (["0.48", "1.00"] * 30, "time", "number", ""),
+        ([f"{i % 20}.{i % 2 * 50:02}" for i in range(60)], "cost", "number", ""),
+        ([f"0.{i % 60:02}" for i in range(60)], "x", "number", ""),
+    ],
+)
+def test_numbers_with_at_most_59_hundredths_are_times_where_more_speaks_for_it(
+    texts, name, kind, doubt
+):
+    [one] = understand(read(pa.table({name: texts})))
+    assert one.reading.kind == kind
+    assert one.doubt.startswith(doubt)
+    assert bool(one.doubt) == bool(doubt)
+    assert not one.refused
+
+
+def test_a_text_that_other_columns_hold_is_not_taken_out_of_them():
+    kinds = ["a", "b", "Unknown"]
+    table = {
+        "age": ["Unknown", *map(str, range(20, 79))],
+        "kind": [kinds[i % 3] for i in range(60)],
+    }
+    one, other = understand(pa.table(table))
+    assert (one.option, one.refused) == ("--as age=number", True)
+    assert "--missing would also apply to kind (20 rows); --as age=number would lose 1" in one.doubt
+    assert not other.doubt
+    also = {**table, "kind": ["Unknown", *map(str, range(20, 79))]}
+    assert [one.option for one in understand(pa.table(also))] == ["--missing Unknown"] * 2
+
+
+def test_bands_of_numbers_are_kept_as_categories():
+    one = column([*map(str, range(12, 22)), "22-23", "24-25", "26-29", "30-34", "50-64", "65+"])
+    assert (one.option, one.refused) == ("--as x=category", True)
+    assert one.doubt.endswith("; --as x=category keeps them")
+    assert column([*NUMBERS, "16a"]).option == "--missing 16a"
+
+
+def test_codes_with_letters_are_not_offered_as_numbers():
+    tickets = [str(i * i) if i % 4 else f"A/5 {i * i}" for i in range(200)]
+    assert column(tickets).option == "--drop x"
+    assert "--as x=number would lose 50 of 200 values" in column(tickets).doubt
+    assert column(["101", "102", "103", "4", "5", "A 6", "x", "<1"] * 9).option == (
+        "--as x=category"
+    )
+
+
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",

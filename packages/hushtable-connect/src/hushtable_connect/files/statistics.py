@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,9 @@ _DATES = {
     "spss": (r"[AESJ]?DATE\d|MOYR|QYR|WKYR", r"DATETIME|YMDHMS", r"[DM]?TIME\d"),
     "stata": (r"%-?(td|d)", r"%-?t[cC](?!HH)", r"%-?t[cC]HH"),
     "sas": (
-        r"(WEEKDAT|MMDDYY|DDMMYY|YYMMDD|DATE\d*$|(IS8601|E8601|B8601)DA)",
+        r"(WEEKDAT|MMDDYY|DDMMYY|YYMMDD|DATE\d*$|(IS8601|E8601|B8601)DA)|(DAY|DOWNAME|JULDAY|JULIAN|"
+        r"(MMYY|YYMM)[CDNPS]?|MONNAME|MONTH|MONYY|NENGO|QTRR?|WEEKDAY|WEEK[UVW]|WORDDAT[EX]|YEAR|"
+        r"YYMON|YYQR?[CDNPS]?)\d*$",
         r"DATETIME|DTDATE|DATEAMPM|MDYAMPM|(IS8601|E8601|B8601)D[TNZ]",
         r"TIME|HHMM|TOD|(IS8601|E8601|B8601)TM",
     ),
@@ -89,6 +91,8 @@ class _Rewritten:
     n_rows: int = 0
     #: For each column with labels, the codes that occur.
     codes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    #: The same for columns of texts.
+    texts: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make the copy."""
@@ -149,6 +153,9 @@ class _Rewritten:
             if pa.types.is_string(kind.type):
                 array = array.cast(pa.string())
                 array = pc.if_else(pc.equal(array, ""), None, array)
+                if self._text_labels(kind.name):
+                    here = set(pc.utf8_rtrim_whitespace(array).drop_null().unique().to_pylist())
+                    self.texts[kind.name] = self.texts.get(kind.name, set()) | here
             else:
                 array = array.cast(kind.type)
                 if self._labels(kind.name):
@@ -164,6 +171,11 @@ class _Rewritten:
         # Marks of missing values, such as .a of Stata, are letters.
         return {float(code): str(text) for code, text in found.items() if not isinstance(code, str)}
 
+    def _text_labels(self, name: str) -> dict[str, str]:
+        """Return the labels of a column's texts, which may be padded with blanks."""
+        found = self.meta.variable_value_labels.get(name, {})
+        return {code.rstrip(): str(text) for code, text in found.items() if isinstance(code, str)}
+
     def _all_labelled(self, name: str) -> bool:
         """Whether each code that occurs has a label."""
         codes = self.codes.get(name, np.empty(0))
@@ -177,12 +189,11 @@ class _Rewritten:
         if self._all_labelled(name):
             codes, labels = self.codes[name], self._labels(name)
             texts = [labels[code] for code in codes.tolist()]
-            twice = {text for text in texts if texts.count(text) > 1}
-            texts = [
-                f"{text} ({code:g})" if text in twice else text
-                for text, code in zip(texts, codes.tolist(), strict=True)
-            ]
-            return partial(_labelled, codes, pa.array(texts, pa.string()))
+            return partial(_labelled, codes, _each_once(texts, [f"{code:g}" for code in codes]))
+        if (here := self.texts.get(name)) and here <= self._text_labels(name).keys():
+            some = sorted(here)
+            texts = [self._text_labels(name)[code] for code in some]
+            return partial(_relabelled, pa.array(some), _each_once(texts, some))
         program = _PROGRAMS[self.function]
         form = self.meta.original_variable_types.get(name)
         kinds = zip(("date", "time", "length"), _DATES[program], strict=True)
@@ -195,7 +206,7 @@ class _Rewritten:
         return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start)
 
     def words(self) -> tuple[str, ...]:
-        """Return messages on columns in which only some of the numbers have a label."""
+        """Return messages on columns in which only some of the values have a label."""
         some = {
             name: {code: text for code, text in self._labels(name).items() if code in codes}
             for name, codes in self.codes.items()
@@ -207,12 +218,31 @@ class _Rewritten:
             for name, here in some.items()
             if here
         ]
+        for name, texts in self.texts.items():
+            labels = self._text_labels(name)
+            known = sorted(texts & labels.keys())
+            if 0 < len(known) < len(texts):
+                listed = ", ".join(f"{code!r} is {labels[code]!r}" for code in known[:_SAID])
+                found.append(f"texts with labels in {name!r}: {listed}")
         more = (f"and in {len(found) - _SAID:,} more columns",) if len(found) > _SAID else ()
         return (*found[:_SAID], *more)
 
 
 def _number(kind: str) -> pa.DataType:
     return pa.int64() if kind.startswith("int") else pa.float64()
+
+
+def _each_once(texts: Sequence[str], codes: Sequence[str]) -> pa.Array:
+    """Return labels, with the code after those that several codes have."""
+    twice = {text for text in texts if texts.count(text) > 1}
+    both = zip(texts, codes, strict=True)
+    named = [f"{text} ({code})" if text in twice else text for text, code in both]
+    return pa.array(named, pa.string())
+
+
+def _relabelled(codes: pa.Array, texts: pa.Array, column: pa.Array, _: int) -> pa.Array:
+    """Return the label of each text."""
+    return texts.take(pc.index_in(pc.utf8_rtrim_whitespace(column), value_set=codes))
 
 
 def _labelled(codes: NDArray[np.float64], texts: pa.Array, column: pa.Array, _: int) -> pa.Array:

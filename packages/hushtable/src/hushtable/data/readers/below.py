@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.data.readers.dialect import Dialect, Record, records
+from hushtable.data.readers.encoding import is_blank
 from hushtable.data.readers.totals import (
     TOTAL,
     FirstRows,
@@ -39,7 +40,7 @@ class Below:
         blank = False
         for _ in range(line - 1):
             blank = not next(every).strip()
-        counted = _FilledLines(every)
+        counted = _FilledLines(every, f"{delimiter} \t")
         found = _RecordsBelow(first, blank)
         with contextlib.suppress(csv.Error):  # a field beyond the limit of the csv library
             for record in records(counted, delimiter):
@@ -54,11 +55,13 @@ class _FilledLines:
     """Lines, with the number of lines so far that are not blank."""
 
     lines: Iterator[str]
+    #: Signs of a line without values.
+    signs: str
     n: int = 0
 
     def __iter__(self) -> Iterator[str]:
         for line in self.lines:
-            self.n += bool(line.strip())
+            self.n += not is_blank(line, self.signs)
             yield line
 
 

@@ -18,7 +18,7 @@ from pyarrow import csv as arrow_csv
 from hushtable.data.labels import fold, fold_texts
 from hushtable.data.readers.below import Below, MiddleRows, second_table
 from hushtable.data.readers.dialect import Dialect, find_dialect, is_remark, is_rule, records
-from hushtable.data.readers.encoding import Text, opened_lines, opened_text
+from hushtable.data.readers.encoding import Text, is_blank, opened_lines, opened_text
 from hushtable.data.readers.reader import Batch, FileLayout, Reader, Unasked, of_file, split
 from hushtable.data.readers.totals import (
     MOST_SUMMARIES,
@@ -106,6 +106,7 @@ class _File:
             counting=counting,
             asked=self.unasked is None,
             footer=self.dialect.footer,
+            delimiter=self.dialect.delimiter,
         )
 
     @contextlib.contextmanager
@@ -301,8 +302,10 @@ class _File:
         if middle is not None:
             self._check_subtotals(middle, rows - n)
         if n:
-            first = last[-n].first
-            self.needed = self.dialect.footer + sum(bool(one.strip()) for one in lines[first:])
+            first, signs = last[-n].first, f"{self.dialect.delimiter} \t"
+            self.needed = self.dialect.footer + sum(
+                not is_blank(one, signs) for one in lines[first:]
+            )
             above, end = self._lines(rows - n)[0], self._lines(rows - 1)[1]
             where = f"line {above}" if above == end else f"lines {above} to {end}"
             begins = lines[first][:40].rstrip()

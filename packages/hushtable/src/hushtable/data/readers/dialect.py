@@ -21,6 +21,7 @@ from hushtable.data.readers.encoding import (
     find_encoding,
     footer_at,
     marked_encoding,
+    n_blank_at_end,
     on_errors,
     opened_text,
 )
@@ -198,7 +199,9 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     """
     source, given, footer = str(path), _given_delimiter(layout), layout.footer
     said = layout.encoding and codec(layout.encoding)
-    encoding, lines = _first_lines(path, said, asked=layout.unasked is None, footer=footer)
+    encoding, lines = _first_lines(
+        path, said, asked=layout.unasked is None, footer=footer, given=given or _DELIMITERS
+    )
     if (start := layout.skip_lines or 0) < 0:
         raise UsageError(f"{start} lines to skip: needs 0 or more")
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
@@ -218,8 +221,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
     if delimiter not in ",;\t" and not layout.delimiter:
         words.append(f"delimiter {delimiter!r}")
-    if footer:
-        words.append(_left_out(path, encoding, footer))
+    words += _left_out(path, encoding, delimiter, layout)
     remarks = found.has_remarks(body, len(names))
     return Dialect(
         encoding,
@@ -255,19 +257,27 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     return delimiter_of_names(lines, layout.unasked)
 
 
-def _left_out(path: Path, encoding: str, footer: int) -> str:
-    """Return words on the skipped lines at the end, and how they begin."""
+def _left_out(path: Path, encoding: str, delimiter: str, layout: FileLayout) -> Iterator[str]:
+    """Yield words on the lines at the end that are left out."""
+    if footer := layout.footer:
+        yield left_out_words(footer, _begins(path, encoding, footer, delimiter))
+    if layout.unasked is None and (n := n_blank_at_end(path, encoding, delimiter)):
+        yield f"{n:,} line{'s' * (n > 1)} without values at the end left out"
+
+
+def _begins(path: Path, encoding: str, footer: int, delimiter: str) -> str:
+    """Return the first of the skipped lines at the end, if that is known."""
     with path.open("rb") as file:
         if compression(file.read(_SAMPLE)) or encoding.startswith(("utf-16", "utf-32")):
-            return left_out_words(footer, "")
+            return ""
         file.seek(max(0, path.stat().st_size - _SAMPLE))
         lines = file.read().splitlines()
-    at = footer_at(lines, footer)
-    return left_out_words(footer, lines[at].decode(encoding, errors="replace") if at else "")
+    at = footer_at(lines, footer, f"{delimiter} \t".encode())
+    return lines[at].decode(encoding, errors="replace") if at else ""
 
 
 def _first_lines(
-    path: Path, encoding: str | None, *, asked: bool, footer: int
+    path: Path, encoding: str | None, *, asked: bool, footer: int, given: str
 ) -> tuple[str, list[str]]:
     size = _SAMPLE
     while True:
@@ -289,7 +299,7 @@ def _first_lines(
         text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
         lines = list(io.StringIO(text, newline=""))
         if footer:
-            with opened_text(path, used, asked=asked, footer=footer) as (_, above):
+            with opened_text(path, used, asked=asked, footer=footer, delimiter=given) as (_, above):
                 start = io.BufferedReader(above).read(size)
             whole = len(start) < size
             lines = list(io.StringIO(start.decode(errors="ignore"), newline=""))

@@ -29,15 +29,19 @@ _MARKS = {
 }
 _MARK = codecs.BOM_UTF8
 _BLOCK = 1 << 20
+_LINE_END = re.compile(rb"\r\n?|\n")
+#: Signs of a line without values, besides the delimiter; the last marked the end of files.
+_BLANKS = " \t\r\n\x1a"
 #: Largest number of bytes in skipped lines at the end, which are held in memory.
 _MOST_HELD = 1 << 26
 #: Characters of western European text beyond ASCII. cp1252 reads nearly anything: other characters,
-#: three such letters in a row, and symbols within or before a word are evidence against it.
+#: three such letters in a row, symbols within or before a word, and an opening quotation mark that
+#: follows a letter (the é of cp850) are evidence against it.
 _WESTERN = re.compile(
     "[\xa0-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u20ac\u2013\u2014\u2018-\u201e\u2026]"
 )
 _NOT_WESTERN = re.compile(
-    "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]"
+    "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]|[^\\W\\d_]\u201a"
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
@@ -191,6 +195,9 @@ class Text(io.RawIOBase):
         Whether to ask a person about bytes that are not text; otherwise they are replaced.
     footer : int
         Lines to leave out at the end; blank lines are not counted.
+    delimiter : str
+        If it is given, lines that hold nothing else are blank. If a person is asked, who reads
+        their number, those at the end are left out; otherwise, no row depends on those below.
     """
 
     def __init__(
@@ -202,8 +209,13 @@ class Text(io.RawIOBase):
         *,
         asked: bool = True,
         footer: int = 0,
+        delimiter: str = "",
     ) -> None:
         super().__init__()
+        self._signs, self._strips = delimiter + _BLANKS, bool(delimiter) and asked
+        #: Lines without values, so far, that are left out if no other follows; and whether the
+        #: line before them goes on.
+        self.blanks, self._open = b"", False
         self._footer, self._held, self._ready, self._ended = footer, b"", b"", False
         #: Number of bytes to hold before lines are counted again.
         self._enough = 0
@@ -249,15 +261,19 @@ class Text(io.RawIOBase):
 
     def _some(self, size: int) -> tuple[bytes, bool]:
         """Return bytes that are not left out at the end, and whether they are the last."""
-        if not self._footer:
+        if not self._footer and not self._strips:
             return self._next(size)
         while not self._ready and not self._ended:
-            block, self._ended = self._next(max(size, _BLOCK))
+            block, self._ended = self._next(max(size, _BLOCK) if self._footer else size)
+            block = self._filled(block) if self._strips else block
+            if not self._footer:
+                self._ready = block
+                continue
             self._held += block
             if len(self._held) < self._enough and not self._ended:
                 continue
             lines = self._held.splitlines(keepends=True)
-            cut = len(b"".join(lines[: footer_at(lines, self._footer)]))
+            cut = len(b"".join(lines[: footer_at(lines, self._footer, self._signs.encode())]))
             self._ready, self._held = self._held[:cut], self._held[cut:]
             self._enough = 2 * len(self._held)  # otherwise each line would be split again and again
             if len(self._held) > _MOST_HELD:
@@ -267,6 +283,20 @@ class Text(io.RawIOBase):
                 )
         block, self._ready = self._ready[:size], self._ready[size:]
         return block, self._ended and not self._ready
+
+    def _filled(self, block: bytes) -> bytes:
+        """Return the next bytes up to the last line that holds a value so far."""
+        whole = self.blanks + block
+        end = blanks_at(whole, self._signs.encode(), within=self._open)
+        if end:
+            self._open = not whole[:end].endswith((b"\n", b"\r"))
+        self.blanks = whole[end:]
+        if len(self.blanks) > _MOST_HELD:
+            raise DataError(
+                f"{self._source}: more than {_MOST_HELD >> 20} MB of lines without values: delete "
+                "them"
+            )
+        return whole[:end]
 
     def _next(self, size: int) -> tuple[bytes, bool]:
         raw = self._raw.read(size)
@@ -294,22 +324,61 @@ def without_marks(block: bytes, before: bytes) -> bytes:
     return block.removeprefix(_MARK) if before == b"\n" else block
 
 
-def footer_at(lines: Sequence[AnyStr], n: int) -> int:
+def is_blank(line: AnyStr, signs: AnyStr | None = None) -> bool:
+    """Return whether a line is blank, or holds only these signs."""
+    return not line.strip().strip(signs)
+
+
+def footer_at(lines: Sequence[AnyStr], n: int, signs: AnyStr | None = None) -> int:
     """Return the number of the line at which the last n lines that are not blank begin."""
     at = len(lines)
     while n and at:
         at -= 1
-        n -= bool(lines[at].strip())
+        n -= not is_blank(lines[at], signs)
     return at
+
+
+def blanks_at(block: bytes, signs: bytes, *, within: bool) -> int:
+    """Return where the lines at the end of a block that hold only these signs begin.
+
+    ``within``: the block begins within a line that holds a value.
+    """
+    end = len(block.rstrip(signs))
+    if not end and not within:
+        return 0
+    found = _LINE_END.search(block, end)
+    if found is None:
+        return len(block)
+    # The line feed may follow in the next block.
+    return found.start() if found[0] == b"\r" and found.end() == len(block) else found.end()
+
+
+def n_blank_at_end(path: Path, encoding: str, delimiter: str) -> int:
+    """Return the number of lines at the end of a file that hold nothing but delimiters."""
+    signs = (delimiter + _BLANKS).encode()
+    with path.open("rb") as file:
+        plain = compression(file.read(_BLOCK)) is None and "\n,".encode(encoding) == b"\n,"
+        at, tail = file.seek(0, io.SEEK_END), b""
+        while plain and at and not tail.rstrip(signs) and len(tail) <= _MOST_HELD:
+            step = min(at, _BLOCK)
+            at = file.seek(at - step)
+            tail = file.read(step) + tail
+        tail = tail[blanks_at(tail, signs, within=False) :]
+    if not plain:
+        with opened_text(path, encoding, delimiter=delimiter) as (_, text):
+            while text.read(_BLOCK):
+                pass
+            tail = text.blanks
+    return sum(delimiter.encode() in line for line in tail.splitlines())
 
 
 @contextmanager
 def opened_text(
-    path: Path, encoding: str, *, counting: bool = False, asked: bool = True, footer: int = 0
+    path: Path, encoding: str, *, counting: bool = False, **options: Any
 ) -> Iterator[tuple[pa.OSFile, Text]]:
     """Open a text file; return its raw stream, which tracks progress, and its text."""
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-        yield raw, Text(plain, encoding, str(path), counting, asked=asked, footer=footer)
+        yield raw, Text(plain, encoding, str(path), counting, **options)
 
 
 @contextmanager

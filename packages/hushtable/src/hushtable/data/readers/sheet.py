@@ -22,6 +22,7 @@ from hushtable.data.readers.sheet_parts import (
     errors,
     hidden,
     hidden_words,
+    is_archive,
     letters,
 )
 from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_side, row_words
@@ -56,9 +57,11 @@ def cells_of(
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
-        if zipfile.is_zipfile(path):
+        if is_archive(path):
             for row, column, text in errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
+        elif asked:
+            _check_texts(path, sheet.name, cells)
         gone = hidden(path, sheet.name)
     except (DataError, UsageError):
         raise
@@ -109,12 +112,23 @@ def _check_start(path: Path) -> None:
 
 def _check_opendocument(path: Path) -> None:
     """Raise `ElementTree.ParseError` for broken XML, on which calamine would hang."""
-    if zipfile.is_zipfile(path):
+    if is_archive(path):
         with zipfile.ZipFile(path) as archive:
             if "content.xml" in archive.namelist():
                 with archive.open("content.xml") as file:
                     for _, element in ElementTree.iterparse(file):
                         element.clear()
+
+
+def _check_texts(path: Path, sheet: str, cells: Cells) -> None:
+    """Raise `DataError` for texts of an old .xls whose encoding calamine misread."""
+    for i, row in enumerate(cells):
+        for j, value in enumerate(row):
+            if isinstance(value, str) and "\0" in value:
+                raise DataError(
+                    f"{path}: sheet {sheet!r}: {cell(i, j)} holds a NUL character, which does not "
+                    f"occur in text: {_SAVE}"
+                )
 
 
 def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:

@@ -18,6 +18,12 @@ _MOST = 1 << 20
 _OPENDOCUMENT_HIDDEN = (b':visibility="collapse"', b':visibility="filter"')
 
 
+def is_archive(path: Path) -> bool:
+    """Return whether a workbook is an archive, unlike an old .xls, which may contain one."""
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"
+
+
 def errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
     """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
 
@@ -80,7 +86,7 @@ def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> t
 
 def hidden(path: Path, sheet: str) -> Hidden:
     """Return the hidden rows and columns of a sheet; unknown for an old .xls."""
-    if not zipfile.is_zipfile(path):
+    if not is_archive(path):
         return Hidden()
     with zipfile.ZipFile(path) as archive:
         excel = "xl/workbook.xml" in archive.namelist()

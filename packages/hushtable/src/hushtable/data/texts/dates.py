@@ -32,6 +32,9 @@ ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 #: A time of day with a point, or a number.
 DOTTED = r"^\s*([01]?\d|2[0-3])\.([0-5]\d)\s*$"
+ZERO_HOUR = r"^\s*0\d\."
+#: A time of two or three numbers, without a word that states what they count.
+CLOCKS = {2: r"^\s*\d+:\d\d\s*$", 3: r"^\s*\d+:\d\d:\d\d(?:[.,]\d+)?\s*$"}
 #: East Asian characters after year, month, day, hour, minute and second.
 _EAST = str.maketrans({
     **dict.fromkeys("年月년월", "-"), **dict.fromkeys("日일号號秒초", " "),

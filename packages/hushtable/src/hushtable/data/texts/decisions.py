@@ -10,7 +10,14 @@ from hushtable.data import labels
 from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import PIVOT, Order, pivot_of
-from hushtable.data.texts.doubts import ColumnDoubts
+from hushtable.data.texts.doubts import (
+    DOTTED,
+    MAYBE_DOTTED,
+    SURE_CLOCK,
+    ColumnDoubts,
+    clock_likelihood,
+    n_lengths,
+)
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
     ColumnReading,
@@ -34,12 +41,8 @@ _GROUPS, _SPELLINGS = 3, 4
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
 #: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
-#: Number of rows from which it is no coincidence that no number has more than 59 hundredths.
-_SURE_CLOCK = 50
 #: Pairs of directions in which one means minus the other.
 _WAYS = ({"N", "S"}, {"E", "W"}, {"E", "O", "W"}, {"O", "W"})
-#: A word for the clock after hours and minutes: 17.30 Uhr.
-_CLOCK = "uhr"
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
     r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
@@ -100,12 +103,15 @@ class Decider(ColumnDoubts):
         self, name: str, seen: TextsSeen, n_numbers: int
     ) -> ColumnUnderstanding | None:
         """Return a column of times of day, durations or angles; None if it holds none."""
-        if seen.n_dotted == seen.n == seen.n_plain > _SURE_CLOCK:
-            words = "times of day, with a point between hours and minutes"
-            reading = ColumnReading("time", dotted=True)
-            return ColumnUnderstanding(name, "number", 0.9, words, words, reading=reading)
-        lengths = self._n_lengths(seen)
+        if (clock := clock_likelihood(name, seen)) is not None:
+            if clock >= SURE_CLOCK:
+                reading = ColumnReading("time", dotted=True)
+                return ColumnUnderstanding(name, "number", clock, DOTTED, DOTTED, reading=reading)
+            return replace(self._number(name, seen), confidence=0.8, doubt=MAYBE_DOTTED)
+        lengths = n_lengths(seen)
         if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
+            if len(seen.clocks) > 1:
+                return self.two_scales(name, seen)
             fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
             words = "times of day or durations"
             return self.with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
@@ -114,18 +120,6 @@ class Decider(ColumnDoubts):
             words = "angles, in degrees; south and west are below 0"
             return self.with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
         return None
-
-    @staticmethod
-    def _n_lengths(seen: TextsSeen) -> int:
-        """Return how many rows hold a number of hours, minutes or another part of a duration.
-
-        0 if no text has two of them, or a word for the clock: then they are numbers with a unit.
-        """
-        known = {unit: unit.lower().rstrip(".") for unit in seen.units}
-        if not seen.shapes["time"] and _CLOCK not in known.values():
-            return 0
-        units = cldr().units
-        return sum(seen.units[unit] for unit, word in known.items() if word in (*units, _CLOCK))
 
     @staticmethod
     def _n_with_ways(seen: TextsSeen) -> int:

@@ -17,10 +17,52 @@ from hushtable.data.texts.reading import (
     Reading,
     quoted,
 )
-from hushtable.data.texts.seen import Exceptions, TextsSeen
+from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen
+from hushtable.data.texts.words import words as cldr
 
 #: Largest number of different exceptions that an option can list.
 _LISTED = 8
+#: Largest share of the values that may be lost as numbers for that to be proposed.
+_FEW_LOST = 0.1
+DOTTED = "times of day, with a point between hours and minutes"
+MAYBE_DOTTED = "none has more than 59 hundredths: if they are times of day, write them as 9:05"
+#: Likelihood from which numbers such as 9.05 are times of day.
+SURE_CLOCK = 0.9
+#: Number of rows, of different hundredths, and width of the range from which numbers with at most
+#: 59 hundredths may be times of day; and from which that is no coincidence.
+_MANY_CLOCKS, _MINUTES, _HOURS = 50, (4, 12), (1.0, 3.0)
+#: A word for the clock after hours and minutes: 17.30 Uhr.
+_CLOCK = "uhr"
+_CLOCK_NAME = re.compile(
+    r"(^|[^a-z])(time|clock|uhr|(uhr)?zeit|heure|hora|ora|orario|tijd|tid|klo|kello(naika)?|aika|"
+    r"godz(ina)?|čas|idő|saat|ώρα|время)($|[^a-z])",
+    re.IGNORECASE,
+)
+
+
+def clock_likelihood(name: str, seen: TextsSeen) -> float | None:
+    """Return how likely the numbers of a column are times such as 9.05; None if they are not."""
+    if not seen.n_dotted == seen.n == seen.n_plain > _MANY_CLOCKS:
+        return None
+    maybe, surely = (
+        len(seen.minutes) >= minutes and seen.high - seen.low >= hours
+        for minutes, hours in zip(_MINUTES, _HOURS, strict=True)
+    )
+    if not maybe:
+        return None
+    return SURE_CLOCK if surely or seen.zero_hours or _CLOCK_NAME.search(name) else 0.5
+
+
+def n_lengths(seen: TextsSeen) -> int:
+    """Return how many rows hold a number of hours, minutes or another part of a duration.
+
+    0 if no text has two of them, or a word for the clock: then they are numbers with a unit.
+    """
+    known = {unit: unit.lower().rstrip(".") for unit in seen.units}
+    if not seen.shapes["time"] and _CLOCK not in known.values():
+        return 0
+    units = cldr().units
+    return sum(seen.units[unit] for unit, word in known.items() if word in (*units, _CLOCK))
 
 
 @dataclass(frozen=True)
@@ -55,6 +97,19 @@ class ColumnDoubts:
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
+    def two_scales(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return a column with times of two and of three parts, whose scales may differ."""
+        short, long = (
+            f"{text!r} in {self.place(row)}" for _, (text, row) in sorted(seen.clocks.items())
+        )
+        return ColumnUnderstanding(
+            name, "number", 0.5, "times of two and of three parts",
+            f"some times have three parts, such as {long}, so those of two, such as {short}, may "
+            "be hours and minutes, or minutes and seconds: write them all with hours, minutes and "
+            "seconds, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
     def with_exceptions(
         self,
         name: str,
@@ -84,11 +139,9 @@ class ColumnDoubts:
             return self._as_asked(name, kind, reading, seen, odd, (counted, confidence))
         words = f"{counted} and {self.listed(odd)}"
         few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
-        if few and set(seen.exceptions) - fits <= {"other"}:
-            options = tuple(("--missing", text) for text in odd.rows)
-        else:
-            way, loss = self._way(name, reading, seen, odd)
-            options, words = (way,), words + loss
+        named = few and set(seen.exceptions) - fits <= {"other"}
+        options, more = self._ways(name, reading, seen, odd, named=named)
+        words += more
         return ColumnUnderstanding(
             name, kind, confidence, counted, words, options, refused=True, reading=reading
         )
@@ -128,6 +181,37 @@ class ColumnDoubts:
         lost.n = max(n, lost.n)
         return lost
 
+    def _ways(
+        self, name: str, reading: ColumnReading, seen: TextsSeen, odd: Exceptions, *, named: bool
+    ) -> tuple[tuple[tuple[str, str], ...], str]:
+        """Return the options for texts that do not fit, and words on what they change.
+
+        ``named``: an option can list these texts.
+        """
+        elsewhere = self._elsewhere(name, odd) if named else ""
+        if named and reading.kind == "number" and self._are_bands(seen, odd):
+            kept = f"{name}=category"
+            return (("--as", kept),), f"; --as {quoted([kept])} keeps them"
+        if named and (not elsewhere or reading.kind not in ("number", "date")):
+            return tuple(("--missing", text) for text in odd.rows), elsewhere
+        way, loss = self._way(name, reading, seen, odd)
+        return (way,), elsewhere + loss
+
+    @staticmethod
+    def _are_bands(seen: TextsSeen, odd: Exceptions) -> bool:
+        """Return whether texts such as 22-23 or 65+ among numbers are values, not errors."""
+        return odd.n > _FEW_LOST * seen.n and all(re.search(r"\d", text) for text in odd.rows)
+
+    def _elsewhere(self, name: str, odd: Exceptions) -> str:
+        """Return words on the columns of texts that --missing would change besides this one."""
+        rows = {
+            other: sum(seen.texts[text] for text in odd.rows)
+            for other, seen in self.seen.items()
+            if other != name and 2 * seen.shapes["other"] >= seen.n
+        }
+        found = [f"{other} ({n:,} row{'s' * (n > 1)})" for other, n in rows.items() if n]
+        return f"; --missing would also apply to {', '.join(found)}" if found else ""
+
     def _way(
         self, name: str, reading: ColumnReading, seen: TextsSeen, odd: Exceptions
     ) -> tuple[tuple[str, str], str]:
@@ -145,7 +229,10 @@ class ColumnDoubts:
         loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
         if lost < odd.n:  # otherwise they were listed just before
             loss += f": {self.listed(self._lost(odd, reading, lost))}"
-        return (drop if 2 * lost > seen.n else ("--as", asked)), loss + serial
+        if kind == "number" and lost > _FEW_LOST * seen.n and len(seen.texts) <= FEW:
+            return ("--as", f"{name}=category"), loss
+        most = _FEW_LOST if kind == "number" else 0.5
+        return (drop if lost > most * seen.n else ("--as", asked)), loss + serial
 
     @staticmethod
     def _serial_words(odd: Exceptions, asked: str) -> str:

@@ -25,12 +25,12 @@ _MOST = 8 * FIRST
 #: Facts of a text: its ``shape``, see `hushtable.data.texts.seen.TextsSeen`, except for eight
 #: digits, which are ``compact`` dates if most rows are; the ``unit`` of a number with something
 #: ``beside`` it; whether it is ``lost`` if a person requests numbers. For other texts, in which
-#: ``orders`` it is a date, whether in that of ``iso`` 8601, and the ``first`` two numbers of a date
-#: with the year last.
+#: ``orders`` it is a date, whether in that of ``iso`` 8601, the ``first`` two numbers of a date
+#: with the year last, and the number of ``parts`` of a bare time such as 10:35.
 FACTS = np.dtype([
     ("shape", "O"), ("unit", "O"), ("number", "?"), ("comma", "?"), ("beside", "?"),
     ("compact", "?"), ("serial", "?"), ("lost", "?"), ("iso", "?"),
-    ("orders", "?", (len(dates.ORDERS),)), ("first", "i8", (2,)),
+    ("orders", "?", (len(dates.ORDERS),)), ("first", "i8", (2,)), ("parts", "i1"),
 ])  # fmt: skip
 Facts = NDArray[np.void]
 
@@ -196,6 +196,7 @@ def _understood(texts: pa.Array, *, whole: bool, as_number: bool) -> Facts:
     if len(rest):
         others = taken(said, rest)
         shapes[rest], facts["orders"][rest], facts["first"][rest] = _others(others, whole)
+        facts["parts"][rest] = _parts(others, shapes[rest] == "time")
         # Most columns without a number hold no numbers at all, so no one needs to know what they
         # would lose.
         asked = as_number or not whole or len(rest) < len(texts)
@@ -227,6 +228,14 @@ def _others(
     small = pc.utf8_lower(texts)
     shapes[numbers.mask(pc.is_in(small, value_set=texts_column(["true", "false"])))] = "truth"
     return shapes, orders, np.stack(dates.day_or_month(texts), axis=1)
+
+
+def _parts(texts: pa.Array, a_time: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return the number of parts (n,) of bare times; 0 for other texts."""
+    found = np.zeros(len(texts), np.int8)
+    for n, pattern in dates.CLOCKS.items() if a_time.any() else ():
+        found[numbers.mask(pc.match_substring_regex(texts, pattern)) & a_time] = n
+    return found
 
 
 def _written(

@@ -40,8 +40,8 @@ MULTIPLES = {
 _LETTERED = r"^[+-]?\d+[A-JLN-Za-jl-z]$"
 #: A time of day that would otherwise be a number with a unit.
 _CLOCK = r"^\d{1,2} ?[hH] ?[0-5]\d$"
-#: Flags that laboratories put after a number, which remains a number.
-_FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{1,3}|!)"
+#: Flags that laboratories put after a number, which remains a number. A single minus is a sign.
+_FLAG = r" *(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{2,3}|!)"
 
 
 def _body(decimal: Decimal) -> str:

@@ -158,6 +158,11 @@ class TextsSeen:
     )
     #: Rows with a number that may be a time of day, such as 9.05.
     n_dotted: int = 0
+    #: Their different minutes, and whether an hour begins with a zero, such as 09.05.
+    minutes: set[int] = field(default_factory=set)
+    zero_hours: bool = False
+    #: By number of parts, a bare time such as 10:35, and the number of its row.
+    clocks: dict[int, tuple[str, int]] = field(default_factory=dict)
     #: By unit, a number with it and the number of its row; by "" one without.
     unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Dates whose first, and whose second, number cannot be a month.
@@ -217,8 +222,7 @@ class TextsSeen:
         texts = plain_texts(column) if likely else column
         values = numbers.plain(texts) if likely else None
         if values is not None and self.n_dotted == self.n - n:  # all so far
-            dotted = pc.match_substring_regex(texts, dates.DOTTED)
-            self.n_dotted += pc.sum(dotted).as_py() or 0
+            self._note_dotted(texts, values)
         found = None if values is None else PlainNumbers(values)
         if found is not None and found.n == 0:  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
@@ -230,6 +234,18 @@ class TextsSeen:
             empty = n - int(self.different.rows.sum())
             self.n, self.n_missing = self.n - empty, self.n_missing + empty
         return None
+
+    def _note_dotted(self, texts: pa.Array, values: NDArray[np.float64]) -> None:
+        """Count the numbers that may be times of day, and note their minutes."""
+        dotted = pc.match_substring_regex(texts, dates.DOTTED)
+        n = pc.sum(dotted).as_py() or 0
+        self.n_dotted += n
+        if n == len(texts) - texts.null_count:
+            hundredths = np.rint(100 * values[np.isfinite(values)]).astype(np.int64)
+            self.minutes |= set(np.unique(hundredths % 100).tolist())
+            self.zero_hours |= bool(
+                pc.any(pc.match_substring_regex(texts, dates.ZERO_HOUR)).as_py()
+            )
 
     def _add_plain(self, found: PlainNumbers, n: int, start: int) -> None:
         """Look at n numbers as computers write them."""
@@ -276,6 +292,8 @@ class TextsSeen:
 
         for unit in examples.keys() - self.unit_examples.keys():
             self.unit_examples[unit] = first(examples[unit])
+        for parts in np.unique(facts["parts"][facts["parts"] > 0]).tolist():
+            self.clocks.setdefault(parts, first(int(np.flatnonzero(facts["parts"] == parts)[0])))
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
             self.shapes[shape] += int(rows[mine].sum())
@@ -364,10 +382,11 @@ class TextsSeen:
         for order, years in other.years.items():
             self.years[order] |= years
         self.n_dotted += other.n_dotted
+        self.minutes |= other.minutes
+        self.zero_hours |= other.zero_hours
         self.codes |= other.codes
-        for unit, (text, row) in other.unit_examples.items():
-            if unit not in self.unit_examples or row < self.unit_examples[unit][1]:
-                self.unit_examples[unit] = text, row
+        _merge_first(self.unit_examples, other.unit_examples)
+        _merge_first(self.clocks, other.clocks)
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
         self.unread.update(other.unread)
@@ -378,6 +397,13 @@ class TextsSeen:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
+
+
+def _merge_first(mine: dict[Any, tuple[str, int]], other: dict[Any, tuple[str, int]]) -> None:
+    """Add texts with their rows; of two, the one in the earlier row stays."""
+    for key, (text, row) in other.items():
+        if key not in mine or row < mine[key][1]:
+            mine[key] = text, row
 
 
 def add_different(columns: Iterable[TextsSeen], start: int) -> None:
