@@ -129,6 +129,29 @@ def test_a_remedy_says_what_it_loses(texts, option, words):
     assert re.search(words, one.doubt), one.doubt
 
 
+def test_a_column_of_days_as_excel_counts_them():
+    days = [str(40909 + i % 28) for i in range(60)]
+    one = column(days, kinds={"x": "date"})
+    assert (one.kind, one.evidence, one.refused) == ("date", "60 days as Excel counts them", False)
+    rows = read(pa.table({"x": days}), kinds={"x": "date"})
+    [feature] = HushTable(n_tables=5, random_state=0).fit(rows).plan_.schema.features
+    ends = np.array([feature.low, feature.high]).astype("datetime64[s]").astype("datetime64[D]")
+    assert ends.astype(str).tolist() == ["2012-01-01", "2012-01-28"]
+    one = column([*days, "n.b."], kinds={"x": "date"})
+    assert one.doubt == "as requested, 1 value becomes missing: 'n.b.' in row 60"
+
+
+@pytest.mark.parametrize("texts", [map(str, range(0, 60_000, 7)), ["40909", "n.b.", "7"]])
+def test_numbers_that_are_not_all_days_are_not_read_as_days(texts):
+    one = column([*texts], kinds={"x": "date"})
+    assert (one.refused, one.option) == (True, "--drop x")
+    assert re.match("[07] is not a day as Excel counts them", one.doubt)
+
+
+def test_an_example_of_different_numbers_is_not_in_every_row():
+    assert "'1': leave" in column(["1", "2"], kinds={"x": "date"}).doubt
+
+
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",

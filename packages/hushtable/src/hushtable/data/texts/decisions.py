@@ -10,9 +10,10 @@ from hushtable.data import labels
 from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import PIVOT, Order, pivot_of
-from hushtable.data.texts.doubts import ColumnDoubts
+from hushtable.data.texts.doubts import DAY_COUNTS, ColumnDoubts
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
+    SERIAL,
     ColumnReading,
     ColumnUnderstanding,
     Kind,
@@ -259,6 +260,8 @@ class Decider(ColumnDoubts):
     # --- dates --------------------------------------------------------------------------------
 
     def _date(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        if "date" not in seen.exceptions:  # a person requested dates, so they may be day counts
+            return self._day_counts(name, seen)
         order, sure = self._clear_order(seen), 1.0
         if order is None:
             order = self.reading.dates
@@ -295,6 +298,22 @@ class Decider(ColumnDoubts):
             "date", dates=order, lenient=lenient, language=language, pivot=pivot
         )
         return self.with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
+
+    def _day_counts(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return a column of days as Excel counts them; refused if a number is not such a day."""
+        others = [seen.exceptions[shape] for shape in _NUMBERS if shape in seen.exceptions]
+        found = [text for noted in others for text in noted.rows]
+        found += [f"{end:.10g}" for end in (seen.low, seen.high) if seen.n_plain]
+        odd = next((text for text in found if not re.match(SERIAL, text)), None)
+        if odd is not None:
+            return ColumnUnderstanding(
+                name, "number", 0.5, f"numbers that are not all {DAY_COUNTS}",
+                f"{odd} is not a day as Excel counts them (20000 is 1954-10-03, 59999 is "
+                "2064-04-07): correct it, or leave the column out", (("--drop", name),),
+                refused=True,
+            )  # fmt: skip
+        reading = ColumnReading("date", dates="ymd", lenient=True)
+        return self.with_exceptions(name, "date", reading, seen, {"date", *_NUMBERS}, DAY_COUNTS)
 
     @staticmethod
     def _clear_order(seen: TextsSeen) -> Order | None:

@@ -21,6 +21,10 @@ from hushtable.data.texts.seen import Exceptions, TextsSeen
 
 #: Largest number of different exceptions that an option can list.
 _LISTED = 8
+#: What Excel's counts of days are called.
+DAY_COUNTS = "days as Excel counts them"
+#: Evidence that needs no check.
+_USUAL = ("numbers", "dates", DAY_COUNTS)
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,14 @@ class ColumnDoubts:
         every = Exceptions()
         for noted in seen.exceptions.values():
             every.merge(noted)
-        text, where = self.first(every) if every.first else (f"{seen.low:g}", "every row")
+        example = f"'{seen.low:.10g}'"
+        if every.first:
+            text, where = self.first(every)
+            example = f"{text[:40]!r} in {where}"
         kept = quoted([f"{name}=category"])
         return ColumnUnderstanding(
             name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
-            f"none of its {seen.n:,} texts is a {asked}, for example {text[:40]!r} in {where}: "
+            f"none of its {seen.n:,} texts is a {asked}, for example {example}: "
             f"leave the column out, or keep it as text (--as {kept})",
             (("--drop", name),), refused=True,
         )  # fmt: skip
@@ -77,7 +84,7 @@ class ColumnDoubts:
         n_fit = seen.n - odd.n
         counted = f"{n_fit:,} {evidence}"
         if not odd.n:
-            said = "" if evidence in ("numbers", "dates") and sure == 1.0 else evidence
+            said = "" if evidence in _USUAL and sure == 1.0 else evidence
             return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
         confidence = n_fit / seen.n
         if reading.lenient:
