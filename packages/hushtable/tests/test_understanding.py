@@ -148,6 +148,18 @@ def test_numbers_that_are_not_all_days_are_not_read_as_days(texts):
     assert re.match("[07] is not a day as Excel counts them", one.doubt)
 
 
+def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_are():
+    texts = [*("a", "b") * 9, "NA", "NA", "n/a"]
+    one = column(texts)
+    assert one.doubt == (
+        "'NA' (2 rows) and 'n/a' (1 row): do they mean that the value is missing? If not, add "
+        "--as x=category"
+    )
+    assert (one.option, one.asked, one.refused) == ("--missing NA,n/a", True, False)
+    assert not column(texts, kinds={"x": "category"}).doubt
+    assert not column(texts, missing=["NA", "n/a"]).doubt
+
+
 def test_an_example_of_different_numbers_is_not_in_every_row():
     assert "'1': leave" in column(["1", "2"], kinds={"x": "date"}).doubt
 

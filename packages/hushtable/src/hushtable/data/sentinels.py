@@ -1,4 +1,4 @@
-"""Codes for missing values: values that programs write, far from all measurements."""
+"""Codes and words for missing values, as programs write them."""
 
 from typing import Any
 
@@ -22,6 +22,8 @@ DAYS = (
         "2099-12-31", "2999-12-31", "9999-01-01", "9999-12-31",
     ], "datetime64[s]").astype(np.int64).astype(np.float64)
 )  # fmt: skip
+#: Texts that mean a missing value in CSV files, as Arrow reads them.
+WORDS = frozenset(("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"))
 _CODES = frozenset(CODES.tolist())
 #: Number of codes to search for at one end.
 _MOST = 3

@@ -268,7 +268,7 @@ class Decider(ColumnDoubts):
         if order is None:
             example = self.first(seen.exceptions["date"])
             if seen.no_month.all():
-                return self._two_orders(name, seen)
+                return self.two_orders(name, seen)
             if not seen.n_either:
                 order = "ymd"
             elif example[0].count(".") >= 2:
@@ -280,16 +280,16 @@ class Decider(ColumnDoubts):
                     if _separator(other) == _separator(seen)
                 } - {None}
                 if len(found) != 1:
-                    return self._either_order(name, example)
+                    return self.either_order(name, example)
                 order, sure = found.pop(), 0.8
         assert order is not None
         languages = cldr().languages(seen.months)
         if len(languages) > 1:
-            return self._two_languages(name, seen, languages)
+            return self.two_languages(name, seen, languages)
         language = next(iter(languages.values()), "") if seen.months else ""
         pivot = pivot_of(seen.years[order])
         if pivot is None:
-            return self._two_centuries(name, seen)
+            return self.two_centuries(name, seen)
         evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
         lenient = self.reading.kinds.get(name) == "date"
         if pivot != PIVOT:
@@ -326,45 +326,6 @@ class Decider(ColumnDoubts):
             return None
         order: Order = "dmy" if first else "mdy"
         return "ymd" if seen.unread["ymd"] < seen.unread[order] else order
-
-    def _either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
-        text, where = example
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates with no day above 12",
-            f"{text!r} in {where} may begin with the day or the month (--dates dmy or --dates mdy)",
-            (("--dates", "dmy"),), refused=True,
-        )  # fmt: skip
-
-    def _two_orders(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        text, where = self.first(seen.exceptions["date"])
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates in two orders",
-            f"some begin with the day, others with the month, such as {text!r} in {where}: write "
-            "them all in one order, or leave the column out",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
-
-    def _two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        text, where = self.first(seen.exceptions["date"])
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates with two-digit years",
-            f"the two-digit years, as in {text!r} in {where}, span a whole century, so each may "
-            "belong to the last century or to this one: write years with four digits, or leave "
-            "the column out",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
-
-    def _two_languages(
-        self, name: str, seen: TextsSeen, languages: Mapping[tuple[int, ...], str]
-    ) -> ColumnUnderstanding:
-        text, where = self.first(seen.exceptions["date"])
-        named = " or ".join(languages.values())
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates with month names in one of several languages",
-            f"the month names, as in {text!r} in {where}, mean different months in {named}: write "
-            "months as numbers, or leave the column out",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
 
     # --- categories ---------------------------------------------------------------------------
 
@@ -411,7 +372,7 @@ class Decider(ColumnDoubts):
         if n < len(seen.texts):
             evidence = f"{n:,} labels in {len(seen.texts):,} spellings"
         one = ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
-        return one if kept else self._with_near_labels(one, seen)
+        return one if kept else self.with_words(one, seen) or self._with_near_labels(one, seen)
 
     @staticmethod
     def _with_near_labels(one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushtable.data.columns import texts_column
+from hushtable.data.sentinels import WORDS
 from hushtable.data.texts.dates import ORDERS, Order
 from hushtable.data.texts.reading import (
     SERIAL,
@@ -165,6 +166,67 @@ class ColumnDoubts:
         return (
             f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is {day}"
         )
+
+    def either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
+        """Return dates that may begin with the day or the month."""
+        text, where = example
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with no day above 12",
+            f"{text!r} in {where} may begin with the day or the month (--dates dmy or --dates mdy)",
+            (("--dates", "dmy"),), refused=True,
+        )  # fmt: skip
+
+    def two_orders(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return dates, some beginning with the day and others with the month."""
+        text, where = self.first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates in two orders",
+            f"some begin with the day, others with the month, such as {text!r} in {where}: write "
+            "them all in one order, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return dates with two-digit years of a whole century."""
+        text, where = self.first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with two-digit years",
+            f"the two-digit years, as in {text!r} in {where}, span a whole century, so each may "
+            "belong to the last century or to this one: write years with four digits, or leave "
+            "the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def two_languages(
+        self, name: str, seen: TextsSeen, languages: Mapping[tuple[int, ...], str]
+    ) -> ColumnUnderstanding:
+        """Return dates whose months' names mean different months in several languages."""
+        text, where = self.first(seen.exceptions["date"])
+        named = " or ".join(languages.values())
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with month names in one of several languages",
+            f"the month names, as in {text!r} in {where}, mean different months in {named}: write "
+            "months as numbers, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    @staticmethod
+    def with_words(one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column in doubt if some categories may mean a missing value; otherwise None.
+
+        Files of text and workbooks are read without these.
+        """
+        found = {text: rows for text, rows in sorted(seen.texts.items()) if text in WORDS}
+        if not found:
+            return None
+        listed = " and ".join(
+            f"{text!r} ({rows:,} row{'s' * (rows != 1)})" for text, rows in found.items()
+        )
+        mean = "does it mean" if len(found) == 1 else "do they mean"
+        kept = quoted([f"{one.name}=category"])
+        doubt = f"{listed}: {mean} that the value is missing? If not, add --as {kept}"
+        options = tuple(("--missing", text) for text in found)
+        return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
     def first(self, noted: Exceptions) -> tuple[str, str]:
         """Return the first of some texts, and where it is."""
