@@ -50,7 +50,7 @@ def column(texts, **options):
         (["1,234", "2,500"], "number", "--decimal .", True),
         (["1,234", "2,500.5"], "number", "", False),
         (["12 EUR", "13 USD", "14 EUR"], "number", "--drop x", True),
-        (["12%", "13", "14"], "number", "--as x=number", True),
+        (["12%", "13", "14"], "number", "--drop x", True),
         (["2026-05-15", "2026-05-16"], "date", "", False),
         (["15.05.2026", "01.02.2026"], "date", "", False),
         (["05/06/2026", "01/02/2026"], "date", "--dates dmy", True),
@@ -120,7 +120,7 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
         ([*NUMBERS, "<0.5", "ERR"], "--as x=number", "lose 1 of 62 values.*'ERR' in row 61"),
         ([*NUMBERS, "<0.5"], "--as x=number", "'<0.5' in row 60$"),
         (["20.8%", "0.22", "31%"], "--as x=number", "reads them as fractions, 0.2 for 20%"),
-        (["20.8%", "22", "31%"], "--as x=number", "may be fractions, 0.2 for 20%"),
+        (["20.8%", "22", "31%"], "--drop x", "may be fractions, 0.2 for 20%: leave the column out"),
     ],
 )
 def test_a_remedy_says_what_it_loses(texts, option, words):

@@ -249,8 +249,9 @@ class Decider(ColumnDoubts):
         if "%" in self._powers(seen):
             what = "numbers without % are at most 1;"
             does = f"--as {quoted([asked])} reads them as fractions, 0.2 for 20%"
-        elif one and "%" in named:
-            what = "numbers without % may be fractions, 0.2 for 20%; if they are not,"
+        elif one and "%" in named:  # as it is, a fraction would be a hundredth of the percentage
+            one = False
+            what = "numbers without % may be fractions, 0.2 for 20%: leave the column out, or"
         return ColumnUnderstanding(
             name, "number", 0.5, "numbers with different units",
             f"the numbers have different units, {words}: convert them to one unit; {what} {does}",
