@@ -47,13 +47,13 @@ def column(texts, **options):
             "--as x=category",
             True,
         ),
-        (["1,234", "2,500"], "number", "--decimal .", True),
+        (["1,234", "2,500"], "number", "--decimal ./,", True),
         (["1,234", "2,500.5"], "number", "", False),
         (["12 EUR", "13 USD", "14 EUR"], "number", "--drop x", True),
         (["12%", "13", "14"], "number", "--drop x", True),
         (["2026-05-15", "2026-05-16"], "date", "", False),
         (["15.05.2026", "01.02.2026"], "date", "", False),
-        (["05/06/2026", "01/02/2026"], "date", "--dates dmy", True),
+        (["05/06/2026", "01/02/2026"], "date", "--dates dmy/mdy", True),
         (["15/06/2026", "01/02/2026"], "date", "", False),
         (["15/06/2026", "01/22/2026"], "date", "--drop x", True),
         (["10:35", "11:05"], "number", "", False),
@@ -203,7 +203,7 @@ def test_fit_refuses_all_doubts_at_once_and_its_options_resolve_them():
         HushTable().fit(table)
     message = str(refused.value)
     assert "a: 60 numbers and 'ERR' in row 60" in message
-    assert message.endswith("Add: --missing ERR --dates dmy --drop c")
+    assert message.endswith("Add: --missing ERR --dates dmy/mdy --drop c")
     rows = read(table, missing=["ERR"], dates="dmy", drop=["c"])
     assert HushTable().fit(rows).plan_.schema.names == ["a", "b"]
 
