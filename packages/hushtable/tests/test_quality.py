@@ -317,6 +317,12 @@ def test_a_cell_that_says_total(word):
     assert (one.columns, one.rows, one.examples) == (("ward",), 1, (299,))
 
 
+def test_a_word_for_a_total_that_is_missing_is_still_a_total():
+    table = pa.table({"year": [*map(str, range(30)), "Subtotal"], "x": np.arange(31.0) % 7})
+    found = table_quality(read(table, missing=["Subtotal"])).findings
+    assert [(one.kind, one.rows, one.examples) for one in found] == [("total", 1, (30,))]
+
+
 def test_a_last_row_that_adds_up_the_others():
     rows = ordinary(300)[["ward", "cost", "paid", "age"]]
     rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]

@@ -160,6 +160,15 @@ def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_
     assert not column(texts, missing=["NA", "n/a"]).doubt
 
 
+def test_no_option_makes_rows_of_the_words_for_totals():
+    texts = [*NUMBERS, "Subtotal", "ERR", "Subtotal"]
+    one = column(texts)
+    assert one.doubt.endswith("; delete rows that sum up others")
+    assert (one.option, one.refused) == ("--missing ERR", True)
+    with pytest.raises(DataError, match=r"delete rows that sum up others$"):
+        HushTable().fit(read(pa.table({"x": texts}), missing=["ERR"]))
+
+
 def test_an_example_of_different_numbers_is_not_in_every_row():
     assert "'1': leave" in column(["1", "2"], kinds={"x": "date"}).doubt
 

@@ -25,7 +25,7 @@ from hushtable.data.readers import (
     no_rows,
 )
 from hushtable.data.readers.stored import StoredRows
-from hushtable.data.readers.totals import TOTAL_WORDS
+from hushtable.data.readers.totals import is_total_word
 from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cached_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
@@ -177,7 +177,7 @@ def _noting_total(
     if one.doubt or decider.delimiter or others is None or seen.n < _FEW_ROWS:
         return one
     for text, rows in others.rows.items():
-        if rows == 1 and text.casefold().strip(" :*") in TOTAL_WORDS:
+        if rows == 1 and is_total_word(text):
             where = decider.place(others.first[text])
             return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
     return one
@@ -492,7 +492,7 @@ def refuse(
     what = "a column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
     raise DataError(
         f"{source}: {what} in doubt; correct the values, or specify how to read them (in Python, "
-        "with hushtable.data.read).\n" + "\n".join(lines) + f"\nAdd: {options}"
+        "with hushtable.data.read).\n" + "\n".join(lines) + (f"\nAdd: {options}" if options else "")
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushtable.data.columns import texts_column
+from hushtable.data.readers.totals import is_total_word
 from hushtable.data.sentinels import WORDS
 from hushtable.data.texts.dates import ORDERS, Order
 from hushtable.data.texts.reading import (
@@ -93,10 +94,12 @@ class ColumnDoubts:
         words = f"{counted} and {self.listed(odd)}"
         few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
         if few and set(seen.exceptions) - fits <= {"other"}:
-            options = tuple(("--missing", text) for text in odd.rows)
+            options = tuple(("--missing", text) for text in odd.rows if not is_total_word(text))
         else:
             way, loss = self._way(name, reading, seen, odd)
             options, words = (way,), words + loss
+        if any(map(is_total_word, odd.rows)):  # no option leaves out rows in the table
+            words += "; delete rows that sum up others"
         return ColumnUnderstanding(
             name, kind, confidence, counted, words, options, refused=True, reading=reading
         )
