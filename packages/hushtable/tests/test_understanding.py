@@ -169,6 +169,16 @@ def test_no_option_makes_rows_of_the_words_for_totals():
         HushTable().fit(read(pa.table({"x": texts}), missing=["ERR"]))
 
 
+@pytest.mark.parametrize("values", [np.arange(9_000), [*map(str, range(9_000))]])
+def test_identifiers_state_how_many_numbers_were_compared(values):
+    doubt = understand(pa.table({"x": values})).columns[0].doubt
+    found = re.fullmatch(
+        "whole numbers, no two of the first ([0-9,]+) equal: identifiers or row numbers", doubt
+    )
+    assert int(found[1].replace(",", "")) < 9_000
+    assert column(values[:600]).doubt.startswith("600 whole numbers, no two equal: ")
+
+
 def test_an_example_of_different_numbers_is_not_in_every_row():
     assert "'1': leave" in column(["1", "2"], kinds={"x": "date"}).doubt
 

@@ -170,7 +170,10 @@ class ColumnSeen:
             self._add_numbers(found, sampled)
         words = _mixed(words)
         words[missing] = MISSING_BITS
-        self.n_missing += int(missing.sum())
+        nothing = missing
+        if self.is_text and found is not None and self.understood and not self.understood.refused:
+            nothing = np.isnan(found)  # also for the word nan, and where a person requested numbers
+        self.n_missing += int(nothing.sum())
         if self._named:
             decimal = self._read.decimal if self._read else None
             gone = without_named(values, self._named, decimal)

@@ -59,7 +59,8 @@ class _Found:
     def __init__(self, names: list[str], reading: Reading) -> None:
         self.names, self.reading = names, reading
         self.absent = named_numbers(reading.missing, ".")
-        self.n_rows = 0
+        #: Number of rows, and of those in the first batch.
+        self.n_rows = self.n_first = 0
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
         #: Texts, by number of the column.
@@ -82,6 +83,7 @@ class _Found:
         texts stay, because their reading may depend on the column's decimal separator.
         """
         self.n_rows += len(batch)
+        self.n_first = self.n_first if start else len(batch)
         if isinstance(batch, StoredRows):
             batch.fold_ranges(self.low, self.high)
             return batch
@@ -128,6 +130,7 @@ class _Found:
 
     def merge(self, other: "_Found") -> None:
         self.n_rows += other.n_rows
+        self.n_first = max(self.n_first, other.n_first)
         self.parsed |= other.parsed
         self.low = np.minimum(self.low, other.low)
         self.high = np.maximum(self.high, other.high)
@@ -137,6 +140,15 @@ class _Found:
         self.codes |= other.codes
         for j, texts in other.texts.items():
             self._seen(j).merge(texts)
+
+    def numbers(self, j: int) -> NumbersSeen:
+        """Return what was seen of the numbers of a column that is not text."""
+        ends, inner = (
+            (float(self.low[j]), float(self.high[j])),
+            self.inner.get(j, (np.inf, -np.inf)),
+        )
+        more = self.n_rows > self.n_first
+        return NumbersSeen(*ends, self.different.get(j, 0), inner, more)
 
     def mixed(self, j: int) -> bool:
         """Return whether a column holds text in some files and numbers in others."""
@@ -296,7 +308,8 @@ def _decider(
                 return _with_codes(one, texts.codes)
             if one.kind == "date" or one.doubt:
                 return one
-            numbers = NumbersSeen(texts.low, texts.high, texts.n_different, texts.inner)
+            more = texts.n > texts.n_different
+            numbers = NumbersSeen(texts.low, texts.high, texts.n_different, texts.inner, more)
         else:
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
@@ -309,8 +322,7 @@ def _decider(
             codes = found.codes.get(j, {})
             if codes and kind in ("number", "date") and asks and lows[j] < highs[j]:
                 return _with_codes(one, codes)
-            inner = found.inner.get(j, (np.inf, -np.inf))
-            numbers = NumbersSeen(lows[j], highs[j], found.different.get(j, 0), inner)
+            numbers = found.numbers(j)
         return numbers.judged(one, asks=asks and reader.names is not None)
 
     return decide

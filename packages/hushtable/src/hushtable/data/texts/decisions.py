@@ -408,7 +408,9 @@ def _separator(seen: TextsSeen) -> str:
     return next((sign for sign in text if not sign.isalnum()), "")
 
 
-def numeric_identifier(name: str, low: float, high: float, n_different: int) -> str:
+def numeric_identifier(
+    name: str, low: float, high: float, n_different: int, *, first: bool = False
+) -> str:
     """Explain why whole numbers, all different, look like identifiers; empty if they do not.
 
     Among n random numbers out of R, the expected number of equal pairs is n^2 / 2R (the birthday
@@ -416,13 +418,13 @@ def numeric_identifier(name: str, low: float, high: float, n_different: int) -> 
     """
     if not n_different:
         return ""
+    found = f"{n_different:,} whole numbers, no two equal"
+    if first:  # of the column; the others were not compared
+        found = f"whole numbers, no two of the first {n_different:,} equal"
     if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
-        return f"{n_different:,} whole numbers, no two equal: identifiers or row numbers"
+        return f"{found}: identifiers or row numbers"
     if _ID_NAME.search(name):
-        return (
-            f"{n_different:,} whole numbers, no two equal, and the column name suggests an "
-            "identifier"
-        )
+        return f"{found}, and the column name suggests an identifier"
     return ""
 
 
@@ -434,6 +436,8 @@ class NumbersSeen(NamedTuple):
     n_different: int
     #: Range of the first numbers without codes for a missing value.
     inner: tuple[float, float]
+    #: Whether there are more than the first.
+    more: bool
 
     def judged(self, one: ColumnUnderstanding, *, asks: bool) -> ColumnUnderstanding:
         """Return a column, noting if its numbers are constant, identifiers, or hold a code."""
@@ -441,8 +445,9 @@ class NumbersSeen(NamedTuple):
             return replace(one, kind="constant")
         if one.kind != "number":
             return one
-        why = numeric_identifier(one.name, self.low, self.high, self.n_different) if asks else ""
-        if why:
+        ends = self.low, self.high
+        why = numeric_identifier(one.name, *ends, self.n_different, first=self.more)
+        if why and asks:
             drop = (("--drop", one.name),)
             return replace(one, kind="id", confidence=0.8, doubt=why, options=drop, asked=True)
         if (odd := lone_code(self.low, self.high, self.inner)) is not None:
