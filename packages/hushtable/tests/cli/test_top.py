@@ -13,6 +13,7 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
+from hushtable.cli import tables
 from hushtable.data import spreadsheets
 from hushtable.report import lists
 
@@ -324,3 +325,17 @@ def test_a_format_of_lists_is_one_entry_of_the_registry(run, here, tmp_path, mon
     watch = ("watch", tmp_path / "in", "--model", here / "model.hush", "--settle", 0)
     assert run(*watch, "--format", "md", "-o", tmp_path / "out").code == 0
     assert (tmp_path / "out/top-000001.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime.datetime(2019, 3, 17, 16, 59, 17), "2019-03-17 16:59:17"),
+        (datetime.datetime(2019, 3, 17, 16, 59, 17, 500), "2019-03-17 16:59:17.000500"),
+        (datetime.datetime(2024, 9, 2), "2024-09-02"),
+        (None, ""),
+    ],
+)
+def test_kept_times_have_no_zeros_that_say_nothing(value, text):
+    assert tables._kept_text(pa.array([value], pa.timestamp("us"))) == text
+    assert tables._kept_text(pa.array([7.0])) == "7"
