@@ -354,7 +354,7 @@ def test_a_doubt_in_a_column_that_is_used_is_refused(tmp_path, monkeypatch):
         RowOptions(join=asked).open("p.csv")
     assert str(said.value).startswith("visits.csv: 2 columns are in doubt")
     assert "visits.value: 2 numbers and 'ERR' in line 3 of visits.csv" in str(said.value)
-    assert str(said.value).endswith("\nAdd: --missing ERR --dates dmy")
+    assert str(said.value).endswith("\nAdd: --missing ERR --dates dmy/mdy")
     found = columns(RowOptions(join=asked, missing="ERR", dates="dmy").open("p.csv"))
     assert found["visits.mean_value"] == [1.5, 2.5]
     assert [day.month for day in found["visits.last_date"]] == [11, 11]

@@ -317,6 +317,26 @@ def test_a_cell_that_says_total(word):
     assert (one.columns, one.rows, one.examples) == (("ward",), 1, (299,))
 
 
+def test_a_value_between_others_or_in_few_rows_is_not_far_from_all_others():
+    values = np.random.default_rng(0).uniform(0.0, 1.6, 40)
+    for more in ([10.0, 10.0, 40.0], [10.0, 10.0]):
+        table = pa.table({"x": [*values, *more]})
+        assert not [one for one in table_quality(read(table)).findings if one.kind == "sentinel"]
+
+
+def test_the_word_nan_is_missing_for_check_as_for_fit():
+    rows = read(pa.table({"x": [*map(str, np.arange(30) / 4), "NaN", "NaN"]}))
+    columns = understand(rows).columns
+    assert [one.evidence for one in columns] == ["30 numbers"]
+    assert [one.n_missing for one in table_quality(rows, columns).columns] == [2]
+
+
+def test_a_word_for_a_total_that_is_missing_is_still_a_total():
+    table = pa.table({"year": [*map(str, range(30)), "Subtotal"], "x": np.arange(31.0) % 7})
+    found = table_quality(read(table, missing=["Subtotal"])).findings
+    assert [(one.kind, one.rows, one.examples) for one in found] == [("total", 1, (30,))]
+
+
 def test_a_last_row_that_adds_up_the_others():
     rows = ordinary(300)[["ward", "cost", "paid", "age"]]
     rows.loc[300] = [None, rows["cost"].sum(), rows["paid"].sum().round(1), 60]

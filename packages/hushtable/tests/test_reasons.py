@@ -85,7 +85,7 @@ def test_what_most_rows_have_is_no_reason():
     words = detector.outliers(births, n=200)["words"]
     assert not words.str.contains("pressure 0").any()
     assert not words.str.contains("visits is missing").any()
-    assert words.str.contains("pressure 1, as in .*% of rows: rare").any()
+    assert words.str.contains("pressure 1, in .*% of rows: rare").any()
     assert not words.str.contains("pressure 1, within").any()
 
 

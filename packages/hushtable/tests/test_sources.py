@@ -27,7 +27,7 @@ from pyarrow import feather, ipc, parquet
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data import read
-from hushtable.data.readers import FileLayout, as_reader, json_lines
+from hushtable.data.readers import FileLayout, Unasked, as_reader, json_lines
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
 ROWS = {"age": [30.5, 40.0, None, 51.25], "ward": ["north", "south", "é", None]}
@@ -142,6 +142,19 @@ def test_a_last_row_with_gaps_is_a_row(tmp_path, name, last):
 def test_zeros_add_up_to_no_total(tmp_path):
     rows = [["a", 0, 1.5]] * 4
     assert len(rows_of(as_file(tmp_path / "a.csv", [*rows, [None, 0, None]]))) == 5
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null"])
+@pytest.mark.parametrize("unasked", [None, Unasked(("a", "b"))])
+def test_words_for_a_missing_value_are_missing_in_sheets_as_in_csv(tmp_path, word, unasked):
+    rows = [["a", "b"], [1, "x"], [word, word], [3, "y"]]
+    lines = "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+    for path in [saved(tmp_path / "a.csv", lines), book(tmp_path / "a.xlsx", rows)]:
+        reader = as_reader(path, layout=FileLayout(unasked=unasked))
+        table = pa.Table.from_batches(list(reader.read()))
+        assert [column.is_null().to_pylist() for column in table.columns] == 2 * [
+            [False, True, False]
+        ], path
 
 
 def test_a_sheet_keeps_its_types(tmp_path):

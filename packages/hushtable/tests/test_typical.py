@@ -164,11 +164,11 @@ def test_a_number_of_few_is_described_by_its_share():
     """A midwife can do nothing with "ui 1, within the usual 0 to 1"."""
     values = [0.0] * 85 + [1.0] * 10 + [2.0] * 5
     phrase, usual = described(1.0, values)
-    assert phrase.words == "ui 1, as in 10% of rows"
+    assert phrase.words == "ui 1, in 10% of rows"
     assert phrase.usual == "0 (85%), 1 (10%), 2 (5%)"
     assert (phrase.direction, phrase.share, phrase.common) == ("", 0.1, False)
     rare, _ = described(2.0, values)
-    assert (rare.words, rare.direction) == ("ui 2, as in 5% of rows: rare", "rare")
+    assert (rare.words, rare.direction) == ("ui 2, in 5% of rows: rare", "rare")
     most, _ = described(0.0, values)
     assert most.common
     unseen, _ = described(7.0, values)

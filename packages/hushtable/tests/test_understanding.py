@@ -47,13 +47,13 @@ def column(texts, **options):
             "--as x=category",
             True,
         ),
-        (["1,234", "2,500"], "number", "--decimal .", True),
+        (["1,234", "2,500"], "number", "--decimal ./,", True),
         (["1,234", "2,500.5"], "number", "", False),
         (["12 EUR", "13 USD", "14 EUR"], "number", "--drop x", True),
-        (["12%", "13", "14"], "number", "--as x=number", True),
+        (["12%", "13", "14"], "number", "--drop x", True),
         (["2026-05-15", "2026-05-16"], "date", "", False),
         (["15.05.2026", "01.02.2026"], "date", "", False),
-        (["05/06/2026", "01/02/2026"], "date", "--dates dmy", True),
+        (["05/06/2026", "01/02/2026"], "date", "--dates dmy/mdy", True),
         (["15/06/2026", "01/02/2026"], "date", "", False),
         (["15/06/2026", "01/22/2026"], "date", "--drop x", True),
         (["10:35", "11:05"], "number", "", False),
@@ -120,7 +120,7 @@ def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, exampl
         ([*NUMBERS, "<0.5", "ERR"], "--as x=number", "lose 1 of 62 values.*'ERR' in row 61"),
         ([*NUMBERS, "<0.5"], "--as x=number", "'<0.5' in row 60$"),
         (["20.8%", "0.22", "31%"], "--as x=number", "reads them as fractions, 0.2 for 20%"),
-        (["20.8%", "22", "31%"], "--as x=number", "may be fractions, 0.2 for 20%"),
+        (["20.8%", "22", "31%"], "--drop x", "may be fractions, 0.2 for 20%: leave the column out"),
     ],
 )
 def test_a_remedy_says_what_it_loses(texts, option, words):
@@ -194,6 +194,60 @@ def test_codes_with_letters_are_not_offered_as_numbers():
     )
 
 
+def test_a_column_of_days_as_excel_counts_them():
+    days = [str(40909 + i % 28) for i in range(60)]
+    one = column(days, kinds={"x": "date"})
+    assert (one.kind, one.evidence, one.refused) == ("date", "60 days as Excel counts them", False)
+    rows = read(pa.table({"x": days}), kinds={"x": "date"})
+    [feature] = HushTable(n_tables=5, random_state=0).fit(rows).plan_.schema.features
+    ends = np.array([feature.low, feature.high]).astype("datetime64[s]").astype("datetime64[D]")
+    assert ends.astype(str).tolist() == ["2012-01-01", "2012-01-28"]
+    one = column([*days, "n.b."], kinds={"x": "date"})
+    assert one.doubt == "as requested, 1 value becomes missing: 'n.b.' in row 60"
+
+
+@pytest.mark.parametrize("texts", [map(str, range(0, 60_000, 7)), ["40909", "n.b.", "7"]])
+def test_numbers_that_are_not_all_days_are_not_read_as_days(texts):
+    one = column([*texts], kinds={"x": "date"})
+    assert (one.refused, one.option) == (True, "--drop x")
+    assert re.match("[07] is not a day as Excel counts them", one.doubt)
+
+
+def test_words_for_a_missing_value_are_asked_about_where_nothing_says_that_they_are():
+    texts = [*("a", "b") * 9, "NA", "NA", "n/a"]
+    one = column(texts)
+    assert one.doubt == (
+        "'NA' (2 rows) and 'n/a' (1 row): do they mean that the value is missing? If not, add "
+        "--as x=category"
+    )
+    assert (one.option, one.asked, one.refused) == ("--missing NA,n/a", True, False)
+    assert not column(texts, kinds={"x": "category"}).doubt
+    assert not column(texts, missing=["NA", "n/a"]).doubt
+
+
+def test_no_option_makes_rows_of_the_words_for_totals():
+    texts = [*NUMBERS, "Subtotal", "ERR", "Subtotal"]
+    one = column(texts)
+    assert one.doubt.endswith("; delete rows that sum up others")
+    assert (one.option, one.refused) == ("--missing ERR", True)
+    with pytest.raises(DataError, match=r"delete rows that sum up others$"):
+        HushTable().fit(read(pa.table({"x": texts}), missing=["ERR"]))
+
+
+@pytest.mark.parametrize("values", [np.arange(9_000), [*map(str, range(9_000))]])
+def test_identifiers_state_how_many_numbers_were_compared(values):
+    doubt = understand(pa.table({"x": values})).columns[0].doubt
+    found = re.fullmatch(
+        "whole numbers, no two of the first ([0-9,]+) equal: identifiers or row numbers", doubt
+    )
+    assert int(found[1].replace(",", "")) < 9_000
+    assert column(values[:600]).doubt.startswith("600 whole numbers, no two equal: ")
+
+
+def test_an_example_of_different_numbers_is_not_in_every_row():
+    assert "'1': leave" in column(["1", "2"], kinds={"x": "date"}).doubt
+
+
 @pytest.mark.parametrize("kind", ["number", "date"])
 @pytest.mark.parametrize(
     "texts",
@@ -233,7 +287,7 @@ def test_fit_refuses_all_doubts_at_once_and_its_options_resolve_them():
         HushTable().fit(table)
     message = str(refused.value)
     assert "a: 60 numbers and 'ERR' in row 60" in message
-    assert message.endswith("Add: --missing ERR --dates dmy --drop c")
+    assert message.endswith("Add: --missing ERR --dates dmy/mdy --drop c")
     rows = read(table, missing=["ERR"], dates="dmy", drop=["c"])
     assert HushTable().fit(rows).plan_.schema.names == ["a", "b"]
 

@@ -73,7 +73,7 @@ def test_columns_in_doubt_are_no_failure_and_files_that_cannot_be_read_are(run, 
     pd.DataFrame({"seen": ["05/11/2026", "01/02/2026"] * 10}).to_csv("dates.csv", index=False)
     result = run("check", "dates.csv")
     assert result.code == 3
-    assert "--dates dmy" in result.out
+    assert "--dates dmy/mdy" in result.out
     (here / "empty.csv").write_text("a,b\n")
     assert run("check", "empty.csv").code == 1
     assert run("check", "nothing.csv").code == 1

@@ -13,6 +13,7 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
+from hushtable.cli import tables
 from hushtable.data import spreadsheets
 from hushtable.report import lists
 
@@ -344,3 +345,17 @@ def test_the_terminal_has_one_language(top):
     result, _ = top("--top", 5, "--language", "de", suffix=".xlsx")
     assert "The 5 most unusual of" in result.out
     assert "üblich" not in result.out
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime.datetime(2019, 3, 17, 16, 59, 17), "2019-03-17 16:59:17"),
+        (datetime.datetime(2019, 3, 17, 16, 59, 17, 500), "2019-03-17 16:59:17.000500"),
+        (datetime.datetime(2024, 9, 2), "2024-09-02"),
+        (None, ""),
+    ],
+)
+def test_kept_times_have_no_zeros_that_say_nothing(value, text):
+    assert tables._kept_text(pa.array([value], pa.timestamp("us"))) == text
+    assert tables._kept_text(pa.array([7.0])) == "7"

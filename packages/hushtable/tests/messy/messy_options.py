@@ -26,7 +26,9 @@ class Options(dict[str, list[str]]):
             name, equals, value = word.partition("=")
             if not equals and name != "--no-header":
                 value = words[i + 1] if i + 1 < len(words) else ""
-            options.add(name, next(csv.reader([value])) if name in LISTS else [value])
+            # Of the two answers to a question, the first; whoever knows better replaces it.
+            first = value.split("/")[0] if name in ("--dates", "--decimal") else value
+            options.add(name, next(csv.reader([value])) if name in LISTS else [first])
         return options
 
     @classmethod

@@ -106,7 +106,7 @@ def test_the_judge_sees_which_columns_a_remedy_leaves_out():
         ("no remedy", {}),
         ("Add: --drop a\nAdd: --as 'b c=id' --no-header", {"--as": "b c=id", "--no-header": ""}),
         ("Add: --as a=number or --drop a", {"--as": "a=number"}),
-        ("Add: --missing -9,-8 --dates dmy", {"--missing": "-9,-8", "--dates": "dmy"}),
+        ("Add: --missing -9,-8 --dates dmy/mdy", {"--missing": "-9,-8", "--dates": "dmy"}),
     ],
 )
 def test_the_judge_types_the_last_remedy_and_its_first_alternative(message, options):

@@ -97,6 +97,8 @@ def parsed(typed: Sequence[str]) -> Options:
             name, _, value = word.partition("=")
             options[name] = value
         elif name:
+            # Of the two answers to a question, the first.
+            word = word.split("/")[0] if name in ("--dates", "--decimal") else word
             options[name] = f"{options[name]} {word}".strip()
     return options
 

@@ -4,6 +4,7 @@ In files that a spreadsheet program may open, no text becomes a formula.
 """
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -175,8 +176,19 @@ def _sentence(row: LowRow) -> str:
 
 
 def _kept(row: LowRow) -> list[str]:
-    values = (one.cast(pa.string())[0].as_py() for one in row.detail.kept)
-    return ["" if value is None else shown(value) for value in values]
+    return [shown(_kept_text(one)) for one in row.detail.kept]
+
+
+def _kept_text(value: pa.Array) -> str:
+    """Return a value, given as an array of one, as text; a time without zeros that say nothing."""
+    text = value.cast(pa.string())[0].as_py()
+    if text is None:
+        return ""
+    return _ZEROS.sub(r"\1", text) if pa.types.is_timestamp(value.type) else str(text)
+
+
+#: No fraction of a second, and midnight.
+_ZEROS = re.compile(r"(?: 00:00:00)?(?:\.0+)?(Z?)$")
 
 
 def _score(row: LowRow) -> str:

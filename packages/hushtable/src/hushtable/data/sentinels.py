@@ -1,4 +1,4 @@
-"""Codes for missing values: values that programs write, far from all measurements."""
+"""Codes and words for missing values, as programs write them."""
 
 from typing import Any
 
@@ -22,9 +22,11 @@ DAYS = (
         "2099-12-31", "2999-12-31", "9999-01-01", "9999-12-31",
     ], "datetime64[s]").astype(np.int64).astype(np.float64)
 )  # fmt: skip
+#: Texts that mean a missing value in CSV files, as Arrow reads them.
+WORDS = frozenset(("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"))
 _CODES = frozenset(CODES.tolist())
-#: Number of codes to search for at one end.
-_MOST = 3
+#: Number of codes to search for at one end; of rows with a value that programs do not use as one.
+_MOST, _MANY = 3, 5
 
 
 def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, int]:
@@ -41,10 +43,11 @@ def codes_in(values: NDArray[Any], usual: NDArray[np.float64]) -> dict[float, in
 
 
 def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
-    """Return values in 1% of the rows or more that are far from the middle 99% of the others.
+    """Return the lowest and highest values, if far from the middle 99% of the others.
 
-    Far means twice the width of that middle, or a tenth of it for ``usual`` values, which programs
-    use for missing ones; ``usual`` values below 0 are far if no other value is below 0. Up to three
+    Each is in 1% of the rows or more, and in at least five unless it is a ``usual`` one, which
+    programs use for missing values. Far means twice the width of that middle, or a tenth of it for
+    ``usual`` values; ``usual`` values below 0 are far if no other value is below 0. Up to three
     such values at an end count together. At least half of all values must be beyond them, with at
     least ten different ones: otherwise they are a scale, not measurements.
     """
@@ -53,12 +56,16 @@ def apart(values: NDArray[Any], usual: NDArray[np.float64]) -> list[float]:
     for sign in (1.0, -1.0):
         ordered = values if sign > 0 else -values[::-1]
         different, counts = np.unique(ordered, return_counts=True)
-        heavy = different[counts >= max(2.0, 0.01 * len(ordered))][:_MOST]
+        different, counts = different[:_MOST], counts[:_MOST]
+        light = np.flatnonzero(counts < max(2.0, 0.01 * len(ordered)))
+        heavy = different[: light[0]] if len(light) else different
         for k in range(len(heavy), 0, -1):
             rest = ordered[np.searchsorted(ordered, heavy[k - 1], "right") :]
             if 2 * len(rest) < len(ordered) or len(np.unique(rest)) < 10:
                 continue
             known = np.isin(sign * heavy[:k], usual).all()
+            if not known and counts[:k].min() < _MANY:
+                continue
             negative = known and usual is CODES and sign > 0 and heavy[k - 1] < 0.0 <= rest[0]
             with np.errstate(over="ignore", invalid="ignore"):
                 low, high = np.quantile(rest, [0.005, 0.995])

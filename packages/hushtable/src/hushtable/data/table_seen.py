@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, as_numbers, as_texts, filled, is_text, texts_column
 from hushtable.data.labels import fold_texts
 from hushtable.data.persons import among
-from hushtable.data.readers.totals import TOTAL_WORDS
+from hushtable.data.readers.totals import TOTAL_WORDS, is_total_word
 from hushtable.data.texts import numbers
 from hushtable.data.texts.facts import taken
 from hushtable.data.texts.reading import (
@@ -77,12 +77,16 @@ class RowsSeen:
         sampled = np.flatnonzero(places % np.uint64(self.stride) == 0)
         self.sampled = np.append(self.sampled, sampled + start)
         places |= np.uint64(1)
+        totals = tuple(filter(is_total_word, reading.missing))
         other, ids = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
         for j, column in enumerate(self.columns):
             if isinstance(batch, np.ndarray):
                 values = as_column(np.ascontiguousarray(batch[:, j]))
             else:
                 values = batch.column(j)
+            if totals and is_text(values.type):  # without a word, the row still sums up others
+                gone = _is_null(without_named(values, totals, None)) & ~_is_null(values)
+                _note(column.totals, gone, start)
             words = column.add(reading.without_missing(values), start, sampled)
             column.print = (column.print + int(np.dot(words, places))) % 2**64
             weighted = words * column.weight
@@ -166,7 +170,10 @@ class ColumnSeen:
             self._add_numbers(found, sampled)
         words = _mixed(words)
         words[missing] = MISSING_BITS
-        self.n_missing += int(missing.sum())
+        nothing = missing
+        if self.is_text and found is not None and self.understood and not self.understood.refused:
+            nothing = np.isnan(found)  # also for the word nan, and where a person requested numbers
+        self.n_missing += int(nothing.sum())
         if self._named:
             decimal = self._read.decimal if self._read else None
             gone = without_named(values, self._named, decimal)

@@ -598,11 +598,11 @@ def _way(name: str, text: str, one: ColumnReading) -> str:
         if not np.isnan(numbers.values(single, one.decimal)[0]):  # with a unit
             options = [("--as", f"{name}=number")]
         elif not np.isnan(numbers.values(single, other)[0]):
-            options = [("--decimal", other)]
+            return f"--decimal {other}"
         elif any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
             options = [("--as", f"{name}=date")]
     elif one.kind == "date":
         others = [o for o in dates.ORDERS if not np.isnan(dates.seconds(single, o)[0])]
         if others:
-            options = [("--dates", others[0])]
+            return f"--dates {others[0]}"
     return f"{joined_options(options)}"

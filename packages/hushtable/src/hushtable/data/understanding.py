@@ -25,7 +25,7 @@ from hushtable.data.readers import (
     no_rows,
 )
 from hushtable.data.readers.stored import StoredRows
-from hushtable.data.readers.totals import TOTAL_WORDS
+from hushtable.data.readers.totals import is_total_word
 from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cached_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
@@ -59,7 +59,8 @@ class _Found:
     def __init__(self, names: list[str], reading: Reading) -> None:
         self.names, self.reading = names, reading
         self.absent = named_numbers(reading.missing, ".")
-        self.n_rows = 0
+        #: Number of rows, and of those in the first batch.
+        self.n_rows = self.n_first = 0
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
         #: Texts, by number of the column.
@@ -82,6 +83,7 @@ class _Found:
         texts stay, because their reading may depend on the column's decimal separator.
         """
         self.n_rows += len(batch)
+        self.n_first = self.n_first if start else len(batch)
         if isinstance(batch, StoredRows):
             batch.fold_ranges(self.low, self.high)
             return batch
@@ -128,6 +130,7 @@ class _Found:
 
     def merge(self, other: "_Found") -> None:
         self.n_rows += other.n_rows
+        self.n_first = max(self.n_first, other.n_first)
         self.parsed |= other.parsed
         self.low = np.minimum(self.low, other.low)
         self.high = np.maximum(self.high, other.high)
@@ -137,6 +140,15 @@ class _Found:
         self.codes |= other.codes
         for j, texts in other.texts.items():
             self._seen(j).merge(texts)
+
+    def numbers(self, j: int) -> NumbersSeen:
+        """Return what was seen of the numbers of a column that is not text."""
+        ends, inner = (
+            (float(self.low[j]), float(self.high[j])),
+            self.inner.get(j, (np.inf, -np.inf)),
+        )
+        more = self.n_rows > self.n_first
+        return NumbersSeen(*ends, self.different.get(j, 0), inner, more)
 
     def mixed(self, j: int) -> bool:
         """Return whether a column holds text in some files and numbers in others."""
@@ -177,7 +189,7 @@ def _noting_total(
     if one.doubt or decider.delimiter or others is None or seen.n < _FEW_ROWS:
         return one
     for text, rows in others.rows.items():
-        if rows == 1 and text.casefold().strip(" :*") in TOTAL_WORDS:
+        if rows == 1 and is_total_word(text):
             where = decider.place(others.first[text])
             return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
     return one
@@ -296,7 +308,8 @@ def _decider(
                 return _with_codes(one, texts.codes)
             if one.kind == "date" or one.doubt:
                 return one
-            numbers = NumbersSeen(texts.low, texts.high, texts.n_different, texts.inner)
+            more = texts.n > texts.n_different
+            numbers = NumbersSeen(texts.low, texts.high, texts.n_different, texts.inner, more)
         else:
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
@@ -309,8 +322,7 @@ def _decider(
             codes = found.codes.get(j, {})
             if codes and kind in ("number", "date") and asks and lows[j] < highs[j]:
                 return _with_codes(one, codes)
-            inner = found.inner.get(j, (np.inf, -np.inf))
-            numbers = NumbersSeen(lows[j], highs[j], found.different.get(j, 0), inner)
+            numbers = found.numbers(j)
         return numbers.judged(one, asks=asks and reader.names is not None)
 
     return decide
@@ -492,7 +504,7 @@ def refuse(
     what = "a column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
     raise DataError(
         f"{source}: {what} in doubt; correct the values, or specify how to read them (in Python, "
-        "with hushtable.data.read).\n" + "\n".join(lines) + f"\nAdd: {options}"
+        "with hushtable.data.read).\n" + "\n".join(lines) + (f"\nAdd: {options}" if options else "")
     )
 
 

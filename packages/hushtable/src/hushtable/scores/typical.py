@@ -484,7 +484,7 @@ def _number_phrase(
     elif usual.shares:
         share = usual.shares.get(repr(x + 0.0))
         few = _("in few rows")
-        often = few if share is None else _("as in %(share)s of rows", share=percent(share))
+        often = few if share is None else _("in %(share)s of rows", share=percent(share))
         words = f"{what}, {often}: {said['direction']}" if side else f"{what}, {often}"
     elif usual.is_far(x):
         above = N_("%(what)s, usually %(usual)s: far above")

@@ -27,6 +27,7 @@ from hushtable.data.readers.sheet_parts import (
 )
 from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_side, row_words
 from hushtable.data.readers.totals import left_out_words
+from hushtable.data.sentinels import WORDS
 from hushtable.errors import DataError, UsageError
 
 #: A sheet and its columns, as Excel writes them.
@@ -156,14 +157,19 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     return filled[0]
 
 
+#: Cells without a value: the words are the same as in CSV files.
+_NO_VALUE = frozenset(("", *WORDS))
+
+
 def as_texts(values: list[Any]) -> pa.Array:
     """Return cells of a column as texts, each on its own, whatever types the others have."""
-    return pa.array([None if value == "" else as_name(value) for value in values], pa.string())
+    texts = [None if value in _NO_VALUE else as_name(value) for value in values]
+    return pa.array(texts, pa.string())
 
 
 def as_column(values: list[Any]) -> pa.Array:
     """Return cells of a column, as text if they have several types."""
-    values = [None if value == "" else value for value in values]
+    values = [None if value in _NO_VALUE else value for value in values]
     kinds = {type(value) for value in values} - {type(None)}
     if kinds <= {int, float}:
         whole = all(v is None or (abs(v) <= 2**53 and v == int(v)) for v in values)

@@ -382,6 +382,11 @@ def starts_with_summary(fields: Sequence[str]) -> bool:
     return (TOTAL.match(label) or _OTHER.match(label)) is not None
 
 
+def is_total_word(text: str) -> bool:
+    """Return whether a cell is a word for a total."""
+    return text.casefold().strip(" :*") in TOTAL_WORDS
+
+
 def starts_with_total(fields: Sequence[str]) -> bool:
     """Return whether the first text of a row is a word for a total."""
     label = next((field for field in fields if field.strip()), "")

@@ -11,6 +11,7 @@ from hushtable.data.sentinels import lone_code
 from hushtable.data.texts.answers import are_answers
 from hushtable.data.texts.dates import PIVOT, Order, pivot_of
 from hushtable.data.texts.doubts import (
+    DAY_COUNTS,
     DOTTED,
     MAYBE_DOTTED,
     SURE_CLOCK,
@@ -20,6 +21,7 @@ from hushtable.data.texts.doubts import (
 )
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
+    SERIAL,
     ColumnReading,
     ColumnUnderstanding,
     Kind,
@@ -242,8 +244,9 @@ class Decider(ColumnDoubts):
         if "%" in self._powers(seen):
             what = "numbers without % are at most 1;"
             does = f"--as {quoted([asked])} reads them as fractions, 0.2 for 20%"
-        elif one and "%" in named:
-            what = "numbers without % may be fractions, 0.2 for 20%; if they are not,"
+        elif one and "%" in named:  # as it is, a fraction would be a hundredth of the percentage
+            one = False
+            what = "numbers without % may be fractions, 0.2 for 20%: leave the column out, or"
         return ColumnUnderstanding(
             name, "number", 0.5, "numbers with different units",
             f"the numbers have different units, {words}: convert them to one unit; {what} {does}",
@@ -253,13 +256,15 @@ class Decider(ColumnDoubts):
     # --- dates --------------------------------------------------------------------------------
 
     def _date(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        if "date" not in seen.exceptions:  # a person requested dates, so they may be day counts
+            return self._day_counts(name, seen)
         order, sure = self._clear_order(seen), 1.0
         if order is None:
             order = self.reading.dates
         if order is None:
             example = self.first(seen.exceptions["date"])
             if seen.no_month.all():
-                return self._two_orders(name, seen)
+                return self.two_orders(name, seen)
             if not seen.n_either:
                 order = "ymd"
             elif example[0].count(".") >= 2:
@@ -271,16 +276,16 @@ class Decider(ColumnDoubts):
                     if _separator(other) == _separator(seen)
                 } - {None}
                 if len(found) != 1:
-                    return self._either_order(name, example)
+                    return self.either_order(name, example)
                 order, sure = found.pop(), 0.8
         assert order is not None
         languages = cldr().languages(seen.months)
         if len(languages) > 1:
-            return self._two_languages(name, seen, languages)
+            return self.two_languages(name, seen, languages)
         language = next(iter(languages.values()), "") if seen.months else ""
         pivot = pivot_of(seen.years[order])
         if pivot is None:
-            return self._two_centuries(name, seen)
+            return self.two_centuries(name, seen)
         evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
         lenient = self.reading.kinds.get(name) == "date"
         if pivot != PIVOT:
@@ -289,6 +294,22 @@ class Decider(ColumnDoubts):
             "date", dates=order, lenient=lenient, language=language, pivot=pivot
         )
         return self.with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
+
+    def _day_counts(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return a column of days as Excel counts them; refused if a number is not such a day."""
+        others = [seen.exceptions[shape] for shape in _NUMBERS if shape in seen.exceptions]
+        found = [text for noted in others for text in noted.rows]
+        found += [f"{end:.10g}" for end in (seen.low, seen.high) if seen.n_plain]
+        odd = next((text for text in found if not re.match(SERIAL, text)), None)
+        if odd is not None:
+            return ColumnUnderstanding(
+                name, "number", 0.5, f"numbers that are not all {DAY_COUNTS}",
+                f"{odd} is not a day as Excel counts them (20000 is 1954-10-03, 59999 is "
+                "2064-04-07): correct it, or leave the column out", (("--drop", name),),
+                refused=True,
+            )  # fmt: skip
+        reading = ColumnReading("date", dates="ymd", lenient=True)
+        return self.with_exceptions(name, "date", reading, seen, {"date", *_NUMBERS}, DAY_COUNTS)
 
     @staticmethod
     def _clear_order(seen: TextsSeen) -> Order | None:
@@ -301,45 +322,6 @@ class Decider(ColumnDoubts):
             return None
         order: Order = "dmy" if first else "mdy"
         return "ymd" if seen.unread["ymd"] < seen.unread[order] else order
-
-    def _either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
-        text, where = example
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates with no day above 12",
-            f"{text!r} in {where} may begin with the day or the month (--dates dmy or --dates mdy)",
-            (("--dates", "dmy"),), refused=True,
-        )  # fmt: skip
-
-    def _two_orders(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        text, where = self.first(seen.exceptions["date"])
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates in two orders",
-            f"some begin with the day, others with the month, such as {text!r} in {where}: write "
-            "them all in one order, or leave the column out",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
-
-    def _two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        text, where = self.first(seen.exceptions["date"])
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates with two-digit years",
-            f"the two-digit years, as in {text!r} in {where}, span a whole century, so each may "
-            "belong to the last century or to this one: write years with four digits, or leave "
-            "the column out",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
-
-    def _two_languages(
-        self, name: str, seen: TextsSeen, languages: Mapping[tuple[int, ...], str]
-    ) -> ColumnUnderstanding:
-        text, where = self.first(seen.exceptions["date"])
-        named = " or ".join(languages.values())
-        return ColumnUnderstanding(
-            name, "date", 0.5, "dates with month names in one of several languages",
-            f"the month names, as in {text!r} in {where}, mean different months in {named}: write "
-            "months as numbers, or leave the column out",
-            (("--drop", name),), refused=True,
-        )  # fmt: skip
 
     # --- categories ---------------------------------------------------------------------------
 
@@ -386,7 +368,7 @@ class Decider(ColumnDoubts):
         if n < len(seen.texts):
             evidence = f"{n:,} labels in {len(seen.texts):,} spellings"
         one = ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
-        return one if kept else self._with_near_labels(one, seen)
+        return one if kept else self.with_words(one, seen) or self._with_near_labels(one, seen)
 
     @staticmethod
     def _with_near_labels(one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:
@@ -421,7 +403,9 @@ def _separator(seen: TextsSeen) -> str:
     return next((sign for sign in text if not sign.isalnum()), "")
 
 
-def numeric_identifier(name: str, low: float, high: float, n_different: int) -> str:
+def numeric_identifier(
+    name: str, low: float, high: float, n_different: int, *, first: bool = False
+) -> str:
     """Explain why whole numbers, all different, look like identifiers; empty if they do not.
 
     Among n random numbers out of R, the expected number of equal pairs is n^2 / 2R (the birthday
@@ -429,13 +413,13 @@ def numeric_identifier(name: str, low: float, high: float, n_different: int) -> 
     """
     if not n_different:
         return ""
+    found = f"{n_different:,} whole numbers, no two equal"
+    if first:  # of the column; the others were not compared
+        found = f"whole numbers, no two of the first {n_different:,} equal"
     if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
-        return f"{n_different:,} whole numbers, no two equal: identifiers or row numbers"
+        return f"{found}: identifiers or row numbers"
     if _ID_NAME.search(name):
-        return (
-            f"{n_different:,} whole numbers, no two equal, and the column name suggests an "
-            "identifier"
-        )
+        return f"{found}, and the column name suggests an identifier"
     return ""
 
 
@@ -447,6 +431,8 @@ class NumbersSeen(NamedTuple):
     n_different: int
     #: Range of the first numbers without codes for a missing value.
     inner: tuple[float, float]
+    #: Whether there are more than the first.
+    more: bool
 
     def judged(self, one: ColumnUnderstanding, *, asks: bool) -> ColumnUnderstanding:
         """Return a column, noting if its numbers are constant, identifiers, or hold a code."""
@@ -454,8 +440,9 @@ class NumbersSeen(NamedTuple):
             return replace(one, kind="constant")
         if one.kind != "number":
             return one
-        why = numeric_identifier(one.name, self.low, self.high, self.n_different) if asks else ""
-        if why:
+        ends = self.low, self.high
+        why = numeric_identifier(one.name, *ends, self.n_different, first=self.more)
+        if why and asks:
             drop = (("--drop", one.name),)
             return replace(one, kind="id", confidence=0.8, doubt=why, options=drop, asked=True)
         if (odd := lone_code(self.low, self.high, self.inner)) is not None:

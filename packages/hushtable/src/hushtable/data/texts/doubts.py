@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushtable.data.columns import texts_column
+from hushtable.data.readers.totals import is_total_word
+from hushtable.data.sentinels import WORDS
 from hushtable.data.texts.dates import ORDERS, Order
 from hushtable.data.texts.reading import (
     SERIAL,
@@ -22,6 +24,10 @@ from hushtable.data.texts.words import words as cldr
 
 #: Largest number of different exceptions that an option can list.
 _LISTED = 8
+#: What Excel's counts of days are called.
+DAY_COUNTS = "days as Excel counts them"
+#: Evidence that needs no check.
+_USUAL = ("numbers", "dates", DAY_COUNTS)
 #: Largest share of the values that may be lost as numbers for that to be proposed.
 _FEW_LOST = 0.1
 DOTTED = "times of day, with a point between hours and minutes"
@@ -88,11 +94,14 @@ class ColumnDoubts:
         every = Exceptions()
         for noted in seen.exceptions.values():
             every.merge(noted)
-        text, where = self.first(every) if every.first else (f"{seen.low:g}", "every row")
+        example = f"'{seen.low:.10g}'"
+        if every.first:
+            text, where = self.first(every)
+            example = f"{text[:40]!r} in {where}"
         kept = quoted([f"{name}=category"])
         return ColumnUnderstanding(
             name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
-            f"none of its {seen.n:,} texts is a {asked}, for example {text[:40]!r} in {where}: "
+            f"none of its {seen.n:,} texts is a {asked}, for example {example}: "
             f"leave the column out, or keep it as text (--as {kept})",
             (("--drop", name),), refused=True,
         )  # fmt: skip
@@ -132,7 +141,7 @@ class ColumnDoubts:
         n_fit = seen.n - odd.n
         counted = f"{n_fit:,} {evidence}"
         if not odd.n:
-            said = "" if evidence in ("numbers", "dates") and sure == 1.0 else evidence
+            said = "" if evidence in _USUAL and sure == 1.0 else evidence
             return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
         confidence = n_fit / seen.n
         if reading.lenient:
@@ -142,6 +151,8 @@ class ColumnDoubts:
         named = few and set(seen.exceptions) - fits <= {"other"}
         options, more = self._ways(name, reading, seen, odd, named=named)
         words += more
+        if any(map(is_total_word, odd.rows)):  # no option leaves out rows in the table
+            words += "; delete rows that sum up others"
         return ColumnUnderstanding(
             name, kind, confidence, counted, words, options, refused=True, reading=reading
         )
@@ -193,7 +204,8 @@ class ColumnDoubts:
             kept = f"{name}=category"
             return (("--as", kept),), f"; --as {quoted([kept])} keeps them"
         if named and (not elsewhere or reading.kind not in ("number", "date")):
-            return tuple(("--missing", text) for text in odd.rows), elsewhere
+            texts = [text for text in odd.rows if not is_total_word(text)]
+            return tuple(("--missing", text) for text in texts), elsewhere
         way, loss = self._way(name, reading, seen, odd)
         return (way,), elsewhere + loss
 
@@ -245,6 +257,67 @@ class ColumnDoubts:
         return (
             f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is {day}"
         )
+
+    def either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
+        """Return dates that may begin with the day or the month."""
+        text, where = example
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with no day above 12",
+            f"{text!r} in {where} may begin with the day or the month (--dates dmy or --dates mdy)",
+            (("--dates", "dmy"),), refused=True,
+        )  # fmt: skip
+
+    def two_orders(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return dates, some beginning with the day and others with the month."""
+        text, where = self.first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates in two orders",
+            f"some begin with the day, others with the month, such as {text!r} in {where}: write "
+            "them all in one order, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def two_centuries(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return dates with two-digit years of a whole century."""
+        text, where = self.first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with two-digit years",
+            f"the two-digit years, as in {text!r} in {where}, span a whole century, so each may "
+            "belong to the last century or to this one: write years with four digits, or leave "
+            "the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    def two_languages(
+        self, name: str, seen: TextsSeen, languages: Mapping[tuple[int, ...], str]
+    ) -> ColumnUnderstanding:
+        """Return dates whose months' names mean different months in several languages."""
+        text, where = self.first(seen.exceptions["date"])
+        named = " or ".join(languages.values())
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates with month names in one of several languages",
+            f"the month names, as in {text!r} in {where}, mean different months in {named}: write "
+            "months as numbers, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    @staticmethod
+    def with_words(one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding | None:
+        """Return a column in doubt if some categories may mean a missing value; otherwise None.
+
+        Files of text and workbooks are read without these.
+        """
+        found = {text: rows for text, rows in sorted(seen.texts.items()) if text in WORDS}
+        if not found:
+            return None
+        listed = " and ".join(
+            f"{text!r} ({rows:,} row{'s' * (rows != 1)})" for text, rows in found.items()
+        )
+        mean = "does it mean" if len(found) == 1 else "do they mean"
+        kept = quoted([f"{one.name}=category"])
+        doubt = f"{listed}: {mean} that the value is missing? If not, add --as {kept}"
+        options = tuple(("--missing", text) for text in found)
+        return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
     def first(self, noted: Exceptions) -> tuple[str, str]:
         """Return the first of some texts, and where it is."""

@@ -518,7 +518,7 @@ class ColumnUnderstanding:
     >>> from hushtable.data import understand
     >>> [one] = understand(pa.table({"seen": ["05/11/2026", "01/02/2026"]}))
     >>> one.kind, one.refused, one.option
-    ('date', True, '--dates dmy')
+    ('date', True, '--dates dmy/mdy')
     """
 
     name: str
@@ -540,7 +540,8 @@ class ColumnUnderstanding:
 def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
     """Return options as they are typed in a shell, the values of each together.
 
-    Options that the ``reading`` already has come first.
+    Options that the ``reading`` already has come first. Where only a person knows the answer, both
+    values are there, and hushtable refuses them together.
     """
     together: dict[str, list[str]] = {}
     if reading is not None:
@@ -553,7 +554,11 @@ def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None =
         if value not in values:
             values.append(value)
     used = dict.fromkeys(flag for flag, _ in asked)
-    return " ".join(f"{flag} {quoted(together[flag])}" for flag in used)
+    return " ".join(f"{flag} {_EITHER.get(flag) or quoted(together[flag])}" for flag in used)
+
+
+#: Both answers to a question that only a person can answer.
+_EITHER = {"--dates": "dmy/mdy", "--decimal": "./,"}
 
 
 def quoted(values: Iterable[str]) -> str:

@@ -227,7 +227,8 @@ class TextsSeen:
         if found is not None and found.n == 0:  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
         elif found is not None and self._is_plain(texts, found):
-            self._add_plain(found, n, start)
+            self.n, self.n_missing = self.n - n + found.n, self.n_missing + n - found.n
+            self._add_plain(found, found.n, start)
             return values
         else:
             self.different = different_texts(texts)
