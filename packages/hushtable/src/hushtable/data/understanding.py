@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.calendar import calendar_features
-from hushtable.data.columns import as_numbers, as_texts, infinite, is_text, nan_as_null
+from hushtable.data.columns import (
+    InfiniteError,
+    as_numbers,
+    as_texts,
+    infinite,
+    is_text,
+    nan_as_null,
+)
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
 from hushtable.data.readers import (
@@ -30,6 +37,7 @@ from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cache
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts.decisions import Decider, NumbersSeen
+from hushtable.data.texts.doubts import with_codes
 from hushtable.data.texts.reading import (
     ColumnReading,
     ColumnUnderstanding,
@@ -38,7 +46,6 @@ from hushtable.data.texts.reading import (
     Reading,
     joined_options,
     named_numbers,
-    quoted,
 )
 from hushtable.data.texts.seen import TextsSeen, add_different, n_different
 from hushtable.data.typed import typed, with_calendar, with_history
@@ -74,6 +81,8 @@ class _Found:
         self.inner: dict[int, tuple[float, float]] = {}
         #: Rows of the first values that may be codes for missing ones, by number of the column.
         self.codes: dict[int, dict[str, int]] = {}
+        #: Row of the first ``inf`` and ``-inf``, by number of the column.
+        self.infinite: dict[int, dict[str, int]] = {}
 
     def add(self, batch: Batch, start: int) -> Batch:
         """Process a batch; return it with numbers in place of texts that can mean nothing else.
@@ -103,8 +112,7 @@ class _Found:
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
-            numbers = as_numbers(column, self.names[j], start)
-            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+            numbers = self._add_column(as_numbers(column, self.names[j], start), start, j)
             if start == 0:
                 self.inner[j] = without_codes(numbers)
                 self.different[j] = n_different(numbers)
@@ -121,6 +129,22 @@ class _Found:
             self.texts[j] = TextsSeen(self.absent, as_number)
         return self.texts[j]
 
+    def _add_column(self, numbers: NDArray[Any], start: int, j: int) -> NDArray[Any]:
+        """Process the numbers of a column; return them with NaN in place of infinities."""
+        try:
+            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+        except InfiniteError:
+            for text in ("inf", "-inf"):
+                if len(rows := np.flatnonzero(numbers == float(text))):
+                    self._note_infinite(j, {text: start + int(rows[0])})
+            numbers = np.where(np.isinf(numbers), np.nan, numbers)
+            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+        return numbers
+
+    def _note_infinite(self, j: int, first: Mapping[str, int]) -> None:
+        mine = self.infinite.setdefault(j, {})
+        mine |= {text: min(row, mine.get(text, row)) for text, row in first.items()}
+
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
         if row >= 0:
@@ -135,6 +159,8 @@ class _Found:
         self.different |= other.different
         self.inner |= other.inner
         self.codes |= other.codes
+        for j, first in other.infinite.items():
+            self._note_infinite(j, first)
         for j, texts in other.texts.items():
             self._seen(j).merge(texts)
 
@@ -146,17 +172,6 @@ class _Found:
 def _code_text(code: float, form: Form) -> str:
     """Return a value as the option names it: a number with all digits, a day in ISO 8601."""
     return f"{code:.10g}" if form == "number" else str(np.datetime64(int(code), "s"))[:10]
-
-
-def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
-    """Return a column with the question whether some values are codes for missing ones."""
-    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
-    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
-    kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
-    doubt += f" If not, add --as {kept}"
-    options = tuple(("--missing", text) for text in codes)
-    return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
 
 def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
@@ -293,7 +308,7 @@ def _decider(
             if one.kind not in ("number", "date") or one.refused or found.mixed(j):
                 return one
             if texts.codes and asks:
-                return _with_codes(one, texts.codes)
+                return with_codes(one, texts.codes)
             if one.kind == "date" or one.doubt:
                 return one
             numbers = NumbersSeen(texts.low, texts.high, texts.n_different, texts.inner)
@@ -302,13 +317,13 @@ def _decider(
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
+            if j in found.infinite:
+                return decider.with_infinities(one, found.infinite[j])
             if lows[j] > highs[j]:
-                doubt = "all its values are missing"
-                drop = (("--drop", name),)
+                doubt, drop = "all its values are missing", (("--drop", name),)
                 return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
-            codes = found.codes.get(j, {})
-            if codes and kind in ("number", "date") and asks and lows[j] < highs[j]:
-                return _with_codes(one, codes)
+            if (codes := found.codes.get(j)) and asks and lows[j] < highs[j]:
+                return with_codes(one, codes)
             inner = found.inner.get(j, (np.inf, -np.inf))
             numbers = NumbersSeen(lows[j], highs[j], found.different.get(j, 0), inner)
         return numbers.judged(one, asks=asks and reader.names is not None)

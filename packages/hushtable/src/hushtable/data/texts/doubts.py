@@ -55,6 +55,15 @@ class ColumnDoubts:
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
+    def with_infinities(
+        self, one: ColumnUnderstanding, first: Mapping[str, int]
+    ) -> ColumnUnderstanding:
+        """Return a column of numbers that holds infinities; ``first`` has the first row of each."""
+        places = [f"{text} in {self.place(row)}" for text, row in first.items()]
+        doubt = f"{one.evidence} and {' and '.join(places)}"
+        options = tuple(("--missing", text) for text in first)
+        return replace(one, doubt=doubt, options=options, refused=True)
+
     def with_exceptions(
         self,
         name: str,
@@ -174,3 +183,14 @@ class ColumnDoubts:
         )
         rest = odd.n - sum(rows for _, rows in often)
         return words + (f", and {rest:,} rows with other texts" if rest else "")
+
+
+def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+    """Return a column with the question whether some values are codes for missing ones."""
+    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
+    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
+    kept = quoted([f"{one.name}={one.kind}"])
+    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
+    doubt += f" If not, add --as {kept}"
+    options = tuple(("--missing", text) for text in codes)
+    return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
