@@ -18,7 +18,7 @@ from hushtable import (
     Schema,
     Sketch,
 )
-from hushtable.data import check_rows
+from hushtable.data import check_rows, read, understand
 from hushtable.errors import DataError, DataTypeError
 from hushtable_connect.engines.work import count
 
@@ -243,13 +243,12 @@ def lake(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("what", ["fit", "sketch", "score", "list", "check", "verdicts"])
+@pytest.mark.parametrize("what", ["sketch", "score", "list", "check", "verdicts"])
 def test_an_infinity_names_its_file(lake, what, threads):
     folder, plan = lake
     clean = HushTable(n_tables=5, random_state=0).fit(f"{folder}/part-0.parquet")
     clean.set_params(n_jobs=threads)
     calls = {
-        "fit": lambda: HushTable(n_jobs=threads).fit(str(folder)),
         "sketch": lambda: Sketch.from_data(plan, str(folder), n_jobs=threads),
         "score": lambda: clean.score_samples(str(folder)),
         "list": lambda: clean.outliers(str(folder)),
@@ -259,6 +258,21 @@ def test_an_infinity_names_its_file(lake, what, threads):
     where = rf"feature 'b' in row 7 of {re.escape(str(folder))}/part-1\.parquet; needs finite"
     with pytest.raises(DataError, match=where):
         calls[what]()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_infinity_in_a_column_of_numbers_is_a_doubt_as_in_text(lake, threads):
+    folder, _ = lake
+    where = rf"b: holds numbers and inf in row 7 of {re.escape(str(folder))}/part-1\.parquet"
+    with pytest.raises(DataError, match=rf"{where}\nAdd: --missing inf$"):
+        HushTable(n_jobs=threads).fit(str(folder))
+    table = pa.table({"a": [0.0, 1.0, 2.0], "b": [-np.inf, 1.0, np.inf]})
+    doubts = [one.doubt for one in understand(table)]
+    assert doubts == ["", "holds numbers and inf in row 2 and -inf in row 0"]
+    rows = read(table, missing=["inf", "-inf"])
+    assert [one.doubt for one in understand(rows)] == ["", ""]
+    scores = HushTable(random_state=0).fit(rows).score_samples(table)
+    assert np.array_equal(scores, HushTable(random_state=0).fit(rows).score_samples(rows))
 
 
 def test_an_infinity_in_one_file_names_it_and_survives_another_process(lake):

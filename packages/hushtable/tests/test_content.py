@@ -245,6 +245,19 @@ def test_columns_of_fixed_width(tmp_path, name):
     assert reader.place(2) == "line 5"
 
 
+def test_numbers_of_rows_in_front_of_columns_of_fixed_width(tmp_path):
+    """So pandas writes a frame: the index has no name, and its numbers are no part of a value."""
+    text = "     price  size\n0     1.50     2\n1    12.50     3\n10    3.50     4\n"
+    reader = as_reader(saved(tmp_path / "a.txt", text))
+    assert reader.names == ("column 1", "price", "size")
+    rows = [list(row.values()) for batch in reader.read() for row in batch.to_pylist()]
+    assert rows == [["0", "1.50", "2"], ["1", "12.50", "3"], ["10", "3.50", "4"]]
+    assert "column 1 has no name: called 'column 1'" in reader.found
+    rows = ["           street  size", "12  High Street       2", "No  Low Street        3"]
+    street = "\n".join([*rows, "1   A Street          4"])
+    assert as_reader(saved(tmp_path / "b.txt", street)).names == ("street", "size")
+
+
 def test_fixed_width_without_names_below_a_title_in_another_encoding(tmp_path):
     rows = "A1   Zürich   1,5\nA2   Bern    12,5\nA3   Genève   3,5\n"
     path = saved(tmp_path / "a.txt", f"List of 2026\n{rows}".encode("cp1252"))
@@ -333,7 +346,9 @@ def test_xml_with_two_kinds_of_rows(tmp_path):
         ("<d>" + "".join(f"<r{i}/>" for i in range(10_100)) + "</d>", "more than 10,000 kinds"),
         ("<d><r>1</r><r>2</r></d>", "no element repeats and holds values"),
         ("<d><r><a>1</a><a>2</a></r><r><a>3</a></r></d>",
-         r"element 1: 'a' holds a list[^\n]*\nAdd: --drop a"),
+         r"element 1: 'a' holds a list[^\n]*, or write one value per column$"),
+        ("<d><r><a>1</a><a>2</a><b>4</b></r><r><a>3</a></r></d>",
+         r"element 1: 'a' holds a list[^\n]*\nAdd: --drop a$"),
     ],
 )  # fmt: skip
 def test_xml_that_is_refused(tmp_path, text, says):

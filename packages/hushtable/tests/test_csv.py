@@ -230,6 +230,44 @@ def test_a_first_line_like_a_row_is_asked_about(read, content):
         assert len(values(read(content, **layout))) == len(rows) - 1
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        ",price\n0,1.5\n1,2.5\n2,1.5\n",
+        '"","x"\n' + "".join(f'"{i}",{i % 3}.7\n' for i in range(30)),
+        ",capital\nFrance,Paris\nSpain,Madrid\n",
+        "Report of 2026\n\n,price\nATS,1.5\nBEF,2.5\n",
+        ",0,1,2\na,7,8,9\nb,5,5,5\n",
+        ",n,married\n" + "1,5,married\n2,6,divorced\n" * 9,
+        ",y,ap,week\n" + "1,y,p,0\n2,n,a,2\n" * 9,
+    ],
+)
+def test_the_names_above_an_index(read, content):
+    """pandas and R write an empty first name: a line above a filled column is the names."""
+    reader = read(content)
+    head = content.rpartition("\n\n")[2].splitlines()
+    assert reader.names == ("column 1", *head[0].replace('"', "").split(",")[1:])
+    assert len(values(reader)) == len(head) - 1
+    assert "column 1 has no name: called 'column 1'" in reader.found
+
+
+def test_a_line_above_the_names_is_not_the_names(read):
+    assert read(",Report\nname,value\na,1\nb,2\n").names == ("name", "value")
+    assert "line 2 looks like a row" in refused(read, ",a\n1,b\n,c\n2,d\n1,e\n")  # no index
+
+
+def test_numbers_above_an_index_are_asked_about(read):
+    says = refused(read, ",1940,1950\n" + "food,22,44\nfuel,3,15\n" * 9)
+    assert "line 1 looks like a row" in says
+    assert says.endswith("\nAdd: --skip-lines 0")
+
+
+def test_a_name_that_is_also_a_value(read):
+    """Words above several columns of numbers are names, even if one of them comes again."""
+    content = "id,age,hours,kids,married\n" + "1,39,2940,2,married\n2,35,2040,2,single\n" * 9
+    assert read(content).names == ("id", "age", "hours", "kids", "married")
+
+
 def test_no_header_below_other_lines(read):
     content = lines("Bericht", names=None)
     assert refused(read, content).endswith("\nAdd: --no-header --skip-lines 1")
@@ -391,9 +429,11 @@ def test_names_that_look_alike_are_told_apart_in_words(read, name, given, how):
     rows = "".join(f"{i % 7}.5,{i % 5}\n" for i in range(40))
     detector = HushTable(n_tables=5, random_state=0).fit(read(f"{name},n\n{rows}"))
     later = read(f"{given},n\n{rows}", name="b.csv")
-    says = re.escape(f"{given!a} differs from {name!a} only in {how}: rename the column")
-    for call in named(detector, later, name):
-        with pytest.raises(DataError, match=says):
+    says = re.escape(f"{given!a} differs from {name!a} only in {how}: ")
+    calls = named(detector, later, name)
+    for call in calls:
+        written = re.escape(f"write {given!a}") if call is calls[2] else "rename the column"
+        with pytest.raises(DataError, match=says + written):
             call()
 
 

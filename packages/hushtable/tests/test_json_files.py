@@ -168,7 +168,11 @@ def test_numbers_keep_their_digits(tmp_path):
         ('[{"a": 1}, {"a": {"b": 2}}]', "object 1: 'a' holds a value, but an object elsewhere"),
         (b'[{"a": 1}, {"a": "\xff"}]', "object 2 is not UTF-8"),
         ("[]", "the list contains no objects"),
-        ('[[1, 2], [3, 4]]', "object 1 does not hold an object"),
+        ('[[1, 2], [3, 4]]', r"object 1 does not hold an object: .*per row.*orient='records'"),
+        ('{"a": {"0": 1, "1": 2}, "b": {"0": 3, "1": 4}}', r"one object.*orient='records'"),
+        ('{"0": {"a": 1, "b": 2}, "1": {"a": 3, "b": 4}}', r"one object.*orient='records'"),
+        (json.dumps({"a": {f"x{i}": i for i in range(30)}}), r"one object.*orient='records'"),
+        ('{"columns": ["a"], "index": [0, 1], "data": [[1], [2]]}', "holds all rows in one object"),
         ('{"a": [1, 2],\n "b": [3, 4]}', r"no list of objects.*orient='records'"),
         ('[' + '{"a":' * 500 + '1' + '}' * 500 + ']', "nested more than 64 deep|nested too deep"),
         ('[{"a":' + '[' * 90_000 + ']' * 90_000 + '}]', "nested too deep|nested more than 64 deep"),
@@ -181,6 +185,19 @@ def test_numbers_keep_their_digits(tmp_path):
 def test_json_that_is_refused(tmp_path, name, text, says):
     with pytest.raises(DataError, match=rf"(?s){tmp_path}/{name}: .*(?:{says})"):
         rows_of(saved(tmp_path / name, text))
+
+
+def test_not_all_columns_are_proposed_to_be_dropped(tmp_path):
+    with pytest.raises(DataError, match=r"'a' holds a list.*orient='records'\)$"):
+        rows_of(saved(tmp_path / "a.json", '{"a": [1, 2, 3, 4], "b": [1, 2, 3, 4]}'))
+    with pytest.raises(DataError, match=r"'a' holds a list.*\nAdd: --drop a$"):
+        rows_of(saved(tmp_path / "b.json", '{"a": [1, 2, 3, 4], "b": 1}'))
+
+
+def test_a_row_of_objects_is_a_row(tmp_path):
+    text = '{"from": {"lon": 1, "lat": 2}, "to": {"lon": 3, "lat": 4}}'
+    row = {"from.lon": 1, "from.lat": 2, "to.lon": 3, "to.lat": 4}
+    assert rows_of(saved(tmp_path / "a.json", text)) == [row]
 
 
 def test_a_line_of_many_lists_is_not_deep(tmp_path):

@@ -71,6 +71,8 @@ def test_a_plain_number_that_could_be_thousands_is_read_by_its_column(texts):
         (pa.array([-99, -9, -99]).dictionary_encode(), "-99", [-9]),
         (pa.array([date(9999, 12, 31), date(2026, 5, 15)]), "9999-12-31", [date(2026, 5, 15)]),
         (pa.array([True, False]), "1", [True, False]),
+        (pa.array([np.inf, -np.inf, 5.0]), "inf", [-np.inf, 5.0]),
+        (pa.array([np.inf, -np.inf, 5.0]), "-inf", [np.inf, 5.0]),
     ],
 )
 def test_typed_columns_lose_the_same_values(values, missing, left):
@@ -90,6 +92,12 @@ def test_a_matrix_loses_the_same_values(kind):
     clean = HushTable(n_tables=5, random_state=0).fit(expected)
     # The model keeps what stands for a missing value.
     np.testing.assert_array_equal(detector.score_samples(X), clean.score_samples(expected))
+
+
+def test_a_matrix_loses_infinities():
+    X = np.array([[np.inf, 1], [99, 2], [5, 7]])
+    detector = HushTable(n_tables=5, random_state=0).fit(read(X, missing=["inf"]))
+    assert [feature.high for feature in detector.plan_.schema.features] == [99, 7]
 
 
 @pytest.mark.parametrize("attended", [True, False])

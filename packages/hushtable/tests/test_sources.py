@@ -205,13 +205,32 @@ def test_layout_of_a_sheet(tmp_path):
     ("rows", "message"),
     [
         ([["a", "b"], [1, 2, "note"]], r"column C has values, such as 'note' in C2, but no name"),
-        ([["a", "a"], [1, 2]], "'a' is listed twice"),
+        (
+            [[None, "a", "b"], ["x", None, None], [0, 7, 8]],
+            r"column A has values, such as 'x' in A2, but no name",
+        ),
+        ([["a", None, "b"], [1, 0, 2]], r"column B has values, such as '0' in B2, but no name"),
+        (
+            [["Report"], ["a", "b", "a"], [1, 2, 3]],
+            r"a\.xlsx: sheet 'S1': column 'a' is listed twice, in A2 and C2: rename one of the two",
+        ),
         ([], "no sheet holds values"),
     ],
 )
 def test_sheets_that_are_refused(tmp_path, rows, message):
     with pytest.raises(DataError, match=message):
         as_reader(book(tmp_path / "a.xlsx", rows))
+
+
+def test_a_first_column_without_a_name_in_a_sheet(tmp_path):
+    """As in a CSV file: pandas writes the index of a frame so."""
+    path = book(tmp_path / "a.xlsx", [[None, "a", "b"], [0, 1, "x"], [1, 2, "y"]])
+    assert rows_of(path) == [{"column 1": 0, "a": 1, "b": "x"}, {"column 1": 1, "a": 2, "b": "y"}]
+    assert as_reader(path).found == ("column A has no name: called 'column 1'",)
+    series = book(tmp_path / "b.xlsx", [[None, "a"], [0, 1], [1, None]])
+    assert rows_of(series) == [{"column 1": 0, "a": 1}, {"column 1": 1, "a": None}]
+    title = book(tmp_path / "c.xlsx", [[None, "Report"], ["x", "a"], [0, 1], [1, 2]])
+    assert rows_of(title) == [{"x": 0, "a": 1}, {"x": 1, "a": 2}]
 
 
 def test_several_sheets(tmp_path):

@@ -388,7 +388,7 @@ def chosen(
     keep = [*map(fold, keep)]
     named = [*(columns or ()), *reading.dropped, *keep]
     if lacking := sorted({name for name in named if name not in names}):
-        near = near_names(lacking, names)
+        near = near_names(lacking, names, "write {!a}")
         raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}{near}")
     used = list(columns) if columns is not None else names
     used += [n for n in (reading.time, reading.entity) if n in names and n not in used]

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.calendar import calendar_features
-from hushtable.data.columns import as_numbers, as_texts, infinite, is_text, nan_as_null
+from hushtable.data.columns import (
+    InfiniteError,
+    as_numbers,
+    as_texts,
+    infinite,
+    is_text,
+    nan_as_null,
+)
 from hushtable.data.encoding import naming_places
 from hushtable.data.history import check_named, history_names, history_unit
 from hushtable.data.readers import (
@@ -25,11 +32,11 @@ from hushtable.data.readers import (
     no_rows,
 )
 from hushtable.data.readers.stored import StoredRows
-from hushtable.data.readers.totals import is_total_word
 from hushtable.data.row_cache import FirstReading, MemoryBudget, RowCache, cached_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.sentinels import CODES, DAYS, codes_in, without_codes
 from hushtable.data.texts.decisions import Decider, NumbersSeen
+from hushtable.data.texts.doubts import with_codes
 from hushtable.data.texts.reading import (
     ColumnReading,
     ColumnUnderstanding,
@@ -38,7 +45,6 @@ from hushtable.data.texts.reading import (
     Reading,
     joined_options,
     named_numbers,
-    quoted,
 )
 from hushtable.data.texts.seen import TextsSeen, add_different, n_different
 from hushtable.data.typed import typed, with_calendar, with_history
@@ -46,8 +52,6 @@ from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import FEW_ROWS, FEW_TO_COUNT, for_each, n_threads
 
-#: Number of rows from which a text in only one of them is unusual.
-_FEW_ROWS = 5
 #: Largest number of bytes per value for which rows in memory are kept after reading, so that
 #: repeated texts are not looked up again.
 _SMALL = 4
@@ -75,6 +79,8 @@ class _Found:
         self.inner: dict[int, tuple[float, float]] = {}
         #: Rows of the first values that may be codes for missing ones, by number of the column.
         self.codes: dict[int, dict[str, int]] = {}
+        #: Row of the first ``inf`` and ``-inf``, by number of the column.
+        self.infinite: dict[int, dict[str, int]] = {}
 
     def add(self, batch: Batch, start: int) -> Batch:
         """Process a batch; return it with numbers in place of texts that can mean nothing else.
@@ -105,8 +111,7 @@ class _Found:
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
-            numbers = as_numbers(column, self.names[j], start)
-            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+            numbers = self._add_column(as_numbers(column, self.names[j], start), start, j)
             if start == 0:
                 self.inner[j] = without_codes(numbers)
                 self.different[j] = n_different(numbers)
@@ -123,6 +128,22 @@ class _Found:
             self.texts[j] = TextsSeen(self.absent, as_number)
         return self.texts[j]
 
+    def _add_column(self, numbers: NDArray[Any], start: int, j: int) -> NDArray[Any]:
+        """Process the numbers of a column; return them with NaN in place of infinities."""
+        try:
+            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+        except InfiniteError:
+            for text in ("inf", "-inf"):
+                if len(rows := np.flatnonzero(numbers == float(text))):
+                    self._note_infinite(j, {text: start + int(rows[0])})
+            numbers = np.where(np.isinf(numbers), np.nan, numbers)
+            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+        return numbers
+
+    def _note_infinite(self, j: int, first: Mapping[str, int]) -> None:
+        mine = self.infinite.setdefault(j, {})
+        mine |= {text: min(row, mine.get(text, row)) for text, row in first.items()}
+
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
         if row >= 0:
@@ -138,6 +159,8 @@ class _Found:
         self.different |= other.different
         self.inner |= other.inner
         self.codes |= other.codes
+        for j, first in other.infinite.items():
+            self._note_infinite(j, first)
         for j, texts in other.texts.items():
             self._seen(j).merge(texts)
 
@@ -160,17 +183,6 @@ def _code_text(code: float, form: Form) -> str:
     return f"{code:.10g}" if form == "number" else str(np.datetime64(int(code), "s"))[:10]
 
 
-def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
-    """Return a column with the question whether some values are codes for missing ones."""
-    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
-    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
-    kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
-    doubt += f" If not, add --as {kept}"
-    options = tuple(("--missing", text) for text in codes)
-    return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
-
-
 def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
     """Raise `DataError` for words in one file and numbers in another."""
     if found.mixed(j) and (one.reading is None or one.reading.is_category):
@@ -178,21 +190,6 @@ def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
             f"column {one.name!r} holds numbers in some rows and text in others: make it one or "
             "the other"
         )
-
-
-def _noting_total(
-    one: ColumnUnderstanding, seen: TextsSeen, decider: Decider
-) -> ColumnUnderstanding:
-    """Return a column that notes a row with a word for a total, if that was not checked before."""
-    others = seen.exceptions.get("other")
-    # For text files, the last lines were checked.
-    if one.doubt or decider.delimiter or others is None or seen.n < _FEW_ROWS:
-        return one
-    for text, rows in others.rows.items():
-        if rows == 1 and is_total_word(text):
-            where = decider.place(others.first[text])
-            return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
-    return one
 
 
 _FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "true and false"}
@@ -290,8 +287,7 @@ def _decider(
 ) -> Callable[[int], ColumnUnderstanding]:
     """Return a function that decides on a column, by its number."""
     # With several files, a place names its own file.
-    named = reader.source != "the data" and len(reader.files) < 2
-    said = f" of {reader.source}" if named else ""
+    said = f" of {reader.source}" if reader.source != "the data" and len(reader.files) < 2 else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
     lows, highs = found.low.tolist(), found.high.tolist()
@@ -300,12 +296,12 @@ def _decider(
         name, texts = found.names[j], found.texts.get(j)
         asks = name not in reading.kinds
         if texts is not None and (texts.n or found.low[j] > found.high[j]):
-            one = _noting_total(decider.decide(name), texts, decider)
+            one = decider.noting_total(decider.decide(name), texts)
             _check_mixed(one, found, j)
             if one.kind not in ("number", "date") or one.refused or found.mixed(j):
                 return one
             if texts.codes and asks:
-                return _with_codes(one, texts.codes)
+                return with_codes(one, texts.codes)
             if one.kind == "date" or one.doubt:
                 return one
             more = texts.n > texts.n_different
@@ -315,13 +311,14 @@ def _decider(
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
+            if j in found.infinite:
+                return decider.with_infinities(one, found.infinite[j])
             if lows[j] > highs[j]:
-                doubt = "all its values are missing"
-                drop = (("--drop", name),)
+                doubt, drop = "all its values are missing", (("--drop", name),)
                 return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
-            codes = found.codes.get(j, {})
-            if codes and kind in ("number", "date") and asks and lows[j] < highs[j]:
-                return _with_codes(one, codes)
+            coded = kind in ("number", "date") and asks and lows[j] < highs[j]
+            if coded and (codes := found.codes.get(j)):
+                return with_codes(one, codes)
             numbers = found.numbers(j)
         return numbers.judged(one, asks=asks and reader.names is not None)
 

@@ -16,10 +16,9 @@ import pyarrow as pa
 from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import (
     codec,
-    compression,
     decompressed,
     find_encoding,
-    footer_at,
+    footer_begins,
     marked_encoding,
     n_blank_at_end,
     on_errors,
@@ -260,20 +259,9 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
 def _left_out(path: Path, encoding: str, delimiter: str, layout: FileLayout) -> Iterator[str]:
     """Yield words on the lines at the end that are left out."""
     if footer := layout.footer:
-        yield left_out_words(footer, _begins(path, encoding, footer, delimiter))
+        yield left_out_words(footer, footer_begins(path, encoding, footer, delimiter))
     if layout.unasked is None and (n := n_blank_at_end(path, encoding, delimiter)):
         yield f"{n:,} line{'s' * (n > 1)} without values at the end left out"
-
-
-def _begins(path: Path, encoding: str, footer: int, delimiter: str) -> str:
-    """Return the first of the skipped lines at the end, if that is known."""
-    with path.open("rb") as file:
-        if compression(file.read(_SAMPLE)) or encoding.startswith(("utf-16", "utf-32")):
-            return ""
-        file.seek(max(0, path.stat().st_size - _SAMPLE))
-        lines = file.read().splitlines()
-    at = footer_at(lines, footer, f"{delimiter} \t".encode())
-    return lines[at].decode(encoding, errors="replace") if at else ""
 
 
 def _first_lines(
@@ -411,6 +399,9 @@ class _Head:
             (i for i, row in enumerate(self.rows) if self._as_wide(row)),
             next(i for i, row in enumerate(self.rows) if len(row.fields) == self.width),
         )
+        if at > 0 and self.width == 2 and self._is_above_index(at - 1):
+            hits, misses = self._numbers(self.rows[at].fields, self.rows[at + 1 :])
+            at -= hits > 0 or misses == 0
         above, half = self.rows[:at], self.width / 2
         if self.layout.header is None and not self._stands_out(at):
             wide = next((row for row in above if row.filled > half), None)
@@ -448,16 +439,37 @@ class _Head:
                 hits, misses = hits + doubtful, misses + (not doubtful)
         return hits, misses
 
+    def _is_above_index(self, at: int) -> bool:
+        """Return whether only the first field is empty, above a column without empty fields.
+
+        So pandas and R write the index of a table.
+        """
+        first, *others = self.rows[at].fields
+        below = [row for row in self.rows[at + 1 :] if len(row.fields) == self.width]
+        return bool(
+            not first.strip()
+            and others
+            and len(others) == self.width - 1
+            and all(name.strip() for name in others)
+            and below
+            and all(filled_in(row, 0) for row in below[:-1] or below)
+        )
+
     def _check_rows(self, names: list[str], at: int) -> None:
         """Raise `DataError` if the header line looks like a row."""
         if self.layout.header or self.layout.skip_lines is not None:
             return
-        if len(names) > 2 and names in ([str(j + k) for j in range(len(names))] for k in (0, 1)):
+        index = self._is_above_index(at)
+        of_matrix = names[1:] if index else names
+        if len(names) > 2 and of_matrix in (
+            [str(j + k) for j in range(len(of_matrix))] for k in (0, 1)
+        ):
             return  # the column numbers of a matrix
-        below = self.rows[at + 1 :]
-        hits, misses = self._numbers(names, below)
-        if hits > misses / 3 or self._come_again(names, at):
+        hits, misses = self._numbers(names, self.rows[at + 1 :])
+        again = 0 if index and misses else self._n_again(names, at)
+        if hits + again > misses / 3:
             first = self.rows[at].first
+            skipped = f" --skip-lines {first}" if first or index else ""
             raise DataError(
                 f"{self.source}: line {first + 1} looks like a row, not like column names: confirm "
                 f"that it is a row (--no-header), or that it holds names (--skip-lines {first})"
@@ -466,20 +478,18 @@ class _Head:
                     "fields"
                 )
                 * (at > 0)
-                + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
+                + f"\nAdd:{'' if index else ' --no-header'}{skipped}"
             )
 
-    def _come_again(self, names: Sequence[str], at: int) -> bool:
-        """Return whether a row below holds a name in its column, and is not a header line."""
+    def _n_again(self, names: Sequence[str], at: int) -> int:
+        """Return how many names a row below holds in their columns, without header lines."""
         whole = [row.fields for row in self.rows[at + 1 :] if len(row.fields) == len(names)]
-        found = [
-            fields
-            for fields in whole
-            if fields != self.rows[at].fields
-            and any(name and name == fold(field) for name, field in zip(names, fields, strict=True))
-        ]
-        table = FirstRows(whole, ())
-        return any(not table.is_names(fields) for fields in found)
+        table, found = FirstRows(whole, ()), set()
+        for fields in whole:
+            again = {j for j, name in enumerate(names) if name and name == fold(fields[j])}
+            if again and fields != self.rows[at].fields and not table.is_names(fields):
+                found |= again
+        return len(found)
 
     def _named(
         self, names: list[str], head: Record, below: Sequence[Record]

@@ -324,6 +324,17 @@ def without_marks(block: bytes, before: bytes) -> bytes:
     return block.removeprefix(_MARK) if before == b"\n" else block
 
 
+def footer_begins(path: Path, encoding: str, n: int, delimiter: str) -> str:
+    """Return the first of n skipped lines at the end of a file, if that is known."""
+    with path.open("rb") as file:
+        if compression(file.read(_BLOCK)) or encoding.startswith(("utf-16", "utf-32")):
+            return ""
+        file.seek(max(0, path.stat().st_size - _BLOCK))
+        lines = file.read().splitlines()
+    at = footer_at(lines, n, f"{delimiter} \t".encode())
+    return lines[at].decode(encoding, errors="replace") if at else ""
+
+
 def is_blank(line: AnyStr, signs: AnyStr | None = None) -> bool:
     """Return whether a line is blank, or holds only these signs."""
     return not line.strip().strip(signs)

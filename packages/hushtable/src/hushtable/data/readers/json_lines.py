@@ -238,11 +238,15 @@ class _Lines:
                         "a list" if isinstance(value, list) else "a value, but an object elsewhere"
                     )
                     names = _joined([_name(one) for one in nested])
+                    otherwise = "write one object per row (in pandas, orient='records')"
+                    if self.word == "element":  # of XML
+                        otherwise = "write one value per column"
+                    if len(nested) < len(types):
+                        otherwise = f"leave the column out\nAdd: --drop {shlex.quote(names)}"
                     raise DataTypeError(
                         f"{self.path}: {self.word} {number}: {_name(keys)!r} holds {held}: needs a "
                         "number, a text, true or false: flatten it (for example with "
-                        "pandas.json_normalize), or leave the column out\nAdd: --drop "
-                        f"{shlex.quote(names)}"
+                        f"pandas.json_normalize), or {otherwise}"
                     )
 
 
@@ -391,8 +395,8 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
         ) from None
     if not isinstance(row, dict):
         raise DataError(
-            f'{where} does not hold an object: needs one per line, such as {{"age": 42, "ward": '
-            '"a"}'
+            f'{where} does not hold an object: needs one per row, such as {{"age": 42, "ward": '
+            "\"a\"} (in pandas, orient='records')"
         )
     return row
 

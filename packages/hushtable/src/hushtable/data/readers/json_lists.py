@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pyarrow as pa
 
@@ -21,6 +21,8 @@ from hushtable.errors import DataError
 _WINDOW, _SHORT, _LONGEST = 1 << 20, 1 << 20, 1 << 26
 #: Objects within objects.
 _DEEPEST = 64
+#: Number of labels from which they count as those of rows, even if they are no numbers.
+_FEW = 20
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
@@ -43,7 +45,7 @@ def json_file(path: Path, layout: FileLayout) -> Reader:
     if layout.unasked is not None and path.suffix.lower() not in (".json", ".geojson"):
         return lines_file(path, layout)
     with unchanged(path):
-        lists = _Lists(path, layout.member)
+        lists = _Lists(path, layout.member, asked=layout.unasked is None)
         if lists.read() is None:
             return lines_file(path, layout)
     name, copy = lists.chosen()
@@ -54,8 +56,8 @@ def json_file(path: Path, layout: FileLayout) -> Reader:
 class _Lists:
     """The lists of objects in a file of JSON, each as a copy in JSON lines."""
 
-    def __init__(self, path: Path, wanted: str | None) -> None:
-        self.path, self.wanted = path, wanted
+    def __init__(self, path: Path, wanted: str | None, *, asked: bool) -> None:
+        self.path, self.wanted, self.asked = path, wanted, asked
         #: Copy of each list, and number of its objects, by the keys that lead to it.
         self.found: dict[str, tuple[Copy, int]] = {}
         self.has_values = False
@@ -77,6 +79,11 @@ class _Lists:
             self._object(window, "", 0)
             window.end()
         if not self.found and only:
+            if self.asked and _is_frame(json.loads(only, parse_int=str, parse_float=str)):
+                raise DataError(
+                    f"{self.path}: holds all rows in one object, by column or by their labels: "
+                    "write one object per row (in pandas, orient='records')"
+                )
             if "\n" not in only and file.encoding == "utf-8":
                 return None
             if self.has_values:
@@ -140,6 +147,18 @@ class _Lists:
                 # Line breaks occur only between values: within texts they are escaped.
                 file.write(text.replace("\n", " ").replace("\r", " ") + "\n")
         self.found[name] = copy, n
+
+
+def _is_frame(row: dict[str, Any]) -> bool:
+    """Return whether an object holds a table, not a row: as pandas writes unless asked for rows."""
+    values = list(row.values())
+    if {"columns", "data"} <= row.keys():
+        return all(isinstance(value, list) for value in values)
+    if not all(isinstance(value, dict) and value for value in values) or not values:
+        return False
+    labels, alike = values[0].keys(), all(value.keys() == values[0].keys() for value in values)
+    numbered = any(all(label.isdigit() for label in one) for one in (row, labels))
+    return alike and (numbered or max(len(row), len(labels)) >= _FEW)
 
 
 def _after(first: str, others: Iterator[str]) -> Iterator[str]:

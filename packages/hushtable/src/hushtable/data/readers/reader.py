@@ -124,11 +124,11 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
+def near_names(names: Iterable[str], there: Sequence[str], do: str = "rename the column") -> str:
     """Return words on names that differ only slightly from others; empty if none do.
 
     These are differences in blanks and zero-width marks, or in case, accents and look-alike
-    letters.
+    letters. The words state what to ``do``, in which ``{}`` is the name that is there.
     """
     words: list[str] = []
     for how, sort in (
@@ -136,10 +136,10 @@ def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
         ("case, accents or look-alike letters", lambda name: key(_seen(name))),
     ):
         known = {sort(one): one for one in reversed(there)}
-        for name in lacking:
+        for name in names:
             same = known.get(sort(name), name)
             if same != name and not any(f" {name!a} " in one for one in words):
-                words.append(f"{same!a} differs from {name!a} only in {how}: rename the column")
+                words.append(f"{same!a} differs from {name!a} only in {how}: {do.format(same)}")
     return "".join(f"; {one}" for one in words)
 
 

@@ -237,13 +237,23 @@ def _columns(lines: Sequence[str], *, named: bool) -> list[tuple[int, int]]:
         return columns
     whole: list[tuple[int, int]] = []
     for begin, end in columns:
+        here = rows[0][begin:end].strip()
+        before = rows[0][slice(*whole[-1])].strip() if whole else ""
+        # Numbers of rows have no name either: pandas writes them in front, and two blanks.
+        index = here and [(begin, end)] == columns[1:2] and _has_index(rows[1:], columns)
         # A gap within texts, such as two words each: only one of its sides has a name.
-        if whole and (not rows[0][begin:end].strip() or not rows[0][slice(*whole[-1])].strip()):
+        if whole and not index and not (here and before):
             begin = whole.pop()[0]
         whole.append((begin, end))
     # Names with a gap between them: columns that touch each other, and cannot be separated.
     touching = any(_PADDED.search(rows[0][begin:end]) for begin, end in whole)
     return [] if touching else whole
+
+
+def _has_index(rows: Sequence[str], columns: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the first of several columns holds numbers, with two blanks behind them."""
+    (begin, end), (after, _) = columns[:2]
+    return after - end > 1 and all(row[begin:end].strip().isdigit() for row in rows)
 
 
 def _write_fields(

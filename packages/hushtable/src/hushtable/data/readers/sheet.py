@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 
 from hushtable.data.readers.memory import arrow
-from hushtable.data.readers.reader import FileLayout, Reader, Unasked, as_name, column_names
+from hushtable.data.readers.reader import FileLayout, Reader, Unasked, as_name
 from hushtable.data.readers.sheet_parts import (
     Hidden,
     cell,
@@ -206,19 +206,17 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
         names = {j: f"column {k}" for k, j in enumerate(used, 1)}
     else:
         names = _names(cells, header, where)
-    order = sorted(names)
+    found = [f"{header} rows above the names left out"] if header else []
     if unasked is None:
-        nameless = [(i, j) for j in used if j not in names for i in places if cells[i][j] != ""]
-        if nameless:
-            raise _no_name(cells, *nameless[0], header or 0, where)
+        found += _name_index(names, used, cells, places, header or 0, where)
         check_side_by_side(cells, places, names, where, sheet)
         _refuse_merged(merged, first - (header is not None), cells, where)
         check_rows(cells, places, names, where, layout)
+    _refuse_twice(names, header or 0, where)
+    order = sorted(names)
     made = as_column if unasked is None else as_texts
     columns = [made([cells[i][j] for i in places]) for j in order]
     table = pa.Table.from_arrays(columns, [names[j] for j in order])
-    column_names(table.schema)
-    found = [f"{header} rows above the names left out"] if header else []
     if below := every[len(places) :]:
         found.append(left_out_words(len(below), row_words(cells[below[0]])))
     return replace(
@@ -246,11 +244,31 @@ def _rows(cells: Cells, first: int, layout: FileLayout, where: str) -> tuple[lis
     return every, places
 
 
-def _no_name(cells: Cells, i: int, j: int, header: int, where: str) -> DataError:
-    return DataError(
-        f"{where}: column {letters(j)} has values, such as {cells[i][j]!r} in {cell(i, j)}, but no "
-        f"name in row {header + 1}: name it, empty it, or specify where the names are with "
-        "--skip-lines N or --no-header"
+def _name_index(
+    names: dict[int, str],
+    used: Sequence[int],
+    cells: Cells,
+    places: Sequence[int],
+    header: int,
+    where: str,
+) -> list[str]:
+    """Name the first column if it is the only one without a name, and return words on it.
+
+    Raises `DataError` for other columns with values and without a name. If the first row has no
+    other value, it is not a row: pandas writes names of indexes there.
+    """
+    nameless = [j for j in used if j not in names]
+    if not nameless:
+        return []
+    j = nameless[0]
+    if nameless == [used[0]] and len(used) > 1 and any(cells[places[0]][k] != "" for k in used[1:]):
+        names[j] = "column 1"
+        return [f"column {letters(j)} has no name: called {names[j]!r}"]
+    i = next(i for i in places if cells[i][j] != "")
+    raise DataError(
+        f"{where}: column {letters(j)} has values, such as {as_name(cells[i][j])!r} in "
+        f"{cell(i, j)}, but no name in row {header + 1}: name it, empty it, or specify where the "
+        "names are with --skip-lines N or --no-header"
     )
 
 
@@ -259,6 +277,16 @@ def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
     if header >= len(cells):
         raise DataError(f"{where} has no row {header + 1}: lower --skip-lines")
     return {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
+
+
+def _refuse_twice(names: dict[int, str], header: int, where: str) -> None:
+    first: dict[str, int] = {}
+    for j, name in names.items():
+        if (i := first.setdefault(name, j)) != j:
+            raise DataError(
+                f"{where}: column {name!r} is listed twice, in {cell(header, i)} and "
+                f"{cell(header, j)}: rename one of the two"
+            )
 
 
 def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
@@ -278,7 +306,7 @@ def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
     for i, row in enumerate(cells[:_FIRST]):
         filled = [value for value in row if value != ""]
         # Lines above a table fill one or two cells.
-        if filled and 2 * len(filled) > width:
+        if filled and (2 * len(filled) > width or _is_above_index(row, cells[i + 1 : _FIRST])):
             other = next((j for j, v in enumerate(row) if not isinstance(v, str)), None)
             if other is None:
                 return i
@@ -288,6 +316,16 @@ def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
                 f"these are names (--skip-lines {i})\nAdd: --no-header"
             )
     raise DataError(f"{where} is empty: needs a row of names, and rows of values below it")
+
+
+def _is_above_index(row: list[Any], below: Cells) -> bool:
+    """Return whether a row names only the second of two columns, above numbers or dates.
+
+    So pandas writes a series.
+    """
+    used = sorted({j for other in below for j, value in enumerate(other) if value != ""})
+    filled = [j for j, value in enumerate(row) if value != ""]
+    return len(used) == 2 and filled == used[1:] and not all(isinstance(v, str) for v in below[0])
 
 
 def _refuse_merged(merged: Any, first: int, cells: Cells, where: str) -> None:

@@ -24,6 +24,8 @@ from hushtable.data.texts.words import words as cldr
 
 #: Largest number of different exceptions that an option can list.
 _LISTED = 8
+#: Number of rows from which a text in only one of them is unusual.
+_FEW_ROWS = 5
 #: What Excel's counts of days are called.
 DAY_COUNTS = "days as Excel counts them"
 #: Evidence that needs no check.
@@ -118,6 +120,27 @@ class ColumnDoubts:
             "seconds, or leave the column out",
             (("--drop", name),), refused=True,
         )  # fmt: skip
+
+    def noting_total(self, one: ColumnUnderstanding, seen: TextsSeen) -> ColumnUnderstanding:
+        """Return a column that notes a row with a word for a total, unless that was checked."""
+        others = seen.exceptions.get("other")
+        # For text files, the last lines were checked.
+        if one.doubt or self.delimiter or others is None or seen.n < _FEW_ROWS:
+            return one
+        for text, rows in others.rows.items():
+            if rows == 1 and is_total_word(text):
+                where = self.place(others.first[text])
+                return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
+        return one
+
+    def with_infinities(
+        self, one: ColumnUnderstanding, first: Mapping[str, int]
+    ) -> ColumnUnderstanding:
+        """Return a column of numbers that holds infinities; ``first`` has the first row of each."""
+        places = [f"{text} in {self.place(row)}" for text, row in first.items()]
+        doubt = f"{one.evidence} and {' and '.join(places)}"
+        options = tuple(("--missing", text) for text in first)
+        return replace(one, doubt=doubt, options=options, refused=True)
 
     def with_exceptions(
         self,
@@ -334,3 +357,14 @@ class ColumnDoubts:
         )
         rest = odd.n - sum(rows for _, rows in often)
         return words + (f", and {rest:,} rows with other texts" if rest else "")
+
+
+def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
+    """Return a column with the question whether some values are codes for missing ones."""
+    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
+    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
+    kept = quoted([f"{one.name}={one.kind}"])
+    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
+    doubt += f" If not, add --as {kept}"
+    options = tuple(("--missing", text) for text in codes)
+    return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)

@@ -57,6 +57,12 @@ def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ..
     return tuple(found[np.isfinite(found)].tolist())
 
 
+def _named(missing: tuple[str, ...], decimal: Decimal | None) -> list[float]:
+    """Return the numbers that texts name, including infinities."""
+    infinities = [float(text) for text in map(str.strip, missing) if text in ("inf", "-inf")]
+    return [*named_numbers(missing, decimal or "."), *infinities]
+
+
 def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None) -> Any:
     """Return a column in which the values that ``missing`` names are null.
 
@@ -81,7 +87,7 @@ def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None
         seconds = dates.seconds(texts_column(missing), "ymd")
         values, some = as_numbers(column, ""), seconds[np.isfinite(seconds)]
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        some = np.array(named_numbers(missing, decimal or "."))
+        some = np.array(_named(missing, decimal))
         values = filled(pc.cast(column, pa.float64(), safe=False), np.nan)
         if pa.types.is_float32(kind):
             some = some.astype(np.float32).astype(np.float64)
@@ -95,7 +101,7 @@ def without_numbers(
     X: NDArray[Any], missing: tuple[str, ...], decimal: Decimal | None
 ) -> NDArray[Any]:
     """Return a matrix in which the values that ``missing`` names are NaN."""
-    some = np.array(named_numbers(missing, decimal or "."))
+    some = np.array(_named(missing, decimal))
     if not len(some) or X.dtype.kind not in "fiu":
         return X
     gone = np.isin(X, some.astype(X.dtype) if X.dtype.kind == "f" else some)
