@@ -44,6 +44,7 @@ from hushtable.data.texts.seen import TextsSeen, add_different, n_different
 from hushtable.data.typed import typed, with_calendar, with_history
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
+from hushtable.language import N_, _, ngettext
 from hushtable.threads import FEW_ROWS, FEW_TO_COUNT, for_each, n_threads
 
 #: Number of rows from which a text in only one of them is unusual.
@@ -150,11 +151,15 @@ def _code_text(code: float, form: Form) -> str:
 
 def _with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
     """Return a column with the question whether some values are codes for missing ones."""
-    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
-    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
-    kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
-    doubt += f" If not, add --as {kept}"
+    listed = _(" and ").join(
+        f"{text} ({ngettext('%(n)s row', '%(n)s rows', rows)})" for text, rows in codes.items()
+    )
+    doubt = ngettext(
+        "%(listed)s is far from all other values: is it a code for a missing value?",
+        "%(listed)s are far from all other values: are they codes for a missing value?",
+        len(codes), listed=listed,
+    )  # fmt: skip
+    doubt += _(" If not, add --as %(kept)s", kept=quoted([f"{one.name}={one.kind}"]))
     options = tuple(("--missing", text) for text in codes)
     return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
@@ -179,11 +184,17 @@ def _noting_total(
     for text, rows in others.rows.items():
         if rows == 1 and text.casefold().strip(" :*") in TOTAL_WORDS:
             where = decider.place(others.first[text])
-            return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
+            doubt = _(
+                "%(text)s in %(where)s: does this row sum up others?", text=repr(text), where=where
+            )
+            return replace(one, doubt=doubt)
     return one
 
 
-_FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "true and false"}
+_FORMS = {
+    "number": N_("holds numbers"), "date": N_("holds dates"), "time": N_("holds times"),
+    "boolean": N_("holds true and false"),
+}  # fmt: skip
 
 
 def _form(kind: pa.DataType) -> Form:
@@ -223,7 +234,7 @@ def understood(
     _check_names(reading, names, reader)
     threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[_Found] = SimpleQueue()
-    for _ in range(threads):
+    for _thread in range(threads):
         idle.put(_Found(names, reading))
 
     def look(item: Numbered) -> None:
@@ -245,7 +256,7 @@ def understood(
     if total.n_rows == 0:
         raise no_rows(reader)
     decide = _decider(reader, reading, total)
-    whose = ColumnUnderstanding(reading.entity, "id", 1.0, "identifies the entity of a reading")
+    whose = ColumnUnderstanding(reading.entity, "id", 1.0, _("identifies the entity of a reading"))
     plain = _of_matrix(total) if reader.numeric and reader.names is None else {}
     found = [whose if n == whose.name else plain.get(j) or decide(j) for j, n in enumerate(names)]
     columns = tuple(found)
@@ -258,7 +269,7 @@ def _of_matrix(found: _Found) -> dict[int, ColumnUnderstanding]:
 
     Like `_decider`, but faster, because there are no names or texts to judge.
     """
-    holds, ends = f"holds {_FORMS['number']}", np.stack([found.low, found.high], axis=1)
+    holds, ends = _(_FORMS["number"]), np.stack([found.low, found.high], axis=1)
     return {
         j: ColumnUnderstanding(found.names[j], "number" if low < high else "constant", 1.0, holds)
         for j, (low, high) in enumerate(ends.tolist())
@@ -279,7 +290,7 @@ def _decider(
     """Return a function that decides on a column, by its number."""
     # With several files, a place names its own file.
     named = reader.source != "the data" and len(reader.files) < 2
-    said = f" of {reader.source}" if named else ""
+    said = _(" of %(file)s", file=reader.source) if named else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
     lows, highs = found.low.tolist(), found.high.tolist()
@@ -301,9 +312,9 @@ def _decider(
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
-            one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
+            one = ColumnUnderstanding(name, kind, 1.0, _(_FORMS[form]), reading=read)
             if lows[j] > highs[j]:
-                doubt = "all its values are missing"
+                doubt = _("all its values are missing")
                 drop = (("--drop", name),)
                 return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
             codes = found.codes.get(j, {})
@@ -458,7 +469,7 @@ def _second_look(
     low, high = np.full((2, reader.n_columns), np.inf) * [[1.0], [-1.0]]
     texts: dict[int, Counter[str]] = {}
     for source in numbered(typed(reader, None, reading), weights):
-        for start, batch, _ in source:
+        for start, batch, _weights in source:
             for j in places:
                 column: Any = batch.column(j) if isinstance(batch, pa.RecordBatch) else batch[:, j]
                 if is_text(column.type):

@@ -33,6 +33,7 @@ from hushtable.data.readers.totals import (
     starts_with_summary,
 )
 from hushtable.errors import DataError, UsageError
+from hushtable.language import N_, _, ngettext
 
 #: Possible delimiters; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
@@ -215,9 +216,10 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
-    words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
+    said = _("encoding %(name)s", name=encoding)
+    words = [said] if encoding != "utf-8" and not layout.encoding else []
     if delimiter not in ",;\t" and not layout.delimiter:
-        words.append(f"delimiter {delimiter!r}")
+        words.append(_("delimiter %(sign)s", sign=repr(delimiter)))
     if footer:
         words.append(_left_out(path, encoding, footer))
     remarks = found.has_remarks(body, len(names))
@@ -339,7 +341,8 @@ class _Head:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
         if below and (what := self._no_row(below[0])):
-            self.words.append(f"line {below[0].first + 1} ({what}) left out")
+            known = {"n": below[0].first + 1, "what": _(what)}
+            self.words.append(_("line %(n)s (%(what)s) left out", **known))
             body, below = below[0].end, below[1:]
         written = [name.strip() for name in head.fields if fold(name)]
         if len(set(written)) == len(written):  # others are visibly listed twice
@@ -363,15 +366,19 @@ class _Head:
                 "quotation marks"
             )
         if self.layout.skip_lines is None and head.first > self.start:
-            lines = head.first - self.start
-            self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
+            self._note_above(head.first - self.start)
         return *self._named(names, head, [row for row in below if len(row.fields) > 1]), body
+
+    def _note_above(self, lines: int) -> None:
+        self.words.append(
+            ngettext("%(n)s line above the header", "%(n)s lines above the header", lines)
+        )
 
     def has_remarks(self, line: int, width: int) -> bool:
         """Return whether lines below this one that begin with # are comments, and note it."""
         odd = [row for row in self.rows if row.first >= line and len(row.fields) != width]
         found = any(is_remark(row.fields[0]) for row in odd)
-        self.words += ["lines that begin with # left out"] * found
+        self.words += [_("lines that begin with # left out")] * found
         return found
 
     def _no_row(self, row: Record) -> str:
@@ -379,7 +386,7 @@ class _Head:
         if self.layout.unasked is not None:
             return ""  # if no person is asked, a row counts wherever it is
         fields = [field.strip() for field in row.fields if field.strip()]
-        for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
+        for what, pattern in ((N_("dashes"), ":?-+:?"), (N_("units"), r"\[.*\]|\(.*\)")):
             if fields and all(re.fullmatch(pattern, field) for field in fields):
                 return "" if what == "units" and any(map(is_number, fields)) else what
         return ""
@@ -483,7 +490,7 @@ class _Head:
             if not any(filled_in(row, j) for row in below):
                 left_out.append(names[j])
             elif j == 0 and len(names) > 1 and len([k for k in nameless if k]) == len(left_out):
-                self.words.append(f"column 1 has no name: called {names[0]!r}")
+                self.words.append(_("column 1 has no name: called %(name)s", name=repr(names[0])))
             else:
                 raise DataError(
                     f"{self.source}: line {line} has no name for column {j + 1}: write one there, "
@@ -493,7 +500,9 @@ class _Head:
         _each_once(names, self.source, line, f", or {by_number}")
         if len(left_out) == len(names):
             raise DataError(f"{self.source}: line {line} has no column names: needs at least 1")
-        self.words += [f"{name} without name and values left out" for name in left_out]
+        self.words += [
+            _("%(name)s without name and values left out", name=name) for name in left_out
+        ]
         return tuple(names), tuple(left_out)
 
 

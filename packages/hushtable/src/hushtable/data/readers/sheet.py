@@ -27,6 +27,7 @@ from hushtable.data.readers.sheet_parts import (
 from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_side, row_words
 from hushtable.data.readers.totals import left_out_words
 from hushtable.errors import DataError, UsageError
+from hushtable.language import _
 
 #: A sheet and its columns, as Excel writes them.
 _COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
@@ -198,7 +199,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
     columns = [made([cells[i][j] for i in places]) for j in order]
     table = pa.Table.from_arrays(columns, [names[j] for j in order])
     column_names(table.schema)
-    found = [f"{header} rows above the names left out"] if header else []
+    found = [_("%(n)s rows above the names left out", n=header)] if header else []
     if below := every[len(places) :]:
         found.append(left_out_words(len(below), row_words(cells[below[0]])))
     return replace(
@@ -206,7 +207,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
         source=str(path),
         n_bytes=path.stat().st_size,
         bytes_read=lambda: path.stat().st_size,
-        place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
+        place=lambda row: _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(sheet)),
         found=(*found, *hidden_words(gone, places, order)),
     )
 

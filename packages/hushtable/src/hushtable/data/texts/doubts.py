@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hushtable.data.columns import texts_column
 from hushtable.data.texts.dates import ORDERS, Order
+from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import (
     SERIAL,
     ColumnReading,
@@ -18,9 +19,10 @@ from hushtable.data.texts.reading import (
     quoted,
 )
 from hushtable.data.texts.seen import Exceptions, TextsSeen
+from hushtable.language import _, ngettext, numerals
 
-#: Largest number of different exceptions that an option can list.
-_LISTED = 8
+#: Largest number of different exceptions that an option can list, and of spellings of a label.
+_LISTED, _SPELLINGS = 8, 4
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,18 @@ class ColumnDoubts:
         every = Exceptions()
         for noted in seen.exceptions.values():
             every.merge(noted)
-        text, where = self.first(every) if every.first else (f"{seen.low:g}", "every row")
+        text, where = self.first(every) if every.first else (f"{seen.low:g}", _("every row"))
         kept = quoted([f"{name}=category"])
+        n = numerals(f"{seen.n:,}")
+        found = _("no date in %(n)s texts", n=n)
+        none = _("none of its %(n)s texts is a date", n=n)
+        if asked == "number":
+            found = _("no number in %(n)s texts", n=n)
+            none = _("none of its %(n)s texts is a number", n=n)
         return ColumnUnderstanding(
-            name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
-            f"none of its {seen.n:,} texts is a {asked}, for example {text[:40]!r} in {where}: "
-            f"leave the column out, or keep it as text (--as {kept})",
+            name, "category", 1.0, found,
+            _("%(none)s, for example %(text)s in %(where)s: leave the column out, or keep it as "
+              "text (--as %(kept)s)", none=none, text=repr(text[:40]), where=where, kept=kept),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -75,14 +83,14 @@ class ColumnDoubts:
             odd.merge(seen.exceptions.get("date", Exceptions()))
             odd.n = n_lost
         n_fit = seen.n - odd.n
-        counted = f"{n_fit:,} {evidence}"
+        counted = f"{numerals(f'{n_fit:,}')} {evidence}"
         if not odd.n:
-            said = "" if evidence in ("numbers", "dates") and sure == 1.0 else evidence
+            said = "" if evidence in (_("numbers"), _("dates")) and sure == 1.0 else evidence
             return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
         confidence = n_fit / seen.n
         if reading.lenient:
             return self._as_asked(name, kind, reading, seen, odd, (counted, confidence))
-        words = f"{counted} and {self.listed(odd)}"
+        words = _("%(counted)s and %(others)s", counted=counted, others=self.listed(odd))
         few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
         if few and set(seen.exceptions) - fits <= {"other"}:
             options = tuple(("--missing", text) for text in odd.rows)
@@ -106,14 +114,16 @@ class ColumnDoubts:
         lost = self.n_lost(seen, kind, reading.dates)
         words, doubt = counted[0], ""
         if odd.n > lost:
-            words += (
-                f"; as requested, {odd.n - lost:,} more with a limit, a flag or a different "
-                "separator"
+            words += _(
+                "; as requested, %(n)s more with a limit, a flag or a different separator",
+                n=numerals(f"{odd.n - lost:,}"),
             )
         if lost:
-            become = "value becomes" if lost == 1 else "values become"
-            which = self.listed(self._lost(odd, reading, lost))
-            doubt = f"as requested, {lost:,} {become} missing: {which}"
+            doubt = ngettext(
+                "as requested, %(n)s value becomes missing: %(which)s",
+                "as requested, %(n)s values become missing: %(which)s",
+                lost, which=self.listed(self._lost(odd, reading, lost)),
+            )  # fmt: skip
         return ColumnUnderstanding(name, kind, counted[1], words, doubt, reading=reading)
 
     @staticmethod
@@ -141,8 +151,10 @@ class ColumnDoubts:
         serial = self._serial_words(odd, asked) if kind == "date" else ""
         if not lost:
             return ("--as", asked), serial
-        of = f"{lost:,} of {seen.n:,} values"
-        loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
+        loss = _(
+            "; --as %(asked)s would lose %(n)s of %(all)s values, which become missing",
+            asked=quoted([asked]), n=numerals(f"{lost:,}"), all=numerals(f"{seen.n:,}"),
+        )  # fmt: skip
         if lost < odd.n:  # otherwise they were listed just before
             loss += f": {self.listed(self._lost(odd, reading, lost))}"
         return (drop if 2 * lost > seen.n else ("--as", asked)), loss + serial
@@ -155,9 +167,10 @@ class ColumnDoubts:
             return ""
         [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
         day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
-        return (
-            f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is {day}"
-        )
+        return _(
+            "; --as %(asked)s reads numbers as days as Excel counts them: %(text)s is %(day)s",
+            asked=quoted([asked]), text=text, day=day,
+        )  # fmt: skip
 
     def first(self, noted: Exceptions) -> tuple[str, str]:
         """Return the first of some texts, and where it is."""
@@ -168,9 +181,39 @@ class ColumnDoubts:
         """Return the most frequent exceptions in words, and where the first of each is."""
         often = Counter(odd.rows).most_common(3)
         words = ", ".join(
-            f"{text[:40]!r} in {self.place(odd.first[text])}"
-            + (f" and {rows - 1:,} more" if rows > 1 else "")
+            _("%(text)s in %(where)s", text=repr(text[:40]), where=self.place(odd.first[text]))
+            + (_(" and %(n)s more", n=numerals(f"{rows - 1:,}")) if rows > 1 else "")
             for text, rows in often
         )
         rest = odd.n - sum(rows for _, rows in often)
-        return words + (f", and {rest:,} rows with other texts" if rest else "")
+        others = _(", and %(n)s rows with other texts", n=numerals(f"{rest:,}"))
+        return words + (others if rest else "")
+
+
+def counted_labels(group: Sequence[str], rows: Mapping[str, int]) -> str:
+    """Return the first few labels in words, each with its number of rows."""
+    first, *others = group[:_SPELLINGS]
+    words = [f"{first[:40]!r} ({ngettext('%(n)s row', '%(n)s rows', rows[first])})"]
+    words += [f"{text[:40]!r} ({numerals(f'{rows[text]:,}')})" for text in others]
+    if len(group) > _SPELLINGS:
+        words.append(_("%(n)s more", n=numerals(f"{len(group) - _SPELLINGS:,}")))
+    return f"{', '.join(words[:-1])}{_(' and ')}{words[-1]}"
+
+
+def different(n: int) -> str:
+    """Return words for a number of different texts."""
+    return _("%(n)s different texts", n=numerals(f"{n:,}"))
+
+
+def numbers_words(seen: TextsSeen, decimal: Decimal, sure: float) -> str:
+    """Return words for numbers, and for their separators where these are not certain."""
+    words = _("numbers")
+    if decimal == "," and (seen.shapes["comma"] or seen.shapes["1,234"]):
+        words += _(" with a decimal comma")
+    elif seen.shapes["1,234"] and decimal == ".":
+        words += _(" with commas as thousands separators")
+    elif seen.shapes["1.234"] and decimal == ",":
+        words += _(" with points as thousands separators")
+    elif sure < 1.0 and seen.shapes["1.234"]:
+        words += _(" with a decimal point, and three digits after each")
+    return words
