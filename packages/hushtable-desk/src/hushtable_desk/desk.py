@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 import hushtable
 from hushtable import plugins
 from hushtable.errors import PluginError, UsageError
-from hushtable.language import LANGUAGES, numeral
+from hushtable.language import LANGUAGES, numeral, numerals, percents
 from hushtable_desk.folder import Folder, key_of
 from hushtable_desk.language import WORDS, preferred
 from hushtable_desk.tables import Table
@@ -131,7 +131,8 @@ class Desk:
         known = {
             "desk": self, "language": language, "languages": LANGUAGES, "path": request.url.path,
             "version": hushtable.__version__, "local": self.without_path,
-            "numeral": partial(numeral, language), "table": None, "here": "",
+            "numeral": partial(numeral, language), "numerals": partial(numerals, language=language),
+            "percents": percents, "table": None, "here": "",
         }  # fmt: skip
         return _pages(language).get_template(name).render(known | context)
 

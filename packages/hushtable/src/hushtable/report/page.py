@@ -124,7 +124,7 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
         "ytick.labelcolor": _INK,
     }
     buffer = io.StringIO()
-    with matplotlib.rc_context(look):
+    with matplotlib.rc_context(look | {"axes.unicode_minus": False}):  # as in texts
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         axes = figure.subplots()
         display.plot(axes)
