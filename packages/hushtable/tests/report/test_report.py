@@ -113,7 +113,7 @@ def test_ids_columns_and_values_when_asked(of_values, X, kept):
     rows = [int(row) for row in scores["row"]]
     assert 20 <= rows[0] < 30
     assert list(scores["nr"]) == [f"{row:04}" for row in rows]
-    assert list(scores["ward"]) == [kept["ward"][row].as_py() or "" for row in rows]
+    assert list(scores["ward"]) == [kept["ward"][row].as_py() or "\u2013" for row in rows]
     for row, why in zip(rows, lowest.reasons, strict=True):
         for one in why.named:
             value = X[row, of_values.model.plan.schema.names.index(one.feature)]

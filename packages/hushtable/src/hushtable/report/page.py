@@ -297,4 +297,4 @@ def _reason(reason: Reason, draw: Callable[[Reason], "Markup"]) -> dict[str, Any
 
 
 def _text(value: pa.Array) -> str:
-    return "" if value.null_count else str(value.cast(pa.string())[0].as_py())
+    return "\u2013" if value.null_count else str(value.cast(pa.string())[0].as_py())
