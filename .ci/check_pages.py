@@ -25,16 +25,27 @@ from chromium import Chromium, found  # noqa: E402 (its folder is on the path on
 
 DESK, TELEPHONE = 1280, 360
 
-#: Checks that axe-core lacks. Parts that scroll or are cut off inside the page do not widen it.
+#: Checks that axe-core lacks. Parts that scroll or are cut off inside the page do not widen it. The
+#: theme lets the whole article scroll, so that it is measured like the page.
 LOOK = """(() => {
     const wrong = [], page = document.documentElement, main = document.querySelector("main");
     const inside = (e) => e === document.body
         || (getComputedStyle(e).overflowX === "visible" && inside(e.parentElement));
+    const inArticle = (e) => e.matches(".bd-article-container")
+        || (getComputedStyle(e).overflowX === "visible" && inArticle(e.parentElement));
     if (page.scrollWidth > innerWidth) {
         const wide = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility()
             && e.getBoundingClientRect().right > innerWidth + 0.5 && inside(e.parentElement));
         const names = wide.slice(0, 3).map((e) => e.outerHTML.slice(0, 80)).join(" and ");
         wrong.push(`is ${page.scrollWidth} px wide: ${names}`);
+    }
+    const article = document.querySelector(".bd-article-container");
+    if (article && article.scrollWidth > article.clientWidth) {
+        const end = article.getBoundingClientRect().right;
+        const wide = [...article.querySelectorAll("*")].filter((e) => e.checkVisibility()
+            && e.getBoundingClientRect().right > end + 0.5 && inArticle(e.parentElement));
+        const names = wide.slice(0, 3).map((e) => e.outerHTML.slice(0, 80)).join(" and ");
+        wrong.push(`has an article of ${article.scrollWidth} px: ${names}`);
     }
     for (const image of document.images) {
         const name = image.src.split("/").pop().slice(0, 80), alt = image.alt.trim();

@@ -56,4 +56,4 @@ def test_a_german_page_has_no_english(tmp_path):
     words = {word.strip(".,:;()") for word in Parsed(german).text.split()}
     assert not words & {"the", "and", "of", "rows", "sites", "is", "are", "noise", "until", "Sites"}
     assert "Nächste Schritte" in german
-    assert "Das Hinzufügen oder Entfernen von einem Datensatz" in german
+    assert "Das Hinzufügen oder Entfernen eines Datensatzes" in german

@@ -16,7 +16,7 @@ from hushtable.errors import HushTableError
 from hushtable.language import N_, speaking
 from hushtable_desk import learning, models, pages, rounds, watching
 from hushtable_desk.desk import Desk
-from hushtable_desk.language import preferred
+from hushtable_desk.language import _, preferred
 from hushtable_desk.security import Access, Guard
 
 _log = logging.getLogger("hushtable_desk")
@@ -73,7 +73,10 @@ def _known(request: Request, error: Exception) -> Response:
 
 def _no_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(request, error.status_code, N_("Page not found"), str(error.detail))
+    words = _("The desk has no page at this address.")
+    if error.status_code != 404:
+        words = str(error.detail)
+    return _answer(request, error.status_code, N_("Page not found"), words)
 
 
 class _Contained:

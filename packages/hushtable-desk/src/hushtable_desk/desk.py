@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 import hushtable
 from hushtable import plugins
 from hushtable.errors import PluginError, UsageError
-from hushtable.language import LANGUAGES, numeral, spoken
+from hushtable.language import LANGUAGES, numeral, numerals, percents, spoken
 from hushtable_desk.folder import Folder, key_of
 from hushtable_desk.language import WORDS
 from hushtable_desk.tables import Table
@@ -126,7 +126,7 @@ class Desk:
         known = {
             "desk": self, "language": spoken(), "languages": LANGUAGES, "path": request.url.path,
             "version": hushtable.__version__, "local": self.without_path, "numeral": numeral,
-            "table": None, "here": "",
+            "numerals": numerals, "percents": percents, "table": None, "here": "",
         }  # fmt: skip
         return _pages(spoken()).get_template(name).render(known | context)
 

@@ -17,7 +17,7 @@ from hushtable.data.options import RowOptions, notes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError, explain
 from hushtable.files import remove_leftovers
-from hushtable.language import N_, spoken
+from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import ReviewRow
 from hushtable.scores.models import OpenedModel, open_model
@@ -26,6 +26,7 @@ from hushtable.scores.review import MOST, Answer, Review
 from hushtable.scores.rules import rules_path
 from hushtable.scores.verdict_log import LoggedReview, VerdictLog, plan_of_log
 from hushtable_desk.folder import LOG, Folder
+from hushtable_desk.language import _
 from hushtable_desk.listing import Listing
 
 #: Verdicts and directions of values, with the same names as in the log and in reasons.
@@ -80,7 +81,7 @@ class RowView:
     @property
     def is_named(self) -> bool:
         """Whether an identifier names the row, and not its number."""
-        return self.name != f"{self.row.row:,}"
+        return self.name != numerals(f"{self.row.row:,}")
 
 
 class JudgedRows:
@@ -211,7 +212,7 @@ class JudgedRows:
         """Return the name of a row: its identifier or its number."""
         id_ = self.logged.id_
         text = self.review.kept(number).get(id_, "") if id_ else ""
-        return text or f"{number:,}"
+        return text or numerals(f"{number:,}")
 
     def time_of(self, number: int) -> float:
         """Return the time of a row's reading, in seconds since 1970; NaN if it is not known."""
@@ -236,7 +237,8 @@ class JudgedRows:
     def find(self, text: str, most: int = 20) -> list[tuple[int, str]]:
         """Return numbers and names of the kept rows whose name holds a text."""
         with self.lock:
-            return self.review.named(self.logged.id_, text.strip(), most)
+            found = self.review.named(self.logged.id_, text.strip(), most)
+            return found if self.logged.id_ else [(k, self.name_of(k)) for k, _number in found]
 
     # --- verdicts ---------------------------------------------------------------------------------
 
@@ -258,6 +260,12 @@ class JudgedRows:
         with self.lock:
             self._check_unchanged()
             row = self.review.of_row(number)
+            if kind == "known" and not self.logged.id_:
+                raise UsageError(
+                    _("rows have no identifier: choose a column for “%(setting)s” on the "
+                              "page of the table, and score again",
+                              setting=_("Rows are named by"))
+                )  # fmt: skip
             if kind == "known":
                 said = self.logged.add_known(row)
             elif kind == "only":

@@ -5,6 +5,7 @@ from starlette.requests import Request
 from hushtable.language import ENGLISH, LANGUAGES, Catalogue
 
 WORDS = Catalogue(__file__, "desk")
+_ = WORDS.say
 
 
 def preferred(request: Request) -> str:

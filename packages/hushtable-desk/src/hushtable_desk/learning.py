@@ -16,8 +16,10 @@ from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.history import values_behind
 from hushtable.data.texts.reading import Reading, plain_texts
 from hushtable.errors import UsageError
+from hushtable.language import WORDS, numerals
 from hushtable_desk.folder import MODEL
 from hushtable_desk.judging import JudgedRows
+from hushtable_desk.language import _
 from hushtable_desk.pages import desk_of, table_of, write
 
 #: Rows of both lists, and columns that are listed as moved.
@@ -54,7 +56,7 @@ def learned(request: Request) -> Response:
         "learned.html",
         table=table,
         here="learned",
-        judging=judging,
+        unit=WORDS.say(judging.model.scorer.plan.score.unit),
         found=review.found(),
         chart=_curve(found, alone) if len(found) > 1 else None,
         moved=moved,
@@ -67,15 +69,15 @@ def learned(request: Request) -> Response:
 
 def _curve(found: NDArray[np.int64], alone: NDArray[np.int64]) -> Markup:
     n = len(found) - 1
-    lines = [ChartLine("by verdicts", found), ChartLine("by score alone", alone)]
-    words = (
-        f"Among {n:,} reviewed rows, {found[-1]:,} outliers were found; the {n:,} rows with the "
-        f"lowest scores without verdicts include {alone[-1]:,} of these."
+    lines = [ChartLine(_("by verdicts"), found), ChartLine(_("by score alone"), alone)]
+    numbers = {"n": n, "found": found[-1], "alone": alone[-1]}
+    words = _(
+        "Outliers among %(n)s reviewed rows: %(found)s. Among the %(n)s rows with the lowest "
+        "scores without verdicts: %(alone)s of these.",
+        **{name: numerals(f"{k:,}") for name, k in numbers.items()},
     )
-    chart = LineChart(
-        lines, words, across="reviewed rows", up="outliers found", steps=True, width=520.0
-    )
-    return chart.svg
+    across, up = _("reviewed rows"), _("outliers found")
+    return LineChart(lines, words, across=across, up=up, steps=True, width=520.0).svg
 
 
 def save(request: Request, said: dict[str, Any]) -> dict[str, Any]:
@@ -160,9 +162,10 @@ def _line(
         return None
     marked = np.flatnonzero(there == at).tolist()
     days = (times[there] - times[there[0]]) / 86_400.0
-    words = f"{len(there):,} readings of {name}, from {_when(times[there[0]])} on"
+    n, start = numerals(f"{len(there):,}"), _when(times[there[0]])
+    words = _("%(n)s readings of %(name)s, from %(start)s on", n=n, name=name, start=start)
     line = ChartLine(name, values[there], days, marked)
-    return LineChart([line], words, across="days").svg
+    return LineChart([line], words, across=_("days")).svg
 
 
 def _when(seconds: float) -> str:
@@ -173,4 +176,4 @@ def _when(seconds: float) -> str:
 
 
 def _shown(value: float) -> str:
-    return f"{value:.6g}" if np.isfinite(value) else ""
+    return numerals(f"{value:.6g}") if np.isfinite(value) else ""

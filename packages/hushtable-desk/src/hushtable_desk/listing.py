@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hushtable.language import N_
+from hushtable.language import N_, WORDS, numerals
 from hushtable.scores.outliers import LowRow, Outliers
 from hushtable.scores.reasons import Reason
 from hushtable.scores.review import Answer
@@ -189,7 +189,7 @@ class Listing:
             self._kind(row, first), row.detail.rule or (first.words if first else ""),
             first.within if first else "", number,
             len(self.found.incidents[number - 1].rows) if number else 0,
-            " and ".join(first.columns) if first else "", answer,
+            WORDS.say(" and ").join(first.columns) if first else "", answer,
         )  # fmt: skip
 
     def _kind(self, row: LowRow, first: Reason | None) -> str:
@@ -220,7 +220,7 @@ class Listing:
 
     def _name(self, row: LowRow) -> str:
         text = "" if self._id is None else _text(row.detail.kept[self._id])
-        return text or f"{row.row:,}"
+        return text or numerals(f"{row.row:,}")
 
     def rarity(self, line: Line) -> float:
         """Return how rare a row is from 0 to 1, on a logarithmic scale: 1 is a unique row."""

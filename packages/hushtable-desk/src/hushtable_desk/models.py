@@ -21,31 +21,44 @@ from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
 from hushtable.describe.views import view
 from hushtable.errors import FileError, HushTableError, PluginError, UsageError, explain
 from hushtable.files import Content
+from hushtable.language import N_, numerals, spoken
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable_desk.folder import MODEL, Folder, FolderFile
+from hushtable_desk.language import _
 from hushtable_desk.pages import desk_of
 
 #: Kinds of files that score rows and can therefore be exported.
 _SCORES = ("detector", "sketch", "release", "local")
 #: Lines of a file in the list of all files, each with its heading in English.
 _LISTED = {
-    "Rows counted": "Rows", "Features": "Columns", "Tables": "Tables", "Laid out for": "Made for",
-    "Verdicts": "Learned verdicts", "May leave": "May leave the site",
+    "Rows counted": N_("Rows"), "Features": N_("Columns"), "Tables": N_("Tables"),
+    "Laid out for": N_("Made for"), "Verdicts": N_("Learned verdicts"),
+    "May leave": N_("May leave the site"),
 }  # fmt: skip
 
 
+#: Labels of other facts, and kinds of columns.
+_LABELS = (
+    N_("Kind"), N_("Plan"), N_("Detector"), N_("Depends on data"), N_("Features"),
+    N_("Values of rows"), N_("Laid out for"), N_("Verdicts"), N_("May leave"), N_("Rows counted"),
+    N_("Rows a person"), N_("Threshold"), N_("Signed by"), N_("Round"), N_("Submissions"),
+    N_("Periods"), N_("Rows, estimated"), N_("Rows here"), N_("Rows elsewhere"),
+    N_("Weight of elsewhere"), N_("numeric"), N_("categorical"),
+)  # fmt: skip
+#: What separates a fact from its details.
+_DETAIL = r" \(|: |, as |, wie "
 #: Description of each kind of file; other packages describe their own kinds.
 _HOLDS = {
-    "plan": "a plan: columns and hash functions, and no counts",
-    "sketch": "a sketch: exact counts of rows",
-    "release": "a release: counts with noise",
-    "increment": "an increment: counts of one period, with noise",
-    "periods": "the exact counts of a site's periods",
-    "detector": "a fitted model",
-    "verdicts": "verdicts on rows",
-    "local": "a local model: counts of a site and of all others",
-    "home": "a home model: scores here and elsewhere",
+    "plan": N_("a plan: columns and hash functions, and no counts"),
+    "sketch": N_("a sketch: exact counts of rows"),
+    "release": N_("a release: counts with noise"),
+    "increment": N_("an increment: counts of one period, with noise"),
+    "periods": N_("the exact counts of a site's periods"),
+    "detector": N_("a fitted model"),
+    "verdicts": N_("verdicts on rows"),
+    "local": N_("a local model: counts of a site and of all others"),
+    "home": N_("a home model: scores here and elsewhere"),
 }  # fmt: skip
 
 
@@ -86,7 +99,7 @@ class ModelFacts:
     def listed(self) -> list[str]:
         """Facts for the list of all files."""
         found = [(self.lines or {}).get(label, "") for label in _LISTED]
-        return [self.n_rows, *(re.split(r" \(|: |, as ", one)[0] for one in found[1:])]
+        return [self.n_rows, *(re.split(_DETAIL, one)[0] for one in found[1:])]
 
 
 def model_facts(folder: Folder, entry: FolderFile) -> ModelFacts:
@@ -94,11 +107,11 @@ def model_facts(folder: Folder, entry: FolderFile) -> ModelFacts:
 
     The facts are kept until the file changes.
     """
-    return _facts(folder.file(entry.name), entry)
+    return _facts(folder.file(entry.name), entry, spoken())
 
 
 @lru_cache(maxsize=256)
-def _facts(path: Path, entry: FolderFile) -> ModelFacts:
+def _facts(path: Path, entry: FolderFile, _language: str) -> ModelFacts:
     try:
         return _read(_content(path), entry)
     except HushTableError as error:
@@ -122,7 +135,7 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
         home = content.build(HomeModel.from_file)
         shown = view(home)
         return ModelFacts(
-            entry, holds, f"{home.n_rows:,}", dict(shown.figures), tuple(shown.sentences)
+            entry, holds, numerals(f"{home.n_rows:,}"), dict(shown.figures), tuple(shown.sentences)
         )
     if kind is not None and kind.inspect is not None:
         lines = {"Kind": f"{content.kind}, protocol {content.manifest['protocol']}"}
@@ -131,17 +144,17 @@ def _read(content: Content, entry: FolderFile) -> ModelFacts:
     lines, tally, ledger = plan_lines(content, plan), None, None
     if content.kind == "periods":
         kept = content.build(Periods.from_file)
-        lines |= words.periods_lines(kept) | {"May leave": "no: it holds exact counts"}
+        lines |= words.periods_lines(kept) | {"May leave": _("no: it holds exact counts")}
     elif content.kind == "plan":
-        lines["May leave"] = "no: it depends on rows" if plan.data_dependent else "yes"
+        lines["May leave"] = _("no: it depends on rows") if plan.data_dependent else _("yes")
     else:
         counts = content.build(counts_from_file)
         lines |= counts_lines(content, counts)
         tally, ledger = counts.tally, counts.ledger
-        n_rows = "" if counts.mixed else f"{counts.n_rows:,}"
-        n_rows = n_rows if plan.first_counts is None else f"{plan.first_rows:,}"
+        n_rows = "" if counts.mixed else numerals(f"{counts.n_rows:,}")
+        n_rows = n_rows if plan.first_counts is None else numerals(f"{plan.first_rows:,}")
         if ledger is not None:
-            lines |= {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
+            lines |= {} if counts.mixed else {"Rows, estimated": n_rows}
             lines |= ledger_lines(ledger, counts.noise_sd)
     return ModelFacts(
         entry, holds, n_rows, lines, _cost(ledger), *_columns(plan, tally),
@@ -156,15 +169,15 @@ def _cost(ledger: Ledger | None) -> tuple[str, ...]:
 
 def _columns(plan: Plan, tally: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return headers and rows of a table of the columns, without values from rows."""
-    headers: tuple[str, ...] = ("Column", "Kind", "Range or categories")
+    headers: tuple[str, ...] = (N_("Column"), N_("Kind"), N_("Range or categories"))
     shown = [
         (one.name, one.kind, words.values(one, plan.schema.public)) for one in plan.schema.features
     ]
     if tally is None:
         return headers, tuple(shown)
-    counted = [tuple(f"{n:,}" for n in each) for each in tally.tolist()]
+    counted = [tuple(numerals(f"{n:,}") for n in each) for each in tally.tolist()]
     rows = tuple((*one, *n) for one, n in zip(shown, counted, strict=True))
-    return (*headers, "Missing", "Outside"), rows
+    return (*headers, N_("Missing"), N_("Outside")), rows
 
 
 # --- two of them ----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from hushtable.report.lists import LISTS
 from hushtable_desk.desk import Desk
 from hushtable_desk.folder import LOG, MODEL, TABLES
 from hushtable_desk.judging import JudgedRows, RowView
+from hushtable_desk.language import _
 from hushtable_desk.listing import FACETS, KINDS, ORDERS, Query
 from hushtable_desk.tables import KINDS as COLUMN_KINDS
 from hushtable_desk.tables import Table, choices
@@ -268,7 +269,7 @@ def undo(request: Request, said: dict[str, Any]) -> dict[str, Any]:
     judging = table_of(request).judging
     gone = judging.undo(desk_of(request).who)
     if gone is None:
-        raise UsageError("there is no verdict to take back")
+        raise UsageError(_("there is no verdict to take back"))
     return _next(request, judging, gone.row) | {"undone": gone.row}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from hushtable.charts.drawing import FLAG, ROWS, WHOLE, WIDTH, axis, filled, number, text
+from hushtable.language import numerals
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.costs import totals
@@ -38,7 +39,7 @@ class Spending:
     @property
     def spent(self) -> str:
         """The epsilon so far."""
-        return f"{rounded_up(self.totals[-1] if self.totals else 0.0):g}"
+        return numerals(f"{rounded_up(self.totals[-1] if self.totals else 0.0):g}")
 
     def chart(self, words: str, after: float | None = None) -> Markup:
         """Draw the epsilon after each round, and the limit.
@@ -51,8 +52,8 @@ class Spending:
             The epsilon after a round that is not answered yet, whose column is an outline.
         """
         shown = self.totals[-_MOST:]
-        figures = ", ".join(f"{rounded_up(one):g}" for one in shown)
-        label = escape(f"{words}: {figures or '0'}; {self.limit:g}")
+        figures = "; ".join(numerals(f"{rounded_up(one):g}") for one in shown)
+        label = escape(f"{words}: {figures or '0'}; {numerals(f'{self.limit:g}')}")
         parts = "".join(_parts(self.totals, self.limit, after))
         return Markup(
             f'<svg class="spent" viewBox="0 0 {number(WIDTH)} {number(_HEIGHT)}" role="img"'
@@ -84,7 +85,7 @@ def _parts(spent: Sequence[float], limit: float, after: float | None) -> Iterato
     yield axis(f"M0 {number(_GROUND)}H{number(WIDTH)}")
     y = _GROUND * (1.0 - limit / most)
     yield f'<path d="M0 {number(y)}H{number(WIDTH)}" stroke="{FLAG}" stroke-dasharray="6 4"/>'
-    yield text(f"{limit:g}", WIDTH, y - 4.0, anchor="end", flagged=True)
+    yield text(numerals(f"{limit:g}"), WIDTH, y - 4.0, anchor="end", flagged=True)
 
 
 def _box(left: float, top: float, width: float, bottom: float) -> str:
@@ -107,5 +108,7 @@ def _of(book: Book, data_set: str, limit: float) -> Spending:
     about = [one for one in answers if one["data_set"] == data_set]
     for record, after in zip(about, course, strict=True):
         facts = {"round_id": record["round_id"][:12], "title": str(record["title"])}
-        rounds.append(facts | {"made": str(record["made"]), "after": f"{rounded_up(after):g}"})
+        rounds.append(
+            facts | {"made": str(record["made"]), "after": numerals(f"{rounded_up(after):g}")}
+        )
     return Spending(data_set, rounds, course, limit)

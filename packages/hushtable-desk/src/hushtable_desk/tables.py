@@ -5,6 +5,7 @@ import io
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.data.understanding import understood
 from hushtable.errors import DataError, HushTableError, UsageError, explain
-from hushtable.language import N_
+from hushtable.language import N_, spoken
 from hushtable_desk.folder import MODEL, Folder, key_of
 from hushtable_desk.judging import JudgedRows
 
@@ -136,7 +137,9 @@ class Job:
         self.what, self.error = what, ""
         self.done, self.rows, self.passes = False, 0, 0
         self.total: int | None = None
-        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        # In the language of the page.
+        run = partial(copy_context().run, self._run, work)
+        self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
 
     def _run(self, work: Any) -> None:
@@ -205,6 +208,8 @@ class Table:
         self._columns: tuple[ColumnUnderstanding, ...] | None = None
         self._found: tuple[str, ...] = ()
         self._quality: TableQuality | None = None
+        #: Of the sentences on columns and quality.
+        self._language = ""
         self._judging: JudgedRows | None = None
 
     # --- reading ----------------------------------------------------------------------------------
@@ -216,6 +221,8 @@ class Table:
         Raises `DataError` if the file cannot be read with the settings.
         """
         with self.lock:
+            if self._language != spoken():
+                self._language, self._columns, self._quality = spoken(), None, None
             if self._columns is None:
                 options = replace(self.said, drop=(), kinds=self._kinds_but_id()).options()
                 reader = self._opened(options)

@@ -29,16 +29,21 @@ from hushtable.data.texts.reading import ColumnUnderstanding, plain_texts
 from hushtable.data.weights import Numbered
 from hushtable.describe.drift import drift_words, measured, of_all_rows, why_no_drift
 from hushtable.errors import DataError, HushTableError, UsageError, explain
+from hushtable.language import N_, WORDS, spoken
 from hushtable.streams import Drift
 from hushtable_desk.folder import Folder
 from hushtable_desk.judging import JudgedRows
+from hushtable_desk.language import _
 from hushtable_desk.listing import Line
 from hushtable_desk.pages import desk_of
 from hushtable_desk.tables import Table
 
 Ints = NDArray[np.int64]
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = (
+    N_("Jan"), N_("Feb"), N_("Mar"), N_("Apr"), N_("May"), N_("Jun"), N_("Jul"), N_("Aug"),
+    N_("Sep"), N_("Oct"), N_("Nov"), N_("Dec"),
+)  # fmt: skip
 #: Years side by side, rows of the table of months, and the width of their charts.
 _YEARS, _LAST, _WIDTH = 4, 12, 640.0
 #: Month of rows without a point in time.
@@ -204,7 +209,13 @@ class Months:
             y = [self._share(m) if share else self.counts[m][0] for m in there]
             lines.append(ChartLine(str(1970 + year), y, [m % 12 for m in there]))
         chart = LineChart(
-            lines, words, labels=_MONTHS, up=up, share=share, from_zero=True, width=_WIDTH
+            lines,
+            words,
+            labels=[*map(_, _MONTHS)],
+            up=up,
+            share=share,
+            from_zero=True,
+            width=_WIDTH,
         )
         return chart.svg
 
@@ -218,7 +229,7 @@ class Months:
 
 
 def _month(number: int) -> str:
-    return f"{_MONTHS[number % 12]} {1970 + number // 12}"
+    return f"{_(_MONTHS[number % 12])} {1970 + number // 12}"
 
 
 def counted_months(table: Table, judging: JudgedRows, one: ColumnUnderstanding) -> Months:
@@ -285,7 +296,7 @@ class MonthDrift:
         """Compare the last month of a table with the rows before it."""
         last = np.flatnonzero(months.months == months.last)
         before, against = months.before()
-        found, why = None, "there are no earlier rows"
+        found, why = None, _("there are no earlier rows")
         if len(before):
             found, why = _compared(table, judging, before, last)
         name = _month(months.last)
@@ -318,7 +329,7 @@ def _compared(
     """Return the drift from some row numbers to others; or None and the reason."""
     counted = of_all_rows(judging.model.scorer.sketch)
     if why := why_no_drift(judging.model.scorer.sketch):
-        return None, why
+        return None, WORDS.say(why)
     # With very many earlier rows, evenly spaced ones are sufficient and faster.
     before = before[:: -(-len(before) // _EARLIER)]
     reader = _opened(table, judging)
@@ -333,13 +344,13 @@ def _compared(
         found = measured(sides[0], sides[1], sample)
     except UsageError as error:
         return None, str(error)
-    return found, "" if found is not None else "there are too few rows"
+    return found, "" if found is not None else _("there are too few rows")
 
 
 # --- cached counts --------------------------------------------------------------------------------
 
 _lock = threading.Lock()
-#: Months and drift by scored rows (of one state of a file), column of dates, and rules.
+#: Months and drift by scored rows (of one state of a file), column of dates, rules, and language.
 _seen: WeakKeyDictionary[JudgedRows, dict[Any, tuple[Months, MonthDrift]]] = WeakKeyDictionary()
 
 
@@ -347,7 +358,7 @@ def months_and_drift(
     table: Table, judging: JudgedRows, one: ColumnUnderstanding
 ) -> tuple[Months, MonthDrift | None]:
     """Return the rows of a table by month and the drift of the last; the first call counts."""
-    key = one.name, one.reading, id(judging.review.scorer)
+    key = one.name, one.reading, id(judging.review.scorer), spoken()
     with _lock:
         found = _seen.setdefault(judging, {})
         if key not in found:

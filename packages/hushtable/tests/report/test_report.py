@@ -114,7 +114,7 @@ def test_ids_columns_and_values_when_asked(of_values, X, kept):
     rows = [int(row) for row in scores["row"]]
     assert 20 <= rows[0] < 30
     assert list(scores["nr"]) == [f"{row:04}" for row in rows]
-    assert list(scores["ward"]) == [kept["ward"][row].as_py() or "" for row in rows]
+    assert list(scores["ward"]) == [kept["ward"][row].as_py() or "\u2013" for row in rows]
     for row, why in zip(rows, lowest.reasons, strict=True):
         for one in why.named:
             value = X[row, of_values.model.plan.schema.names.index(one.feature)]
@@ -126,9 +126,23 @@ def test_ids_columns_and_values_when_asked(of_values, X, kept):
     assert sum(len(why.pictures) for why in lowest.reasons) >= len(rows)
     text = Parsed(page(of_values)).text
     assert lowest.reasons[0].named[0].beside.startswith(" 20 <b>bits</b>")
-    assert "All values of rows except nr, ward and the values that lower their scores" in text
+    listed = "of the listed rows: nr, ward and the values that lower their scores"
+    assert f"All values of rows except the following values {listed}." in text
     assert "It shows values of these rows: nr, ward and the values" in text
     assert "distributed" in text
+
+
+def test_the_values_of_features_and_of_listed_rows_are_named_apart(X, score_them):
+    """A reader knows which of them belong to the listed rows alone."""
+    features = [Feature.numeric(f"x{j}", low=-9, high=9) for j in range(3)]
+    sketch = Sketch.from_data(Plan.draw(Schema(features, public=False), random_state=0), X)
+    offset, scores = score_them(sketch, X, 3, values=True)
+    model = Subject("a.hush", "sketch", sketch)
+    left_out = gather(model, threshold=offset, scores=scores, values=True).left_out
+    assert left_out[0] == (
+        "All values of rows except (a) the categories and ranges of the model's features and (b) "
+        "the following values of the listed rows: the values that lower their scores."
+    )
 
 
 def test_values_alone_are_asked_for(of_rows):

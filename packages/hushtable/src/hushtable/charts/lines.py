@@ -27,6 +27,7 @@ from hushtable.charts.drawing import (
     text_width,
 )
 from hushtable.errors import UsageError
+from hushtable.language import numerals, percents
 
 __all__ = ["ChartLine", "LineChart"]
 
@@ -340,15 +341,18 @@ def _written(value: float, step: float = 0.0, *, share: bool = False) -> str:
     """Write a number of an axis with the digits that distinguish it from the next one."""
     if share:
         value, step = 100.0 * value, 100.0 * step
-    sign = "%" if share else ""
     size = max(abs(value), step)
     if size and not 1e-4 <= (step or size) <= size < 1e9:
-        return f"{value:.4g}{sign}"
+        return _with(f"{value:.4g}", share=share)
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) if step else 6
     written = f"{value:,.{digits}f}"
     if not step and "." in written:
         written = written.rstrip("0").rstrip(".")
-    return f"{written}{sign}"
+    return _with(written, share=share)
+
+
+def _with(written: str, *, share: bool) -> str:
+    return percents(written) if share else numerals(written)
 
 
 def thinned(

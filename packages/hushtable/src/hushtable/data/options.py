@@ -21,6 +21,7 @@ from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
 from hushtable.errors import DataError, UsageError, explain
+from hushtable.language import _, numerals
 
 if TYPE_CHECKING:
     from hushtable.data.understanding import Understanding
@@ -36,8 +37,8 @@ def names_in(option: str) -> list[str]:
 
 def first_names(names: Sequence[str], most: int = 3) -> str:
     """Return names for a sentence; of many, only the first few."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = _(" and %(n)s more", n=numerals(f"{len(names) - most:,}"))
+    return ", ".join(names[:most]) + (more if len(names) > most else "")
 
 
 def _recipe(omop: Any, *given: Any) -> Any:

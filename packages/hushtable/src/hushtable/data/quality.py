@@ -26,6 +26,7 @@ from hushtable.data.table_seen import (
 from hushtable.data.table_shape import one_row_a_value, shape_words
 from hushtable.data.texts.reading import ColumnUnderstanding, Reading
 from hushtable.data.texts.seen import FEW
+from hushtable.language import _, ngettext, numerals
 
 #: Number of letters of an example, of a text in a sentence, and of the examples in a table.
 _LETTERS, _QUOTED, _IN_A_TABLE = 80, 40, 32
@@ -201,7 +202,7 @@ def range_words(one: ColumnUnderstanding, seen: ColumnQuality) -> str:
         ends = [_moment(value) for value in seen.range]
     else:
         ends = [f"{value:.6g}" for value in seen.range]
-    return " to ".join(dict.fromkeys(ends))
+    return _(" to ").join(dict.fromkeys(ends))
 
 
 def _moment(seconds: float) -> str:
@@ -223,11 +224,17 @@ def _of_column(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     if n > 1 and not column.varies:
         n_values = n - column.n_missing
         if n_values == 0:
-            yield QualityFinding("missing", name, f"{column.name}: no row has a value.", n)
+            words = _("%(name)s: no row has a value.", name=column.name)
+            yield QualityFinding("missing", name, words, n)
         else:
-            held = f"holds {_quoted(next(iter(column.labels or ())))}"
-            every = "every row" if n_values == n else f"each of {n_values:,} rows with a value"
-            yield QualityFinding("constant", name, f"{column.name}: {every} {held}.", n_values)
+            held = {"name": column.name, "text": _quoted(next(iter(column.labels or ())))}
+            words = _("%(name)s: every row holds %(text)s.", **held)
+            if n_values < n:
+                words = _(
+                    "%(name)s: each of %(n)s rows with a value holds %(text)s.",
+                    n=numerals(f"{n_values:,}"), **held,
+                )  # fmt: skip
+            yield QualityFinding("constant", name, words, n_values)
     if column.is_text and not column.numeric and not column.is_id:
         yield from _near_labels(column, n - column.n_missing)
     yield from _sentinels(column, rows)
@@ -244,7 +251,7 @@ def _quoted(text: str) -> str:
 
 
 def _n_rows(n: int) -> str:
-    return f"{n:,} row{'s' * (n != 1)}"
+    return ngettext("%(n)s row", "%(n)s rows", n)
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -263,14 +270,17 @@ def _near_labels(column: ColumnSeen, n_values: int) -> Iterator[QualityFinding]:
             f"{_quoted(text)} ({_n_rows(labels[text].n)}{_script(text, group)})"
             for text in group[:_GROUPS]
         ]
-        more = f", {len(group) - _GROUPS:,} more" if len(group) > _GROUPS else ""
-        words = f"{', '.join(shown[:-1])}{more} and {shown[-1]} may be the same label."
+        more = len(group) - _GROUPS
+        if more > 0:
+            shown.insert(-1, _("%(n)s more", n=numerals(f"{more:,}")))
+        words = _(
+            "%(name)s: %(labels)s may be the same label.",
+            name=column.name, labels=f"{', '.join(shown[:-1])}{_(' and ')}{shown[-1]}",
+        )  # fmt: skip
         others = [labels[text] for text in group[1:]]
         examples = sorted(row for label in others for row in label.rows)[:EXAMPLE_ROWS]
         rows = sum(label.n for label in others)
-        yield QualityFinding(
-            "labels", (column.name,), f"{column.name}: {words}", rows, tuple(examples)
-        )
+        yield QualityFinding("labels", (column.name,), words, rows, tuple(examples))
 
 
 def _script(text: str, group: Sequence[str]) -> str:
@@ -279,7 +289,9 @@ def _script(text: str, group: Sequence[str]) -> str:
     mine = scripts[group.index(text)] & {"CYRILLIC", "GREEK"}
     if not mine or all(mine <= other for other in scripts):
         return ""
-    return f", with {' and '.join(sorted(mine)).title().replace('And', 'and')} letters"
+    return _(
+        ", with %(scripts)s letters", scripts=_(" and ").join(one.title() for one in sorted(mine))
+    )
 
 
 # --- values that stand apart ----------------------------------------------------------------------
@@ -291,7 +303,10 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     if seen.n and column.understood is not None:
         doubt = column.understood.doubt
         end = "" if doubt.endswith(("?", ".")) else "."
-        words = f"{column.name}: {doubt}{end} This affects {_n_rows(seen.n)}."
+        words = _(
+            "%(name)s: %(doubt)s This affects %(rows)s.",
+            name=column.name, doubt=f"{doubt}{end}", rows=_n_rows(seen.n),
+        )  # fmt: skip
         missing = next((v for flag, v in column.understood.options if flag == "--missing"), "")
         yield QualityFinding("sentinel", name, words, seen.n, tuple(seen.rows), missing)
         return
@@ -301,14 +316,15 @@ def _sentinels(column: ColumnSeen, rows: RowsSeen) -> Iterator[QualityFinding]:
     for value in apart(values, DAYS if column.is_date else CODES):
         at = rows.sampled[values == value]
         n = len(at) * rows.stride
-        about = "about " if rows.stride > 1 else ""
+        about = _("about %(rows)s", rows=_n_rows(n)) if rows.stride > 1 else _n_rows(n)
         text = f"{value:.10g}"
         if column.is_date:
             text = str(np.datetime64(int(value), "s")).removesuffix("T00:00:00")
-        words = (
-            f"{column.name}: {text} occurs in {about}{_n_rows(n)}, far from all other values: it "
-            "may be a code for a missing value."
-        )
+        words = _(
+            "%(name)s: %(value)s occurs in %(rows)s, far from all other values: it may be a code "
+            "for a missing value.",
+            name=column.name, value=text, rows=about,
+        )  # fmt: skip
         examples = tuple(at[:EXAMPLE_ROWS].tolist())
         yield QualityFinding("sentinel", name, words, n, examples, text)
 
@@ -327,7 +343,8 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
     for group in groups.values():
         if len(group) > 1:
             names = tuple(column.name for column in group)
-            words = f"{', '.join(names[:-1])} and {names[-1]} are equal in all rows."
+            listed = f"{', '.join(names[:-1])}{_(' and ')}{names[-1]}"
+            words = _("%(names)s are equal in all rows.", names=listed)
             yield QualityFinding("copies", names, words, rows.n)
     others = [
         column
@@ -335,7 +352,9 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
         if column.sample and not column.is_date
     ]
     samples = [np.concatenate(column.sample) for column in others]
-    where = "all rows" if rows.stride == 1 else f"all {len(samples[0]):,} sampled rows"
+    where = _("all rows")
+    if rows.stride > 1:
+        where = _("all %(n)s sampled rows", n=numerals(f"{len(samples[0]):,}"))
     for i, j in _correlated(samples):
         found = _factor(samples[i], samples[j])
         if found is not None:
@@ -346,7 +365,10 @@ def _copies(rows: RowsSeen) -> Iterator[QualityFinding]:
                 else (others[j].name, others[i].name)
             )
             factor = k if abs(k) >= 1 else 1 / k
-            words = f"{y} is {factor:.6g} times {x} in {where}{rounded}."
+            words = _(
+                "%(y)s is %(factor)s times %(x)s in %(where)s%(rounded)s.",
+                y=y, factor=numerals(f"{factor:.6g}"), x=x, where=where, rounded=rounded,
+            )  # fmt: skip
             yield QualityFinding("copies", (x, y), words, rows.n)
 
 
@@ -386,9 +408,9 @@ def _factor(x: Floats, y: Floats) -> tuple[float, str] | None:
         if (np.abs(y - k * x) <= 1e-9 * np.abs(y)).all():
             return k, ""
         if (slope := _slope(x, y)) is not None:
-            return slope, ", up to rounding"
+            return slope, _(", up to rounding")
         if (slope := _slope(y, x)) is not None:
-            return 1.0 / slope, ", up to rounding"
+            return 1.0 / slope, _(", up to rounding")
     return None
 
 
@@ -418,8 +440,11 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
     """Yield rows that are equal to earlier ones, with or without their identifiers."""
     equal = repeated(np.concatenate(rows.whole))
     if len(equal):
-        are = "rows are" if len(equal) > 1 else "row is"
-        words = f"{len(equal):,} {are} equal to an earlier row in all columns."
+        words = ngettext(
+            "%(n)s row is equal to an earlier row in all columns.",
+            "%(n)s rows are equal to an earlier row in all columns.",
+            len(equal),
+        )
         yield _of_rows("duplicates", (), words, equal)
     ids = [column for column in rows.columns if column.is_id]
     if rows.but_ids is not None:
@@ -427,11 +452,11 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
         alike = np.setdiff1d(repeated(np.concatenate(rows.but_ids)), equal)
         # If there are more, the other columns just hold few values.
         if 0 < len(alike) <= max(1, rows.n // 10):
-            are = "rows are" if len(alike) > 1 else "row is"
-            words = (
-                f"{len(alike):,} {are} equal to an earlier row in all columns but "
-                f"{' and '.join(names)}."
-            )
+            words = ngettext(
+                "%(n)s row is equal to an earlier row in all columns but %(names)s.",
+                "%(n)s rows are equal to an earlier row in all columns but %(names)s.",
+                len(alike), names=_(" and ").join(names),
+            )  # fmt: skip
             yield _of_rows("duplicates", names, words, alike)
     for column in ids:
         words_of = np.concatenate(column.ids)
@@ -439,8 +464,11 @@ def _duplicates(rows: RowsSeen, entity: str) -> Iterator[QualityFinding]:
         again = there[repeated(words_of[there])]
         # If there are more, they belong to persons with several rows, or are names.
         if column.name != entity and 0 < len(again) <= max(1, rows.n // 20):
-            have = "rows have" if len(again) > 1 else "row has"
-            words = f"{column.name}: {len(again):,} {have} the identifier of an earlier row."
+            words = ngettext(
+                "%(name)s: %(n)s row has the identifier of an earlier row.",
+                "%(name)s: %(n)s rows have the identifier of an earlier row.",
+                len(again), name=column.name,
+            )  # fmt: skip
             yield _of_rows("duplicates", (column.name,), words, again)
 
 
@@ -469,15 +497,19 @@ def _totals(rows: RowsSeen) -> Iterator[QualityFinding]:
     for column in rows.columns:
         seen = column.totals
         if 0 < seen.n <= max(1, rows.n // 10) and rows.n > 1:  # if there are more, it is a category
-            words = (
-                f"{column.name}: {_n_rows(seen.n)} with a word for a total, so it may sum up other "
-                "rows."
-            )
+            words = ngettext(
+                "%(name)s: %(n)s row with a word for a total, so it may sum up other rows.",
+                "%(name)s: %(n)s rows with a word for a total, so it may sum up other rows.",
+                seen.n, name=column.name,
+            )  # fmt: skip
             yield QualityFinding("total", (column.name,), words, seen.n, tuple(seen.rows))
     summed = [column for column in rows.columns if column.n_values and not column.is_id]
     adds_up = [column.name for column in summed if _adds_up(column)]
     if rows.n > 3 and (len(adds_up) > 1 or (len(summed) == len(adds_up) == 1 and rows.n > 5)):
-        words = f"The last row holds the sums of all rows above it in {' and '.join(adds_up)}."
+        words = _(
+            "The last row holds the sums of all rows above it in %(names)s.",
+            names=_(" and ").join(adds_up),
+        )
         yield QualityFinding("total", tuple(adds_up), words, 1, (rows.n - 1,))
 
 

@@ -13,6 +13,7 @@ from hushtable.data.columns import as_column, as_texts, is_text
 from hushtable.data.readers import Reader
 from hushtable.data.table_seen import ColumnSeen, RowsSeen
 from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.language import _, ngettext, numerals
 
 #: Number of rows below which nothing counts as usual.
 _FEW_ROWS = 20
@@ -34,15 +35,24 @@ def shape_words(n_rows: int, columns: Sequence[ColumnUnderstanding]) -> list[str
     """Return sentences on a table that shows too little of what is usual."""
     words = []
     if n_rows < _FEW_ROWS:
-        are = "row is" if n_rows == 1 else "rows are"
-        words.append(f"{n_rows:,} {are} too few to determine what is unusual")
+        words.append(
+            ngettext(
+                "%(n)s row is too few to determine what is unusual",
+                "%(n)s rows are too few to determine what is unusual",
+                n_rows,
+            )
+        )
     elif n_rows < len(columns):
         words.append(
-            f"{n_rows:,} rows are few for {len(columns):,} columns: what is unusual in so many may "
-            "be chance"
+            _(
+                "%(n)s rows are few for %(columns)s columns: what is unusual in so many may be "
+                "chance",
+                n=numerals(f"{n_rows:,}"),
+                columns=numerals(f"{len(columns):,}"),
+            )
         )
     if columns and n_rows > 1 and all(one.kind in ("constant", "empty") for one in columns):
-        words.append("no column varies, so no row can be unusual")
+        words.append(_("no column varies, so no row can be unusual"))
     return words
 
 
@@ -64,11 +74,13 @@ def one_row_a_value(reader: Reader, rows: RowsSeen) -> Iterator[tuple[str, str, 
             groups = _groups(labels, np.concatenate(value.sample))
             if (apart := _far_apart(groups)) is not None:
                 (low, of_low), (high, of_high) = apart
-                words = (
-                    f"{value.name}: the median is {of_low:.4g} where {what.name} is {low!r}, but "
-                    f"{of_high:.4g} where it is {high!r}, so each row seems to hold one of several "
-                    f"measurements. Compare values within {what.name} (hushtable fit --context)"
-                )
+                words = _(
+                    "%(value)s: the median is %(of_low)s where %(what)s is %(low)s, but "
+                    "%(of_high)s where it is %(high)s, so each row seems to hold one of several "
+                    "measurements. Compare values within %(what)s (hushtable fit --context)",
+                    value=value.name, what=what.name, low=repr(low), high=repr(high),
+                    of_low=numerals(f"{of_low:.4g}"), of_high=numerals(f"{of_high:.4g}"),
+                )  # fmt: skip
                 yield what.name, value.name, words
                 return
 

@@ -50,6 +50,7 @@ from hushtable.data.texts.seen import TextsSeen, add_different, n_different
 from hushtable.data.typed import typed, with_calendar, with_history
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
+from hushtable.language import N_, _
 from hushtable.threads import FEW_ROWS, FEW_TO_COUNT, for_each, n_threads
 
 #: Largest number of bytes per value for which rows in memory are kept after reading, so that
@@ -192,7 +193,10 @@ def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
         )
 
 
-_FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "true and false"}
+_FORMS = {
+    "number": N_("holds numbers"), "date": N_("holds dates"), "time": N_("holds times"),
+    "boolean": N_("holds true and false"),
+}  # fmt: skip
 
 
 def _form(kind: pa.DataType) -> Form:
@@ -232,7 +236,7 @@ def understood(
     _check_names(reading, names, reader)
     threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[_Found] = SimpleQueue()
-    for _ in range(threads):
+    for _thread in range(threads):
         idle.put(_Found(names, reading))
 
     def look(item: Numbered) -> None:
@@ -254,7 +258,7 @@ def understood(
     if total.n_rows == 0:
         raise no_rows(reader)
     decide = _decider(reader, reading, total)
-    whose = ColumnUnderstanding(reading.entity, "id", 1.0, "identifies the entity of a reading")
+    whose = ColumnUnderstanding(reading.entity, "id", 1.0, _("identifies the entity of a reading"))
     plain = _of_matrix(total) if reader.numeric and reader.names is None else {}
     found = [whose if n == whose.name else plain.get(j) or decide(j) for j, n in enumerate(names)]
     columns = tuple(found)
@@ -267,7 +271,7 @@ def _of_matrix(found: _Found) -> dict[int, ColumnUnderstanding]:
 
     Like `_decider`, but faster, because there are no names or texts to judge.
     """
-    holds, ends = f"holds {_FORMS['number']}", np.stack([found.low, found.high], axis=1)
+    holds, ends = _(_FORMS["number"]), np.stack([found.low, found.high], axis=1)
     return {
         j: ColumnUnderstanding(found.names[j], "number" if low < high else "constant", 1.0, holds)
         for j, (low, high) in enumerate(ends.tolist())
@@ -287,10 +291,10 @@ def _decider(
 ) -> Callable[[int], ColumnUnderstanding]:
     """Return a function that decides on a column, by its number."""
     # With several files, a place names its own file.
-    said = f" of {reader.source}" if reader.source != "the data" and len(reader.files) < 2 else ""
+    named = reader.source != "the data" and len(reader.files) < 2
+    said = _(" of %(file)s", file=reader.source) if named else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
-    lows, highs = found.low.tolist(), found.high.tolist()
 
     def decide(j: int) -> ColumnUnderstanding:
         name, texts = found.names[j], found.texts.get(j)
@@ -310,13 +314,13 @@ def _decider(
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
-            one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
+            one = ColumnUnderstanding(name, kind, 1.0, _(_FORMS[form]), reading=read)
             if j in found.infinite:
                 return decider.with_infinities(one, found.infinite[j])
-            if lows[j] > highs[j]:
-                doubt, drop = "all its values are missing", (("--drop", name),)
+            if found.low[j] > found.high[j]:
+                doubt, drop = _("all its values are missing"), (("--drop", name),)
                 return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, drop, refused=True)
-            coded = kind in ("number", "date") and asks and lows[j] < highs[j]
+            coded = kind in ("number", "date") and asks and found.low[j] < found.high[j]
             if coded and (codes := found.codes.get(j)):
                 return with_codes(one, codes)
             numbers = found.numbers(j)
@@ -467,7 +471,7 @@ def _second_look(
     low, high = np.full((2, reader.n_columns), np.inf) * [[1.0], [-1.0]]
     texts: dict[int, Counter[str]] = {}
     for source in numbered(typed(reader, None, reading), weights):
-        for start, batch, _ in source:
+        for start, batch, _weights in source:
             for j in places:
                 column: Any = batch.column(j) if isinstance(batch, pa.RecordBatch) else batch[:, j]
                 if is_text(column.type):

@@ -6,7 +6,7 @@ from typing import Any
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.options import first_names
-from hushtable.language import N_
+from hushtable.language import N_, _, numerals
 from hushtable.streams import Drift, drift
 
 
@@ -35,14 +35,19 @@ def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
 
 def drift_words(found: Drift) -> str:
     """Describe how far rows drifted, and how much of it chance explains."""
-    beyond = "beyond" if found.overall > found.level else "within"
-    within = f" within {', '.join(found.context)}" if found.context else ""
-    words = (
-        f"Drift {found.overall:.4f}{within}, {beyond} what chance explains (up to "
-        f"{found.level:.4f}; 0 is none, 1 is no cell in common)."
+    words = N_(
+        "Drift %(drift)s%(context)s, within what chance explains (up to %(level)s; 0 is none, 1 is "
+        "no cell in common)."
     )
-    if found.beyond_chance:
-        words += (
-            f" Columns that drifted by more than chance: {first_names(found.beyond_chance, 5)}."
+    if found.overall > found.level:
+        words = N_(
+            "Drift %(drift)s%(context)s, beyond what chance explains (up to %(level)s; 0 is none, "
+            "1 is no cell in common)."
         )
+    within = _(" within %(names)s", names=", ".join(found.context)) if found.context else ""
+    drifted, level = (numerals(f"{number:.4f}") for number in (found.overall, found.level))
+    words = _(words, drift=drifted, context=within, level=level)
+    if found.beyond_chance:
+        names = first_names(found.beyond_chance, 5)
+        words += _(" Columns that drifted by more than chance: %(names)s.", names=names)
     return words

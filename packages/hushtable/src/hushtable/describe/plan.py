@@ -64,12 +64,12 @@ def values_of_rows(schema: Schema, most: int = 20) -> str:
 def kind_of_plan(plan: Plan) -> str:
     """Return words to add to the name of a plan's detector: its pass, or its use."""
     if plan.first_counts is not None:
-        return ", second pass" + ("" if plan.gate_cell is None else " behind a gate")
+        return _(", second pass") if plan.gate_cell is None else _(", second pass behind a gate")
     if plan.score == NOVELTY:
-        return ", for novelty detection"
+        return _(", for novelty detection")
     if plan.context:
-        return f", within the context {', '.join(plan.context)}"
-    return " of a second pass" if plan.purpose is Purpose.GATE else ""
+        return _(", within the context %(names)s", names=", ".join(plan.context))
+    return _(" of a second pass") if plan.purpose is Purpose.GATE else ""
 
 
 def dependence(plan: Plan) -> str:
@@ -123,11 +123,12 @@ def listed(things: Sequence[str]) -> str:
 
 def n_periods(horizon: Horizon) -> str:
     """Return how many periods a plan is for, and in how many of them a person may have rows."""
-    many = "1 period" if horizon.periods == 1 else f"{horizon.periods} periods"
+    many = ngettext("%(n)s period at one total", "%(n)s periods at one total", horizon.periods)
     if horizon.participations == 1:
-        return f"{many} at one total"
-    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
-    return f"{many} at one total, each person in at most {horizon.participations} of them{apart}"
+        return many
+    apart = _(", %(n)s or more apart", n=horizon.apart) if horizon.apart > 1 else ""
+    each = _(", each person in at most %(n)s of them", n=horizon.participations)
+    return f"{many}{each}{apart}"
 
 
 def n_tables(n: int) -> str:
@@ -139,12 +140,12 @@ def periods_lines(periods: Periods) -> dict[str, str]:
     """Return the state of a site's periods, with their exact numbers of rows."""
     last, of, start = len(periods), periods.horizon.periods, periods.start
     if last < start:
-        return {"Periods": f"none of {of} released yet"}
-    began = f", from period {start} on" if start > 1 else ""
-    rows = [f"{n:,}" for n in rows_of_periods(periods)]
-    cut = "the last 12 periods: " if len(rows) > 12 else ""
-    counted = f"{cut}{', '.join(rows[-12:])}"
-    return {"Periods": f"{last} of {of} released{began}", "Rows counted": counted}
+        return {"Periods": _("none of %(of)s released yet", of=of)}
+    began = _(", from period %(n)s on", n=start) if start > 1 else ""
+    rows = [numerals(f"{n:,}") for n in rows_of_periods(periods)]
+    cut = _("the last 12 periods: ") if len(rows) > 12 else ""
+    released = _("%(n)s of %(of)s released", n=last, of=of)
+    return {"Periods": f"{released}{began}", "Rows counted": f"{cut}{', '.join(rows[-12:])}"}
 
 
 def rows_of_periods(periods: Periods) -> list[int]:

@@ -287,12 +287,17 @@ def gather(
 def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     """Say which values of rows are not in the report."""
     lowest = None if scores is None else scores.lowest
-    shows = [_("the categories and ranges of its features")] if of_rows and shown else []
+    shows = [_("the categories and ranges of the model's features")] if of_rows and shown else []
     if lowest is not None and lowest.shows:
-        shows.append(_("%(names)s of the listed rows", names=listed(lowest.shows)))
+        shows.append(
+            _("the following values of the listed rows: %(names)s", names=listed(lowest.shows))
+        )
     words = [_("Values of rows.")]
     if shows:
-        words = [_("All values of rows except %(shown)s.", shown=listed(shows))]
+        named = (
+            shows[0] if len(shows) == 1 else _("(a) %(a)s and (b) %(b)s", a=shows[0], b=shows[1])
+        )
+        words = [_("All values of rows except %(shown)s.", shown=named)]
     if lowest is None:
         words.append(_("Numbers of rows."))
     if not shown:

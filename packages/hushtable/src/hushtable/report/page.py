@@ -124,7 +124,7 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
         "ytick.labelcolor": _INK,
     }
     buffer = io.StringIO()
-    with matplotlib.rc_context(look):
+    with matplotlib.rc_context(look | {"axes.unicode_minus": False}):  # as in texts
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         axes = figure.subplots()
         display.plot(axes)
@@ -297,4 +297,4 @@ def _reason(reason: Reason, draw: Callable[[Reason], "Markup"]) -> dict[str, Any
 
 
 def _text(value: pa.Array) -> str:
-    return "" if value.null_count else str(value.cast(pa.string())[0].as_py())
+    return "\u2013" if value.null_count else str(value.cast(pa.string())[0].as_py())

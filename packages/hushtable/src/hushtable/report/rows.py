@@ -220,10 +220,10 @@ class LowestRows:
 
 
 def _text(row: LowRow, k: int) -> str:
-    """Return the value of a further column of a row, as text; empty where it is missing."""
+    """Return the value of a further column of a row, as text; a dash where it is missing."""
     value = row.detail.kept[k][0].as_py()
     # As it is in the data: no unit, and no number is shortened.
-    return "" if value is None else value_words(Feature.categorical("text", ()), value)
+    return "\u2013" if value is None else value_words(Feature.categorical("text", ()), value)
 
 
 #: Rows that show how far chance moves them.

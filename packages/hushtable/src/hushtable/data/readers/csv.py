@@ -30,6 +30,7 @@ from hushtable.data.readers.totals import (
     total_refused,
 )
 from hushtable.errors import DataError
+from hushtable.language import _
 
 _BLOCK = 1 << 22
 _BREAK = re.compile(r"\r\n?|\n")
@@ -359,7 +360,9 @@ class _File:
     def place(self, row: int) -> str:
         """Return ``line 19``, or ``lines 19 to 21``, for a row that is numbered from 0."""
         first, last = self._lines(row)
-        return f"line {first}" if first == last else f"lines {first} to {last}"
+        if first == last:
+            return _("line %(n)s", n=first)
+        return _("lines %(first)s to %(last)s", first=first, last=last)
 
     def _lines(self, row: int, *, every: bool = False) -> tuple[int, int]:
         """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""

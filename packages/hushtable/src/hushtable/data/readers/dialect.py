@@ -1,9 +1,7 @@
 """The layout of a CSV file: found in its first lines, or refused with the option that states it."""
 
-import codecs
 import contextlib
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,18 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import pyarrow as pa
-
 from hushtable.data.labels import fold, fold_names
 from hushtable.data.readers.encoding import (
+    blank_words,
     codec,
-    decompressed,
-    find_encoding,
+    first_lines,
     footer_begins,
-    marked_encoding,
-    n_blank_at_end,
-    on_errors,
-    opened_text,
 )
 from hushtable.data.readers.reader import FileLayout, Unasked
 from hushtable.data.readers.totals import (
@@ -33,6 +25,7 @@ from hushtable.data.readers.totals import (
     starts_with_summary,
 )
 from hushtable.errors import DataError, UsageError
+from hushtable.language import N_, _, ngettext
 
 #: Possible delimiters; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
@@ -149,10 +142,6 @@ def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
 
 T = TypeVar("T", bound=Sequence[str])
 
-#: Number of bytes of a file to check; more if they hold fewer than `_FEW` lines.
-_SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
-#: Number of lines to check: each costs tens of microseconds.
-_MOST = 500
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
@@ -198,7 +187,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     """
     source, given, footer = str(path), _given_delimiter(layout), layout.footer
     said = layout.encoding and codec(layout.encoding)
-    encoding, lines = _first_lines(
+    encoding, lines = first_lines(
         path, said, asked=layout.unasked is None, footer=footer, given=given or _DELIMITERS
     )
     if (start := layout.skip_lines or 0) < 0:
@@ -217,10 +206,6 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
-    words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
-    if delimiter not in ",;\t" and not layout.delimiter:
-        words.append(f"delimiter {delimiter!r}")
-    words += _left_out(path, encoding, delimiter, layout)
     remarks = found.has_remarks(body, len(names))
     return Dialect(
         encoding,
@@ -233,7 +218,7 @@ def find_dialect(path: Path, layout: FileLayout) -> Dialect:
         found.first_rows(body, len(names)),
         footer,
         remarks,
-        (*words, *found.words),
+        (*_described(path, encoding, delimiter, layout), *found.words),
     )
 
 
@@ -256,46 +241,17 @@ def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     return delimiter_of_names(lines, layout.unasked)
 
 
-def _left_out(path: Path, encoding: str, delimiter: str, layout: FileLayout) -> Iterator[str]:
-    """Yield words on the lines at the end that are left out."""
-    if footer := layout.footer:
-        yield left_out_words(footer, footer_begins(path, encoding, footer, delimiter))
-    if layout.unasked is None and (n := n_blank_at_end(path, encoding, delimiter)):
-        yield f"{n:,} line{'s' * (n > 1)} without values at the end left out"
-
-
-def _first_lines(
-    path: Path, encoding: str | None, *, asked: bool, footer: int, given: str
-) -> tuple[str, list[str]]:
-    size = _SAMPLE
-    while True:
-        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
-            sample = plain.read(size + 1)
-        whole = len(sample) <= size
-        if asked:
-            used = encoding or find_encoding(sample, str(path))
-        else:
-            used = encoding or marked_encoding(sample) or "utf-8"
-        errors = on_errors(used, asked=asked)
-        try:
-            text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
-        except UnicodeDecodeError:
-            raise DataError(
-                f"{path}: its bytes are not {used}: give a different encoding, such as --encoding "
-                "cp1252"
-            ) from None
-        text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
-        lines = list(io.StringIO(text, newline=""))
-        if footer:
-            with opened_text(path, used, asked=asked, footer=footer, delimiter=given) as (_, above):
-                start = io.BufferedReader(above).read(size)
-            whole = len(start) < size
-            lines = list(io.StringIO(start.decode(errors="ignore"), newline=""))
-        if whole or size >= _LARGEST:
-            return used, lines[:_MOST]
-        if len(lines) > _FEW:
-            return used, lines[:-1][:_MOST]
-        size *= 8
+def _described(path: Path, encoding: str, delimiter: str, layout: FileLayout) -> Iterator[str]:
+    """Yield what was found and is not the default: signs, and lines at the end left out."""
+    if encoding != "utf-8" and not layout.encoding:
+        yield _("encoding %(name)s", name=encoding)
+    if delimiter not in ",;\t" and not layout.delimiter:
+        yield _("delimiter %(sign)s", sign=repr(delimiter))
+    if layout.footer:
+        begins = footer_begins(path, encoding, layout.footer, delimiter)
+        yield left_out_words(layout.footer, begins)
+    if layout.unasked is None:
+        yield from blank_words(path, encoding, delimiter)
 
 
 def filled_in(row: Record, j: int) -> bool:
@@ -337,7 +293,8 @@ class _Head:
             at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below, body = self.rows[at], self.rows[at + 1 :], self.rows[at].end
         if below and (what := self._no_row(below[0])):
-            self.words.append(f"line {below[0].first + 1} ({what}) left out")
+            known = {"n": below[0].first + 1, "what": _(what)}
+            self.words.append(_("line %(n)s (%(what)s) left out", **known))
             body, below = below[0].end, below[1:]
         written = [name.strip() for name in head.fields if fold(name)]
         if len(set(written)) == len(written):  # others are visibly listed twice
@@ -361,15 +318,19 @@ class _Head:
                 "quotation marks"
             )
         if self.layout.skip_lines is None and head.first > self.start:
-            lines = head.first - self.start
-            self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
+            self._note_above(head.first - self.start)
         return *self._named(names, head, [row for row in below if len(row.fields) > 1]), body
+
+    def _note_above(self, lines: int) -> None:
+        self.words.append(
+            ngettext("%(n)s line above the header", "%(n)s lines above the header", lines)
+        )
 
     def has_remarks(self, line: int, width: int) -> bool:
         """Return whether lines below this one that begin with # are comments, and note it."""
         odd = [row for row in self.rows if row.first >= line and len(row.fields) != width]
         found = any(is_remark(row.fields[0]) for row in odd)
-        self.words += ["lines that begin with # left out"] * found
+        self.words += [_("lines that begin with # left out")] * found
         return found
 
     def _no_row(self, row: Record) -> str:
@@ -377,7 +338,7 @@ class _Head:
         if self.layout.unasked is not None:
             return ""  # if no person is asked, a row counts wherever it is
         fields = [field.strip() for field in row.fields if field.strip()]
-        for what, pattern in (("dashes", ":?-+:?"), ("units", r"\[.*\]|\(.*\)")):
+        for what, pattern in ((N_("dashes"), ":?-+:?"), (N_("units"), r"\[.*\]|\(.*\)")):
             if fields and all(re.fullmatch(pattern, field) for field in fields):
                 return "" if what == "units" and any(map(is_number, fields)) else what
         return ""
@@ -503,7 +464,7 @@ class _Head:
             if not any(filled_in(row, j) for row in below):
                 left_out.append(names[j])
             elif j == 0 and len(names) > 1 and len([k for k in nameless if k]) == len(left_out):
-                self.words.append(f"column 1 has no name: called {names[0]!r}")
+                self.words.append(_("column 1 has no name: called %(name)s", name=repr(names[0])))
             else:
                 raise DataError(
                     f"{self.source}: line {line} has no name for column {j + 1}: write one there, "
@@ -513,7 +474,9 @@ class _Head:
         _each_once(names, self.source, line, f", or {by_number}")
         if len(left_out) == len(names):
             raise DataError(f"{self.source}: line {line} has no column names: needs at least 1")
-        self.words += [f"{name} without name and values left out" for name in left_out]
+        self.words += [
+            _("%(name)s without name and values left out", name=name) for name in left_out
+        ]
         return tuple(names), tuple(left_out)
 
 

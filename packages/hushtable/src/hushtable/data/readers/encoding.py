@@ -11,6 +11,7 @@ from typing import Any, AnyStr
 import pyarrow as pa
 
 from hushtable.errors import DataError, UsageError
+from hushtable.language import ngettext
 
 #: First bytes of compressed files, and their codecs, as Arrow names them.
 _COMPRESSIONS = (
@@ -29,6 +30,10 @@ _MARKS = {
 }
 _MARK = codecs.BOM_UTF8
 _BLOCK = 1 << 20
+#: Number of bytes of a file to check; more if they hold fewer than `_FEW` lines.
+_SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
+#: Number of lines to check: each costs tens of microseconds.
+_MOST = 500
 _LINE_END = re.compile(rb"\r\n?|\n")
 #: Signs of a line without values, besides the delimiter; the last marked the end of files.
 _BLANKS = " \t\r\n\x1a"
@@ -364,6 +369,16 @@ def blanks_at(block: bytes, signs: bytes, *, within: bool) -> int:
     return found.start() if found[0] == b"\r" and found.end() == len(block) else found.end()
 
 
+def blank_words(path: Path, encoding: str, delimiter: str) -> Iterator[str]:
+    """Yield words on the lines at the end of a file that hold nothing but delimiters."""
+    if n := n_blank_at_end(path, encoding, delimiter):
+        yield ngettext(
+            "%(n)s line without values at the end left out",
+            "%(n)s lines without values at the end left out",
+            n,
+        )
+
+
 def n_blank_at_end(path: Path, encoding: str, delimiter: str) -> int:
     """Return the number of lines at the end of a file that hold nothing but delimiters."""
     signs = (delimiter + _BLANKS).encode()
@@ -398,3 +413,38 @@ def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
     with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
         name = "utf-8-sig" if encoding == "utf-8" else encoding
         yield io.TextIOWrapper(io.BufferedReader(plain), name, errors="replace", newline="")
+
+
+def first_lines(
+    path: Path, encoding: str | None, *, asked: bool, footer: int, given: str
+) -> tuple[str, list[str]]:
+    """Return the encoding and the first lines of a file, without ``footer`` lines at its end."""
+    size = _SAMPLE
+    while True:
+        with pa.OSFile(str(path)) as raw, decompressed(raw) as plain:
+            sample = plain.read(size + 1)
+        whole = len(sample) <= size
+        if asked:
+            used = encoding or find_encoding(sample, str(path))
+        else:
+            used = encoding or marked_encoding(sample) or "utf-8"
+        errors = on_errors(used, asked=asked)
+        try:
+            text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{path}: its bytes are not {used}: give a different encoding, such as --encoding "
+                "cp1252"
+            ) from None
+        text = text.removeprefix("\ufeff").replace("\n\ufeff", "\n")
+        lines = list(io.StringIO(text, newline=""))
+        if footer:
+            with opened_text(path, used, asked=asked, footer=footer, delimiter=given) as (_, above):
+                start = io.BufferedReader(above).read(size)
+            whole = len(start) < size
+            lines = list(io.StringIO(start.decode(errors="ignore"), newline=""))
+        if whole or size >= _LARGEST:
+            return used, lines[:_MOST]
+        if len(lines) > _FEW:
+            return used, lines[:-1][:_MOST]
+        size *= 8

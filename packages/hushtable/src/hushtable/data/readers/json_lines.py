@@ -29,6 +29,7 @@ from hushtable.data.readers.reader import (
     split,
 )
 from hushtable.errors import DataError, DataTypeError, UsageError
+from hushtable.language import N_, _
 
 #: Number of bytes parsed at a time, up to the end of a line.
 _BLOCK = 1 << 22
@@ -45,7 +46,7 @@ _Keys: TypeAlias = tuple[str, ...]
 _Types: TypeAlias = dict[_Keys, pa.DataType]
 
 
-def lines_file(path: Path, layout: FileLayout, word: str = "line") -> Reader:
+def lines_file(path: Path, layout: FileLayout, word: str = N_("line")) -> Reader:
     """Read JSON lines, some at a time; messages call a line ``word``."""
     lines = _Lines(path, word)
     return lines.reader() if layout.unasked is None else lines.reader_of_texts(layout.unasked)
@@ -96,7 +97,7 @@ class _Lines:
         rows = of_file(self.path, names, batches, n_rows)
         # Not if there are empty lines in between.
         by_line = n_rows == line
-        return replace(rows, place=lambda row: f"{self.word} {row + 1}") if by_line else rows
+        return replace(rows, place=lambda row: f"{_(self.word)} {row + 1}") if by_line else rows
 
     def reader_of_texts(self, unasked: Unasked) -> Reader:
         """Read each value as text, whatever the others are.

@@ -16,6 +16,7 @@ from hushtable.data.readers.encoding import decompressed, marked_encoding
 from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
 from hushtable.errors import DataError
+from hushtable.language import _
 
 #: Number of characters parsed at a time, in a short object, and in the longest object.
 _WINDOW, _SHORT, _LONGEST = 1 << 20, 1 << 20, 1 << 26
@@ -50,7 +51,7 @@ def json_file(path: Path, layout: FileLayout) -> Reader:
             return lines_file(path, layout)
     name, copy = lists.chosen()
     rows = copy.reader(lambda lines: lines_file(lines, layout, "object"))
-    return replace(rows, found=(f"the list {name!r}",) if name else ())
+    return replace(rows, found=(_("the list %(name)s", name=repr(name)),) if name else ())
 
 
 class _Lists:

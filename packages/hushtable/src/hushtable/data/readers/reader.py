@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, as_numbers, as_texts
 from hushtable.data.labels import fold, fold_names, key
 from hushtable.errors import DataError, UsageError
+from hushtable.language import _
 from hushtable.threads import FEW_ROWS
 
 
@@ -187,7 +188,7 @@ class Reader:
     #: If the rows are several consecutive files: each of them.
     files: tuple["Reader", ...] = ()
     #: Returns where a row, numbered from 0, is: ``line 19`` of a file. For messages; may be slow.
-    place: Callable[[int], str] = "row {}".format
+    place: Callable[[int], str] = lambda row: _("row %(n)s", n=row)
     #: Short notes on what a reader detected about its source, if it is unusual.
     found: tuple[str, ...] = ()
     #: Whether all batches are arrays of numbers.
@@ -349,10 +350,10 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         for file in files[:-1]:
             n_rows = sum(len(b) for b in file.read()) if file.n_rows is None else file.n_rows
             if row < n_rows:
-                return f"{file.place(row)} of {file.source}"
+                return _("%(place)s of %(file)s", place=file.place(row), file=file.source)
             row -= n_rows
-        last = files[-1].place(row)
-        return f"{last} of {files[-1].source}" if len(files) > 1 else last
+        last = files[-1]
+        return _("%(place)s of %(file)s", place=last.place(row), file=last.source)
 
     return Reader(
         files[0].names,
@@ -363,7 +364,7 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         n_bytes=sum(file.n_bytes or 0 for file in files),
         bytes_read=lambda: sum(file.bytes_read() for file in files),
         files=tuple(files),
-        place=place,
+        place=place if len(files) > 1 else files[0].place,
         delimiter=files[0].delimiter,
         found=tuple(dict.fromkeys(words for file in files for words in file.found)),
     )

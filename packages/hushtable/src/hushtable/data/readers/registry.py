@@ -46,6 +46,7 @@ from hushtable.data.readers.reader import (
     one_after_other,
 )
 from hushtable.errors import DataError, HushTableError, MissingExtraError, UsageError
+from hushtable.language import _
 
 
 def copies(url: str, rank: Callable[[PurePosixPath], int]) -> list[Copy]:
@@ -445,7 +446,7 @@ class _Opening:
                 f"{path}: holds nothing that can be read: needs text with columns, or a file whose "
                 f"name ends in {', '.join(FORMATS)}, .zip or .tar{why_none()}"
             )
-        return shown, (f"read as {shown.name}, by its content",)
+        return shown, (_("read as %(name)s, by its content", name=shown.name),)
 
     def _of_archive(self, path: Path, limit: int, depth: int) -> Reader:
         there, wanted = members(path, limit), self.layout.member
@@ -511,7 +512,7 @@ def _packed_words(name: PurePath, content: FirstBytes) -> tuple[str, ...]:
     return (
         ()
         if said or content.codec is None
-        else (f"decompressed ({content.codec}), by its content",)
+        else (_("decompressed (%(codec)s), by its content", codec=content.codec),)
     )
 
 

@@ -21,6 +21,7 @@ from hushtable.data.readers.encoding import codec, decompressed, find_encoding, 
 from hushtable.data.readers.json_lines import lines_file
 from hushtable.data.readers.reader import Copy, FileLayout, Reader, unchanged
 from hushtable.errors import DataError
+from hushtable.language import N_, _
 
 #: Elements within elements.
 _DEEPEST = 64
@@ -39,8 +40,8 @@ def xml_file(path: Path, layout: FileLayout) -> Reader:
         copy = Copy.of(str(path), ".jsonl")
         with copy.path.open("w", encoding="utf-8", newline="\n") as file:
             _parse(path, _Rows(path, kind, file))
-    rows = copy.reader(lambda lines: lines_file(lines, layout, "element"))
-    return replace(rows, found=(f"rows are the elements {kind[-1]!r}",))
+    rows = copy.reader(lambda lines: lines_file(lines, layout, N_("element")))
+    return replace(rows, found=(_("rows are the elements %(name)s", name=repr(kind[-1])),))
 
 
 def _row_of(path: Path, wanted: str | None) -> _Path:
@@ -216,8 +217,10 @@ def text_file(path: Path, layout: FileLayout) -> Reader:
     rows = copy.reader(
         lambda plain: csv_file(plain, replace(layout, delimiter=",", encoding="utf-8"))
     )
-    places = [f"{a + 1}-{b}" for a, b in columns[:-1]] + [f"from {columns[-1][0] + 1}"]
-    words = f"fixed-width columns at {', '.join(places[:8])}{', ...' * (len(places) > 8)}"
+    places = [f"{a + 1}-{b}" for a, b in columns[:-1]]
+    places.append(_("from %(place)s", place=columns[-1][0] + 1))
+    shown = f"{', '.join(places[:8])}{', ...' * (len(places) > 8)}"
+    words = _("fixed-width columns at %(places)s", places=shown)
     return replace(rows, found=(words, *rows.found))
 
 

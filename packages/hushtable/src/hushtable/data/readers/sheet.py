@@ -29,6 +29,7 @@ from hushtable.data.readers.sheet_rows import Cells, check_rows, check_side_by_s
 from hushtable.data.readers.totals import left_out_words
 from hushtable.data.sentinels import WORDS
 from hushtable.errors import DataError, UsageError
+from hushtable.language import _
 
 #: A sheet and its columns, as Excel writes them.
 _COLUMNS = re.compile("'?(?P<sheet>.+?)'?!(?P<first>[A-Z]{1,3}):(?P<last>[A-Z]{1,3})")
@@ -206,7 +207,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
         names = {j: f"column {k}" for k, j in enumerate(used, 1)}
     else:
         names = _names(cells, header, where)
-    found = [f"{header} rows above the names left out"] if header else []
+    found = [_("%(n)s rows above the names left out", n=header)] if header else []
     if unasked is None:
         found += _name_index(names, used, cells, places, header or 0, where)
         check_side_by_side(cells, places, names, where, sheet)
@@ -224,7 +225,7 @@ def sheet_file(path: Path, layout: FileLayout) -> Reader:
         source=str(path),
         n_bytes=path.stat().st_size,
         bytes_read=lambda: path.stat().st_size,
-        place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
+        place=lambda row: _("row %(n)s of sheet %(name)s", n=places[row] + 1, name=repr(sheet)),
         found=(*found, *hidden_words(gone, places, order)),
     )
 

@@ -8,6 +8,7 @@ from typing import IO, Any
 from xml.etree import ElementTree
 
 from hushtable.errors import DataError
+from hushtable.language import _, ngettext
 
 _ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
 _HIDDEN = (b'hidden="1"', b'hidden="true"', b"hidden='1'", b"hidden='true'")
@@ -76,12 +77,19 @@ def hidden_words(gone: Hidden, rows: Sequence[int], columns: Sequence[int]) -> t
     """Return words on hidden rows and columns of a sheet that are read."""
     n_rows = len(gone.rows.intersection(rows))
     names = [letters(j) for j in columns if j in gone.columns]
-    parts = [f"{n_rows:,} hidden row{'s' * (n_rows > 1)}"] if n_rows else []
+    rows_too = ngettext("%(n)s hidden row", "%(n)s hidden rows", n_rows)
+    parts = [rows_too] if n_rows else []
     if names:
-        listed = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
-        parts.append(f"hidden column{'s' * (len(names) > 1)} {listed}")
-    are = "are" if n_rows + len(names) > 1 else "is"
-    return (f"{' and '.join(parts)} {are} read",) if parts else ()
+        more = _(" and %(n)s more", n=len(names) - 5) if len(names) > 5 else ""
+        listed = ", ".join(names[:5]) + more
+        parts.append(
+            ngettext(
+                "hidden column %(names)s", "hidden columns %(names)s", len(names), names=listed
+            )
+        )
+    words = ngettext("%(what)s is read", "%(what)s are read", n_rows + len(names),
+                     what=_(" and ").join(parts))  # fmt: skip
+    return (words,) if parts else ()
 
 
 def hidden(path: Path, sheet: str) -> Hidden:
@@ -102,7 +110,7 @@ def _hidden_of_excel(file: IO[bytes]) -> Hidden:
     rows: set[int] = set()
     columns: set[int] = set()
     row = -1
-    for _, element in ElementTree.iterparse(file):
+    for _event, element in ElementTree.iterparse(file):
         tag, gone = element.tag.rpartition("}")[2], element.get("hidden") in ("1", "true")
         if tag == "row":
             row = int(element.get("r", row + 2)) - 1

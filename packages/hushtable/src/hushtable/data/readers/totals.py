@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import texts_column
 from hushtable.errors import DataError
+from hushtable.language import _, ngettext
 
 #: Words for the sum of the rows above, in small letters, as a whole cell.
 TOTAL_WORDS = (
@@ -399,8 +400,10 @@ def starts_with_total(fields: Sequence[str]) -> bool:
 def left_out_words(n: int, begins: str) -> str:
     """Return words on the skipped last lines, and how they begin, if that is known."""
     begins = begins[:40].rstrip()
-    which = "the last is left out" if n == 1 else f"the last {n:,} are left out"
-    return f"of its lines, {which}" + (f", from {begins!r} on" if begins else "")
+    words = ngettext(
+        "of its lines, the last is left out", "of its lines, the last %(n)s are left out", n
+    )
+    return words + (_(", from %(text)s on", text=repr(begins)) if begins else "")
 
 
 def skipping(n: int) -> str:

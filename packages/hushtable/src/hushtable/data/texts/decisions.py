@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,7 +16,10 @@ from hushtable.data.texts.doubts import (
     SURE_CLOCK,
     ColumnDoubts,
     clock_likelihood,
+    counted_labels,
+    different,
     n_lengths,
+    numbers_words,
 )
 from hushtable.data.texts.numbers import MULTIPLES, Decimal, multiple
 from hushtable.data.texts.reading import (
@@ -29,6 +31,7 @@ from hushtable.data.texts.reading import (
 )
 from hushtable.data.texts.seen import FEW, TextsSeen, looks
 from hushtable.data.texts.words import words as cldr
+from hushtable.language import _, ngettext, numerals
 
 #: Share of the texts that must be numbers, or dates, for the others to count as exceptions.
 _MOSTLY = 0.5
@@ -38,8 +41,8 @@ _FEW_CODES = 0.01
 #: identifiers.
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
-#: Number of groups of labels that may be the same, and of spellings of each, to list.
-_GROUPS, _SPELLINGS = 3, 4
+#: Number of groups of labels that may be the same to list.
+_GROUPS = 3
 #: A few digits and punctuation marks, and at most two letters: "24.08.", "79-84", "2026-04",
 #: "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
@@ -61,7 +64,7 @@ class Decider(ColumnDoubts):
         seen, asked = self.seen[name], self.reading.kinds.get(name)
         if seen.n == 0:
             return ColumnUnderstanding(
-                name, "empty", 1.0, "no value in any row", "all its values are missing",
+                name, "empty", 1.0, _("no value in any row"), _("all its values are missing"),
                 (("--drop", name),), refused=True,
             )  # fmt: skip
         n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
@@ -74,14 +77,15 @@ class Decider(ColumnDoubts):
         if asked in ("category", "label"):
             return self._category(name, seen)
         if seen.shapes["code"] > _FEW_CODES * seen.n:
-            why = "codes (leading zeros, or more digits than a number can hold): kept as text"
+            why = _("codes (leading zeros, or more digits than a number can hold): kept as text")
             return self._category(name, seen, why)
         if seen.shapes["truth"] == seen.n:
+            evidence = _("true and false, as 1 and 0")
             return ColumnUnderstanding(
-                name, "number", 1.0, "true and false, as 1 and 0", reading=ColumnReading("boolean")
+                name, "number", 1.0, evidence, reading=ColumnReading("boolean")
             )
         if self._are_answers(seen):
-            evidence = f"yes and no in {len(seen.texts):,} spellings"
+            evidence = _("yes and no in %(n)s spellings", n=numerals(f"{len(seen.texts):,}"))
             return ColumnUnderstanding(
                 name, "category", 1.0, evidence, reading=ColumnReading("answer")
             )
@@ -90,7 +94,8 @@ class Decider(ColumnDoubts):
         if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
             return self._number(name, seen)
         partly = n_numbers > 0 and not self._like_numbers(seen)
-        doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if partly else ""
+        n, every = numerals(f"{n_numbers:,}"), numerals(f"{seen.n:,}")
+        doubt = _("%(n)s of %(all)s texts are numbers", n=n, all=every) if partly else ""
         return self._category(name, seen, doubt)
 
     @staticmethod
@@ -107,19 +112,19 @@ class Decider(ColumnDoubts):
         """Return a column of times of day, durations or angles; None if it holds none."""
         if (clock := clock_likelihood(name, seen)) is not None:
             if clock >= SURE_CLOCK:
-                reading = ColumnReading("time", dotted=True)
-                return ColumnUnderstanding(name, "number", clock, DOTTED, DOTTED, reading=reading)
-            return replace(self._number(name, seen), confidence=0.8, doubt=MAYBE_DOTTED)
+                reading, words = ColumnReading("time", dotted=True), _(DOTTED)
+                return ColumnUnderstanding(name, "number", clock, words, words, reading=reading)
+            return replace(self._number(name, seen), confidence=0.8, doubt=_(MAYBE_DOTTED))
         lengths = n_lengths(seen)
         if seen.shapes["time"] + lengths >= _MOSTLY * seen.n:
             if len(seen.clocks) > 1:
                 return self.two_scales(name, seen)
             fits = {"time", *_NUMBERS} if lengths == n_numbers else {"time"}
-            words = "times of day or durations"
+            words = _("times of day or durations")
             return self.with_exceptions(name, "number", ColumnReading("time"), seen, fits, words)
         if seen.shapes["angle"] + self._n_with_ways(seen) >= _MOSTLY * seen.n:
             fits = {"angle", "flag", *_NUMBERS}
-            words = "angles, in degrees; south and west are below 0"
+            words = _("angles, in degrees; south and west are below 0")
             return self.with_exceptions(name, "number", ColumnReading("angle"), seen, fits, words)
         return None
 
@@ -144,21 +149,16 @@ class Decider(ColumnDoubts):
         unit = "" if powers else next(iter(seen.units), "")
         reading = ColumnReading("number", decimal, unit=unit, lenient=lenient, powers=powers)
         fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
-        evidence = "numbers"
-        if decimal == "," and (seen.shapes["comma"] or seen.shapes["1,234"]):
-            evidence += " with a decimal comma"
-        elif seen.shapes["1,234"] and decimal == ".":
-            evidence += " with commas as thousands separators"
-        elif seen.shapes["1.234"] and decimal == ",":
-            evidence += " with points as thousands separators"
-        elif sure < 1.0 and seen.shapes["1.234"]:
-            evidence += " with a decimal point, and three digits after each"
-        evidence += f", in {unit}" if unit else ""
+        evidence = numbers_words(seen, decimal, sure)
+        evidence += _(", in %(unit)s", unit=unit) if unit else ""
         if "%" in powers:
-            evidence += ", those without % read as fractions: 0.2 is 20%"
+            evidence += _(", those without %(sign)s read as fractions: 0.2 is 20%(sign)s", sign="%")
         elif powers:
-            times = {f"{unit} is 10^{powers[unit]}" for unit in seen.units if powers[unit]}
-            evidence += f", including {', '.join(sorted(times))}"
+            times = {
+                _("%(unit)s is 10^%(power)s", unit=unit, power=powers[unit])
+                for unit in seen.units if powers[unit]
+            }  # fmt: skip
+            evidence += _(", including %(units)s", units=", ".join(sorted(times)))
         return self.with_exceptions(name, "number", reading, seen, fits, evidence, sure)
 
     @staticmethod
@@ -209,9 +209,10 @@ class Decider(ColumnDoubts):
         likely = "," if self.delimiter == ";" else "."
         other = "." if likely == "," else ","
         return ColumnUnderstanding(
-            name, "number", 0.5, "numbers with three digits after each separator",
-            f"{text!r} in {where} may be above one thousand, or slightly above one (--decimal "
-            f"{likely} or --decimal {other})",
+            name, "number", 0.5, _("numbers with three digits after each separator"),
+            _("%(text)s in %(where)s may be above one thousand, or slightly above one (--decimal "
+              "%(likely)s or --decimal %(other)s)",
+              text=repr(text), where=where, likely=likely, other=other),
             (("--decimal", likely),), refused=True,
         )  # fmt: skip
 
@@ -224,9 +225,10 @@ class Decider(ColumnDoubts):
         unit = "S" if "S" in seen.units else "DR"
         text, row = seen.unit_examples[unit]
         return ColumnUnderstanding(
-            name, "number", 0.5, "numbers with debit and credit",
-            f"debit and credit follow the numbers, such as {text!r} in {self.place(row)}: write "
-            "them as plus and minus signs before the numbers, or leave the column out",
+            name, "number", 0.5, _("numbers with debit and credit"),
+            _("debit and credit follow the numbers, such as %(text)s in %(where)s: write them as "
+              "plus and minus signs before the numbers, or leave the column out",
+              text=repr(text), where=self.place(row)),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -236,20 +238,28 @@ class Decider(ColumnDoubts):
         found = [
             (seen.unit_examples[unit][0], self.place(seen.unit_examples[unit][1])) for unit in named
         ]
-        words = " and ".join(f"{text!r} in {where}" for text, where in found)
+        words = _(" and ").join(
+            _("%(text)s in %(where)s", text=repr(text), where=where) for text, where in found
+        )
         one = len(seen.units) == 1
         asked = f"{name}=number"
-        what = "does the sign make no difference?" if one else "leave the column out, or"
-        does = f"--as {quoted([asked])} reads the numbers as they are"
+        option = f"--as {quoted([asked])}"
+        what = _("does the sign make no difference?") if one else _("leave the column out, or")
+        does = _("%(option)s reads the numbers as they are", option=option)
         if "%" in self._powers(seen):
-            what = "numbers without % are at most 1;"
-            does = f"--as {quoted([asked])} reads them as fractions, 0.2 for 20%"
+            what = _("numbers without %(sign)s are at most 1;", sign="%")
+            does = _("%(option)s reads them as fractions, 0.2 for 20%%", option=option)
         elif one and "%" in named:  # as it is, a fraction would be a hundredth of the percentage
             one = False
-            what = "numbers without % may be fractions, 0.2 for 20%: leave the column out, or"
+            what = _(
+                "numbers without %(sign)s may be fractions, 0.2 for 20%(sign)s: leave the column "
+                "out, or",
+                sign="%",
+            )
         return ColumnUnderstanding(
-            name, "number", 0.5, "numbers with different units",
-            f"the numbers have different units, {words}: convert them to one unit; {what} {does}",
+            name, "number", 0.5, _("numbers with different units"),
+            _("the numbers have different units, %(units)s: convert them to one unit; %(what)s",
+              units=words, what=f"{what} {does}"),
             (("--as", asked) if one else ("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -286,10 +296,11 @@ class Decider(ColumnDoubts):
         pivot = pivot_of(seen.years[order])
         if pivot is None:
             return self.two_centuries(name, seen)
-        evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
+        named = {"dmy": _("dates, day first"), "mdy": _("dates, month first"), "ymd": _("dates")}
+        evidence = named[order]
         lenient = self.reading.kinds.get(name) == "date"
         if pivot != PIVOT:
-            evidence += f", two-digit years from {1900 + pivot} on"
+            evidence += _(", two-digit years from %(year)s on", year=1900 + pivot)
         reading = ColumnReading(
             "date", dates=order, lenient=lenient, language=language, pivot=pivot
         )
@@ -334,10 +345,11 @@ class Decider(ColumnDoubts):
         if noted is None or 5 * len(like) < 4 * len(some) or 5 * (noted.n + numbers) < 4 * seen.n:
             return ""
         where = self.place(noted.first[like[0]])
-        return (
-            f"texts that look like numbers or dates in an unknown format, such as {like[0][:40]!r} "
-            f"in {where}: write them in a different format, or keep them as texts"
-        )
+        return _(
+            "texts that look like numbers or dates in an unknown format, such as %(text)s in "
+            "%(where)s: write them in a different format, or keep them as texts",
+            text=repr(like[0][:40]), where=where,
+        )  # fmt: skip
 
     def _category(self, name: str, seen: TextsSeen, why: str = "") -> ColumnUnderstanding:
         asked = self.reading.kinds.get(name)
@@ -350,23 +362,25 @@ class Decider(ColumnDoubts):
             beside = any(seen.shapes[shape] for shape in _NUMBERS)
             way = ("--drop", name) if found or beside else ("--as", f"{name}=category")
             return ColumnUnderstanding(
-                name, "category", 0.5, f"{n:,} different texts", odd, (way,), refused=n > FEW,
+                name, "category", 0.5, different(n), odd, (way,), refused=n > FEW,
                 reading=reading,
             )  # fmt: skip
         if (found and not kept) or seen.crowded:
             spaced = sum(" " in text for text in seen.texts)
             kind: Kind = "text" if 2 * spaced > n else "id"
-            more = f"more than {n - 1:,} different texts" if seen.crowded else found
+            many = numerals(f"{n - 1:,}")
+            more = _("more than %(n)s different texts", n=many) if seen.crowded else found
             return ColumnUnderstanding(
                 name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,
                 reading=reading, asked=True,
             )  # fmt: skip
         sure = 0.9 if why else 1.0
         if n == 1:
-            return ColumnUnderstanding(name, "constant", sure, "one text", why, reading=reading)
-        evidence = f"{n:,} different texts"
+            return ColumnUnderstanding(name, "constant", sure, _("one text"), why, reading=reading)
+        evidence = different(n)
         if n < len(seen.texts):
-            evidence = f"{n:,} labels in {len(seen.texts):,} spellings"
+            every = numerals(f"{len(seen.texts):,}")
+            evidence = _("%(n)s labels in %(all)s spellings", n=numerals(f"{n:,}"), all=every)
         one = ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
         return one if kept else self.with_words(one, seen) or self._with_near_labels(one, seen)
 
@@ -376,25 +390,23 @@ class Decider(ColumnDoubts):
         groups = [group for group in labels.near(seen.texts) if labels.is_asked(group)]
         if not groups:
             return one
-        words = [f"{_counted(group, seen.texts)} differ only by {labels.difference(group)}"
+        words = [_("%(labels)s differ only by %(what)s",
+                   labels=counted_labels(group, seen.texts), what=labels.difference(group))
                  for group in groups[:_GROUPS]]  # fmt: skip
         if len(groups) > _GROUPS:
             more = len(groups) - _GROUPS
-            words.append(f"so do labels of {more:,} more group{'s' * (more > 1)}")
+            words.append(
+                ngettext(
+                    "so do labels of %(n)s more group", "so do labels of %(n)s more groups", more
+                )
+            )
         apart = quoted([f"{one.name}=category"])
-        doubt = f"{'; '.join(words)}: are they the same label? If not, add --as {apart}"
+        doubt = _(
+            "%(labels)s: are they the same label? If not, add --as %(apart)s",
+            labels="; ".join(words), apart=apart,
+        )  # fmt: skip
         options = (("--as", f"{one.name}=label"),)
         return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
-
-
-def _counted(group: Sequence[str], rows: Mapping[str, int]) -> str:
-    """Return the first few labels in words, each with its number of rows."""
-    first, *others = group[:_SPELLINGS]
-    words = [f"{first[:40]!r} ({rows[first]:,} row{'s' * (rows[first] != 1)})"]
-    words += [f"{text[:40]!r} ({rows[text]:,})" for text in others]
-    if len(group) > _SPELLINGS:
-        words.append(f"{len(group) - _SPELLINGS:,} more")
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _separator(seen: TextsSeen) -> str:
@@ -413,13 +425,14 @@ def numeric_identifier(
     """
     if not n_different:
         return ""
-    found = f"{n_different:,} whole numbers, no two equal"
+    many = numerals(f"{n_different:,}")
+    found = _("%(n)s whole numbers, no two equal", n=many)
     if first:  # of the column; the others were not compared
-        found = f"whole numbers, no two of the first {n_different:,} equal"
+        found = _("whole numbers, no two of the first %(n)s equal", n=many)
     if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
-        return f"{found}: identifiers or row numbers"
+        return _("%(found)s: identifiers or row numbers", found=found)
     if _ID_NAME.search(name):
-        return f"{found}, and the column name suggests an identifier"
+        return _("%(found)s, and the column name suggests an identifier", found=found)
     return ""
 
 
@@ -447,6 +460,9 @@ class NumbersSeen(NamedTuple):
             return replace(one, kind="id", confidence=0.8, doubt=why, options=drop, asked=True)
         if (odd := lone_code(self.low, self.high, self.inner)) is not None:
             text = f"{odd:.10g}"  # all digits, because the option names the number
-            doubt = f"{text} is far from all other values: is it a code for a missing value?"
+            doubt = _(
+                "%(value)s is far from all other values: is it a code for a missing value?",
+                value=numerals(text),
+            )
             return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
         return one

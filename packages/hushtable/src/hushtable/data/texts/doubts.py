@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from hushtable.data.columns import texts_column
 from hushtable.data.readers.totals import is_total_word
 from hushtable.data.sentinels import WORDS
 from hushtable.data.texts.dates import ORDERS, Order
+from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import (
     SERIAL,
     ColumnReading,
@@ -21,19 +22,20 @@ from hushtable.data.texts.reading import (
 )
 from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen
 from hushtable.data.texts.words import words as cldr
+from hushtable.language import N_, _, ngettext, numerals
 
-#: Largest number of different exceptions that an option can list.
-_LISTED = 8
+#: Largest number of different exceptions that an option can list, and of spellings of a label.
+_LISTED, _SPELLINGS = 8, 4
 #: Number of rows from which a text in only one of them is unusual.
 _FEW_ROWS = 5
 #: What Excel's counts of days are called.
-DAY_COUNTS = "days as Excel counts them"
+DAY_COUNTS = N_("days as Excel counts them")
 #: Evidence that needs no check.
 _USUAL = ("numbers", "dates", DAY_COUNTS)
 #: Largest share of the values that may be lost as numbers for that to be proposed.
 _FEW_LOST = 0.1
-DOTTED = "times of day, with a point between hours and minutes"
-MAYBE_DOTTED = "none has more than 59 hundredths: if they are times of day, write them as 9:05"
+DOTTED = N_("times of day, with a point between hours and minutes")
+MAYBE_DOTTED = N_("none has more than 59 hundredths: if they are times of day, write them as 9:05")
 #: Likelihood from which numbers such as 9.05 are times of day.
 SURE_CLOCK = 0.9
 #: Number of rows, of different hundredths, and width of the range from which numbers with at most
@@ -96,28 +98,34 @@ class ColumnDoubts:
         every = Exceptions()
         for noted in seen.exceptions.values():
             every.merge(noted)
-        example = f"'{seen.low:.10g}'"
-        if every.first:
-            text, where = self.first(every)
-            example = f"{text[:40]!r} in {where}"
+        text, where = self.first(every) if every.first else (f"{seen.low:.10g}", "")
+        example = _("%(text)s in %(where)s", text=repr(text[:40]), where=where)
+        example = example if where else repr(text)
         kept = quoted([f"{name}=category"])
+        n = numerals(f"{seen.n:,}")
+        found = _("no date in %(n)s texts", n=n)
+        none = _("none of its %(n)s texts is a date", n=n)
+        if asked == "number":
+            found = _("no number in %(n)s texts", n=n)
+            none = _("none of its %(n)s texts is a number", n=n)
         return ColumnUnderstanding(
-            name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
-            f"none of its {seen.n:,} texts is a {asked}, for example {example}: "
-            f"leave the column out, or keep it as text (--as {kept})",
+            name, "category", 1.0, found,
+            _("%(none)s, for example %(example)s: leave the column out, or keep it as text (--as "
+              "%(kept)s)", none=none, example=example, kept=kept),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
     def two_scales(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
         """Return a column with times of two and of three parts, whose scales may differ."""
         short, long = (
-            f"{text!r} in {self.place(row)}" for _, (text, row) in sorted(seen.clocks.items())
+            _("%(text)s in %(where)s", text=repr(text), where=self.place(row))
+            for text, row in (seen.clocks[n] for n in sorted(seen.clocks))
         )
         return ColumnUnderstanding(
-            name, "number", 0.5, "times of two and of three parts",
-            f"some times have three parts, such as {long}, so those of two, such as {short}, may "
-            "be hours and minutes, or minutes and seconds: write them all with hours, minutes and "
-            "seconds, or leave the column out",
+            name, "number", 0.5, _("times of two and of three parts"),
+            _("some times have three parts, such as %(long)s, so those of two, such as %(short)s, "
+              "may be hours and minutes, or minutes and seconds: write them all with hours, "
+              "minutes and seconds, or leave the column out", long=long, short=short),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -129,16 +137,22 @@ class ColumnDoubts:
             return one
         for text, rows in others.rows.items():
             if rows == 1 and is_total_word(text):
-                where = self.place(others.first[text])
-                return replace(one, doubt=f"{text!r} in {where}: does this row sum up others?")
+                doubt = _(
+                    "%(text)s in %(where)s: does this row sum up others?",
+                    text=repr(text), where=self.place(others.first[text]),
+                )  # fmt: skip
+                return replace(one, doubt=doubt)
         return one
 
     def with_infinities(
         self, one: ColumnUnderstanding, first: Mapping[str, int]
     ) -> ColumnUnderstanding:
         """Return a column of numbers that holds infinities; ``first`` has the first row of each."""
-        places = [f"{text} in {self.place(row)}" for text, row in first.items()]
-        doubt = f"{one.evidence} and {' and '.join(places)}"
+        places = [
+            _("%(text)s in %(where)s", text=text, where=self.place(row))
+            for text, row in first.items()
+        ]
+        doubt = _(" and ").join([one.evidence, *places])
         options = tuple(("--missing", text) for text in first)
         return replace(one, doubt=doubt, options=options, refused=True)
 
@@ -162,20 +176,20 @@ class ColumnDoubts:
             odd.merge(seen.exceptions.get("date", Exceptions()))
             odd.n = n_lost
         n_fit = seen.n - odd.n
-        counted = f"{n_fit:,} {evidence}"
+        counted = f"{numerals(f'{n_fit:,}')} {evidence}"
         if not odd.n:
-            said = "" if evidence in _USUAL and sure == 1.0 else evidence
+            said = "" if evidence in map(_, _USUAL) and sure == 1.0 else evidence
             return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
         confidence = n_fit / seen.n
         if reading.lenient:
             return self._as_asked(name, kind, reading, seen, odd, (counted, confidence))
-        words = f"{counted} and {self.listed(odd)}"
+        words = _("%(counted)s and %(others)s", counted=counted, others=self.listed(odd))
         few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
         named = few and set(seen.exceptions) - fits <= {"other"}
         options, more = self._ways(name, reading, seen, odd, named=named)
         words += more
         if any(map(is_total_word, odd.rows)):  # no option leaves out rows in the table
-            words += "; delete rows that sum up others"
+            words += _("; delete rows that sum up others")
         return ColumnUnderstanding(
             name, kind, confidence, counted, words, options, refused=True, reading=reading
         )
@@ -193,14 +207,16 @@ class ColumnDoubts:
         lost = self.n_lost(seen, kind, reading.dates)
         words, doubt = counted[0], ""
         if odd.n > lost:
-            words += (
-                f"; as requested, {odd.n - lost:,} more with a limit, a flag or a different "
-                "separator"
+            words += _(
+                "; as requested, %(n)s more with a limit, a flag or a different separator",
+                n=numerals(f"{odd.n - lost:,}"),
             )
         if lost:
-            become = "value becomes" if lost == 1 else "values become"
-            which = self.listed(self._lost(odd, reading, lost))
-            doubt = f"as requested, {lost:,} {become} missing: {which}"
+            doubt = ngettext(
+                "as requested, %(n)s value becomes missing: %(which)s",
+                "as requested, %(n)s values become missing: %(which)s",
+                lost, which=self.listed(self._lost(odd, reading, lost)),
+            )  # fmt: skip
         return ColumnUnderstanding(name, kind, counted[1], words, doubt, reading=reading)
 
     @staticmethod
@@ -225,7 +241,7 @@ class ColumnDoubts:
         elsewhere = self._elsewhere(name, odd) if named else ""
         if named and reading.kind == "number" and self._are_bands(seen, odd):
             kept = f"{name}=category"
-            return (("--as", kept),), f"; --as {quoted([kept])} keeps them"
+            return (("--as", kept),), _("; --as %(kept)s keeps them", kept=quoted([kept]))
         if named and (not elsewhere or reading.kind not in ("number", "date")):
             texts = [text for text in odd.rows if not is_total_word(text)]
             return tuple(("--missing", text) for text in texts), elsewhere
@@ -260,8 +276,10 @@ class ColumnDoubts:
         serial = self._serial_words(odd, asked) if kind == "date" else ""
         if not lost:
             return ("--as", asked), serial
-        of = f"{lost:,} of {seen.n:,} values"
-        loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
+        loss = _(
+            "; --as %(asked)s would lose %(n)s of %(all)s values, which become missing",
+            asked=quoted([asked]), n=numerals(f"{lost:,}"), all=numerals(f"{seen.n:,}"),
+        )  # fmt: skip
         if lost < odd.n:  # otherwise they were listed just before
             loss += f": {self.listed(self._lost(odd, reading, lost))}"
         if kind == "number" and lost > _FEW_LOST * seen.n and len(seen.texts) <= FEW:
@@ -277,16 +295,18 @@ class ColumnDoubts:
             return ""
         [seconds] = ColumnReading("date", lenient=True).values(texts_column([text]))
         day = np.datetime64(int(seconds), "s").astype("datetime64[D]")
-        return (
-            f"; --as {quoted([asked])} reads numbers as days as Excel counts them: {text} is {day}"
-        )
+        return _(
+            "; --as %(asked)s reads numbers as days as Excel counts them: %(text)s is %(day)s",
+            asked=quoted([asked]), text=text, day=day,
+        )  # fmt: skip
 
     def either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
         """Return dates that may begin with the day or the month."""
         text, where = example
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates with no day above 12",
-            f"{text!r} in {where} may begin with the day or the month (--dates dmy or --dates mdy)",
+            name, "date", 0.5, _("dates with no day above 12"),
+            _("%(text)s in %(where)s may begin with the day or the month (--dates dmy or --dates "
+              "mdy)", text=repr(text), where=where),
             (("--dates", "dmy"),), refused=True,
         )  # fmt: skip
 
@@ -294,9 +314,10 @@ class ColumnDoubts:
         """Return dates, some beginning with the day and others with the month."""
         text, where = self.first(seen.exceptions["date"])
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates in two orders",
-            f"some begin with the day, others with the month, such as {text!r} in {where}: write "
-            "them all in one order, or leave the column out",
+            name, "date", 0.5, _("dates in two orders"),
+            _("some begin with the day, others with the month, such as %(text)s in %(where)s: "
+              "write them all in one order, or leave the column out",
+              text=repr(text), where=where),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -304,10 +325,10 @@ class ColumnDoubts:
         """Return dates with two-digit years of a whole century."""
         text, where = self.first(seen.exceptions["date"])
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates with two-digit years",
-            f"the two-digit years, as in {text!r} in {where}, span a whole century, so each may "
-            "belong to the last century or to this one: write years with four digits, or leave "
-            "the column out",
+            name, "date", 0.5, _("dates with two-digit years"),
+            _("the two-digit years, as in %(text)s in %(where)s, span a whole century, so each "
+              "may belong to the last century or to this one: write years with four digits, or "
+              "leave the column out", text=repr(text), where=where),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -316,11 +337,12 @@ class ColumnDoubts:
     ) -> ColumnUnderstanding:
         """Return dates whose months' names mean different months in several languages."""
         text, where = self.first(seen.exceptions["date"])
-        named = " or ".join(languages.values())
+        named = _(" or ").join(languages.values())
         return ColumnUnderstanding(
-            name, "date", 0.5, "dates with month names in one of several languages",
-            f"the month names, as in {text!r} in {where}, mean different months in {named}: write "
-            "months as numbers, or leave the column out",
+            name, "date", 0.5, _("dates with month names in one of several languages"),
+            _("the month names, as in %(text)s in %(where)s, mean different months in %(named)s: "
+              "write months as numbers, or leave the column out",
+              text=repr(text), where=where, named=named),
             (("--drop", name),), refused=True,
         )  # fmt: skip
 
@@ -333,12 +355,15 @@ class ColumnDoubts:
         found = {text: rows for text, rows in sorted(seen.texts.items()) if text in WORDS}
         if not found:
             return None
-        listed = " and ".join(
-            f"{text!r} ({rows:,} row{'s' * (rows != 1)})" for text, rows in found.items()
+        listed = _(" and ").join(
+            f"{text!r} ({ngettext('%(n)s row', '%(n)s rows', rows)})"
+            for text, rows in found.items()
         )
-        mean = "does it mean" if len(found) == 1 else "do they mean"
-        kept = quoted([f"{one.name}=category"])
-        doubt = f"{listed}: {mean} that the value is missing? If not, add --as {kept}"
+        doubt = ngettext(
+            "%(listed)s: does it mean that the value is missing? If not, add --as %(kept)s",
+            "%(listed)s: do they mean that the value is missing? If not, add --as %(kept)s",
+            len(found), listed=listed, kept=quoted([f"{one.name}=category"]),
+        )  # fmt: skip
         options = tuple(("--missing", text) for text in found)
         return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)
 
@@ -351,20 +376,54 @@ class ColumnDoubts:
         """Return the most frequent exceptions in words, and where the first of each is."""
         often = Counter(odd.rows).most_common(3)
         words = ", ".join(
-            f"{text[:40]!r} in {self.place(odd.first[text])}"
-            + (f" and {rows - 1:,} more" if rows > 1 else "")
+            _("%(text)s in %(where)s", text=repr(text[:40]), where=self.place(odd.first[text]))
+            + (_(" and %(n)s more", n=numerals(f"{rows - 1:,}")) if rows > 1 else "")
             for text, rows in often
         )
         rest = odd.n - sum(rows for _, rows in often)
-        return words + (f", and {rest:,} rows with other texts" if rest else "")
+        others = _(", and %(n)s rows with other texts", n=numerals(f"{rest:,}"))
+        return words + (others if rest else "")
+
+
+def counted_labels(group: Sequence[str], rows: Mapping[str, int]) -> str:
+    """Return the first few labels in words, each with its number of rows."""
+    first, *others = group[:_SPELLINGS]
+    words = [f"{first[:40]!r} ({ngettext('%(n)s row', '%(n)s rows', rows[first])})"]
+    words += [f"{text[:40]!r} ({numerals(f'{rows[text]:,}')})" for text in others]
+    if len(group) > _SPELLINGS:
+        words.append(_("%(n)s more", n=numerals(f"{len(group) - _SPELLINGS:,}")))
+    return f"{', '.join(words[:-1])}{_(' and ')}{words[-1]}"
+
+
+def different(n: int) -> str:
+    """Return words for a number of different texts."""
+    return _("%(n)s different texts", n=numerals(f"{n:,}"))
+
+
+def numbers_words(seen: TextsSeen, decimal: Decimal, sure: float) -> str:
+    """Return words for numbers, and for their separators where these are not certain."""
+    words = _("numbers")
+    if decimal == "," and (seen.shapes["comma"] or seen.shapes["1,234"]):
+        words += _(" with a decimal comma")
+    elif seen.shapes["1,234"] and decimal == ".":
+        words += _(" with commas as thousands separators")
+    elif seen.shapes["1.234"] and decimal == ",":
+        words += _(" with points as thousands separators")
+    elif sure < 1.0 and seen.shapes["1.234"]:
+        words += _(" with a decimal point, and three digits after each")
+    return words
 
 
 def with_codes(one: ColumnUnderstanding, codes: Mapping[str, int]) -> ColumnUnderstanding:
     """Return a column with the question whether some values are codes for missing ones."""
-    listed = " and ".join(f"{text} ({rows:,} rows)" for text, rows in codes.items())
-    lie, code = ("is", "is it a code") if len(codes) == 1 else ("are", "are they codes")
-    kept = quoted([f"{one.name}={one.kind}"])
-    doubt = f"{listed} {lie} far from all other values: {code} for a missing value?"
-    doubt += f" If not, add --as {kept}"
+    listed = _(" and ").join(
+        f"{text} ({ngettext('%(n)s row', '%(n)s rows', rows)})" for text, rows in codes.items()
+    )
+    doubt = ngettext(
+        "%(listed)s is far from all other values: is it a code for a missing value?",
+        "%(listed)s are far from all other values: are they codes for a missing value?",
+        len(codes), listed=listed,
+    )  # fmt: skip
+    doubt += _(" If not, add --as %(kept)s", kept=quoted([f"{one.name}={one.kind}"]))
     options = tuple(("--missing", text) for text in codes)
     return replace(one, confidence=0.8, doubt=doubt, options=options, asked=True)

@@ -26,6 +26,7 @@ from hushtable.data.texts.facts import (
 )
 from hushtable.data.texts.reading import SERIALS, plain_texts
 from hushtable.data.texts.signs import ascii_signs
+from hushtable.language import _, numerals
 
 #: Number of rows, or of different texts, up to which a column counts as categories, whatever it
 #: looks like.
@@ -39,20 +40,24 @@ _IDENTIFIER = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 def looks(texts: Sequence[str], n_values: int) -> str:
     """Describe what is doubtful about the different texts of a column; nothing if they are few."""
     n = len(texts)
-    different = f"{n:,} different texts"
+    many = numerals(f"{n:,}")
     if n_values > FEW and 2 * n > n_values:
-        return f"{different} in {n_values:,} rows: identifiers, names or free text"
+        return _(
+            "%(n)s different texts in %(rows)s rows: identifiers, names or free text",
+            n=many, rows=numerals(f"{n_values:,}"),
+        )  # fmt: skip
     if n <= FEW:
         return ""
     if 2 * sum(_IDENTIFIER.fullmatch(text) is not None for text in texts) > n:
-        return f"{different}, most of them long codes with digits: identifiers"
+        return _("%(n)s different texts, most of them long codes with digits: identifiers", n=many)
     words = sum(len(text.split()) for text in texts) / n
     letters = sum(map(len, texts)) / n
     if words >= 2.0 or letters > _LONG:
-        return (
-            f"{different}, of {words:.2g} words and {letters:.0f} letters on average: names or "
-            "free text"
-        )
+        return _(
+            "%(n)s different texts, of %(words)s words and %(letters)s letters on average: names "
+            "or free text",
+            n=many, words=numerals(f"{words:.2g}"), letters=numerals(f"{letters:.0f}"),
+        )  # fmt: skip
     return ""
 
 
