@@ -168,7 +168,8 @@ def test_the_page_has_each_row_with_its_reasons(top):
     _, out = top("--id", "Patient ID", "--keep", "ward", "--top", 3, suffix=".html")
     page = out.read_text()
     assert page.count('<li id="row-') == 3
-    assert "<span>=1+1</span>" in page
+    assert '<span class="soft">Patient ID</span> =1+1</span>' in page
+    assert '<span class="soft">ward</span> ' in page
     assert re.search(r"<strong>income 199999</strong>, usually \d+ to \d+: far above<", page)
     assert page.count("<svg ") == page.count("<figure>") >= 3
     assert "http" not in page.replace("http-equiv", "")
