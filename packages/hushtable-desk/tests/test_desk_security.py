@@ -1,5 +1,6 @@
 """Who may use a desk, and what it gives away: each sentence of the security officer's page."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -36,6 +37,20 @@ def test_nothing_is_given_to_who_has_not_opened_the_desk(stranger, page):
     answer = stranger.get(page)
     assert answer.status_code == 403
     assert "patients" not in answer.text
+
+
+def test_a_server_may_announce_its_start_and_end(stranger):
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+    answers = []
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        answers.append(message["type"])
+
+    asyncio.run(stranger.app({"type": "lifespan", "state": {}}, receive, send))
+    assert answers == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
 def test_the_address_works_once(stranger):

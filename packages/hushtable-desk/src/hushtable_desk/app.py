@@ -87,6 +87,9 @@ class _Contained:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, in the language of its page."""
+        if scope["type"] != "http":  # a server's start and end
+            await self._app(scope, receive, send)
+            return
         desk: Desk = scope["app"].state.desk
         with speaking(desk.language or preferred(Request(scope))):
             try:

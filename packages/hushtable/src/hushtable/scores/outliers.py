@@ -198,6 +198,7 @@ class Outliers:
                 "%(when)s by hushtable, with the model %(model)s.", when=when, model=model
             ),
             _("Rows"): rows,
+            "rank": _("The place in this list."),
             "severity": _(
                 "From 0 to 100: 100 times one minus the share of rows that are as rare or rarer, "
                 "among %(rows)s.",
@@ -211,8 +212,9 @@ class Outliers:
         }
         if self.explained:
             notes |= {"reason": _(REASON_MEANS), "usual": self._usual_means}
+            notes |= {"value": _("The row's own value in the column that is the reason.")}
             notes |= {"direction": _(DIRECTION_MEANS, **MEANT), "repair": _(REPAIR_MEANS)}
-            notes["incident"] = _(INCIDENT_MEANS)
+            notes |= {"words": _("All reasons in words."), "incident": _(INCIDENT_MEANS)}
         stays = _("This describes rows and contains their values: keep it where the rows are kept.")
         return notes | {_("Keep it"): stays}
 
