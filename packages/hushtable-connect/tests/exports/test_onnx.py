@@ -5,7 +5,6 @@ import sys
 import numpy as np
 import pytest
 
-
 pytest.importorskip("onnx", reason="writes ONNX models")
 pytest.importorskip("onnxruntime", reason="runs ONNX models")
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-
 pytest.importorskip("skl2onnx", reason="converts pipelines")
 pytest.importorskip("onnxruntime", reason="runs ONNX models")
 
