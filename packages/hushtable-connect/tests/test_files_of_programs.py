@@ -14,6 +14,7 @@ import rdata
 from rdata.conversion import to_r
 from rdata.parser import RObjectType
 
+from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError
@@ -114,11 +115,35 @@ def test_labels_of_some_codes_and_labels_that_contradict(tmp_path):
     path = sav(tmp_path / "a.sav", frame, variable_value_labels=labels)
     assert rows_of(path) == [
         {"some": 1.0, "twice": "yes (1)", "spare": "yes", "none": None},
-        {"some": 2.0, "twice": "yes (2)", "spare": "no", "none": None},
+        {"some": 2.0, "twice": "yes (2)", "spare": "no (2)", "none": None},
         {"some": 98.0, "twice": "no", "spare": "yes", "none": None},
         {"some": 3.0, "twice": None, "spare": "yes", "none": None},
     ]
-    assert as_reader(path).found == ("numbers with labels in 'some': 98 is 'refused'",)
+    assert as_reader(path).found == ("codes with labels in 'some': 98 is 'refused'",)
+
+
+def test_at_an_unattended_site_no_row_decides_how_others_are_read(tmp_path):
+    schema = Schema([
+        Feature.categorical("sex", ["male", "female"]),
+        Feature.categorical("ward", ["Surgery", "Medicine"]),
+        Feature.numeric("age", low=0, high=120),
+    ])  # fmt: skip
+    labels = {"sex": {1: "male", 2: "female"}, "ward": {"S": "Surgery", "M": "Medicine"},
+              "age": {999: "refused"}}  # fmt: skip
+    plan = Plan.draw(schema, n_tables=20, random_state=0)
+    sketches = []
+    for sex, ward in ((1.0, "S"), (3.0, "X")):
+        frame = pd.DataFrame({"sex": [1.0, 2.0] * 50 + [sex], "ward": ["S", "M"] * 50 + [ward],
+                              "age": np.arange(20.0, 70.5, 0.5)})  # fmt: skip
+        path = sav(tmp_path / "a.sav", frame, variable_value_labels=labels)
+        sketches.append(Sketch.from_data(plan, path, attended=False))
+        assert sketches[-1].n_rows == 101
+    one, other = (sketch.counts for sketch in sketches)
+    assert 0 < np.abs(one - other).sum() <= 2 * 20  # cells of one row
+    # Numbers with a label for some are still numbers, and labels count as written.
+    plain = frame.assign(sex=["male", "female"] * 50 + ["3"],
+                         ward=["Surgery", "Medicine"] * 50 + ["X"])  # fmt: skip
+    assert (Sketch.from_data(plan, plain, attended=False).counts == other).all()
 
 
 def test_labels_of_texts(tmp_path):
@@ -127,7 +152,7 @@ def test_labels_of_texts(tmp_path):
     path = sav(tmp_path / "a.sav", frame, variable_value_labels=labels)
     assert values(path, "sex") == ["male", "female", None, "male"]
     assert values(path, "some") == ["a", "b", "c", None]
-    assert as_reader(path).found == ("texts with labels in 'some': 'a' is 'yes', 'b' is 'no'",)
+    assert as_reader(path).found == ("codes with labels in 'some': a is 'yes', b is 'no'",)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +186,7 @@ def test_extended_missing_values_of_stata(tmp_path):
     pyreadstat.write_dta(frame, path, missing_user_values={"n": ["a", "z"]},
                          variable_value_labels={"n": {"a": "refused", 1: "one"}})  # fmt: skip
     assert values(path, "n") == [1, None, None, 4]
-    assert as_reader(path).found == ("numbers with labels in 'n': 1 is 'one'",)
+    assert as_reader(path).found == ("codes with labels in 'n': 1 is 'one'",)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import ipc
 
+from hushtable.data.columns import as_texts
 from hushtable.data.readers.columnar import feather_file
 from hushtable.data.readers.reader import (
     FILE_ROWS,
@@ -55,7 +55,7 @@ _SAID = 3
 def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
     """Read a file with a function of pyreadstat; the file is rewritten once in Arrow's format."""
     with unchanged(path):
-        rewritten = _Rewritten(path, function, layout.encoding)
+        rewritten = _Rewritten(path, function, layout.encoding, layout.unasked is None)
     rows = rewritten.copy.reader(lambda copy: feather_file(copy, FileLayout()))
     names, made = column_names(rewritten.schema), rewritten.columns()
     inner = cast(Callable[[list[str]], Callable[[], Iterator[pa.RecordBatch]]], rows.project)
@@ -88,11 +88,11 @@ class _Rewritten:
     path: Path
     function: str
     encoding: str | None
+    #: Whether a person can be asked; otherwise, no value may decide how others are read.
+    asked: bool
     n_rows: int = 0
-    #: For each column with labels, the codes that occur.
-    codes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    #: The same for columns of texts.
-    texts: dict[str, set[str]] = field(default_factory=dict)
+    #: For each column with labels, the codes that occur, as texts.
+    codes: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Make the copy."""
@@ -153,47 +153,41 @@ class _Rewritten:
             if pa.types.is_string(kind.type):
                 array = array.cast(pa.string())
                 array = pc.if_else(pc.equal(array, ""), None, array)
-                if self._text_labels(kind.name):
-                    here = set(pc.utf8_rtrim_whitespace(array).drop_null().unique().to_pylist())
-                    self.texts[kind.name] = self.texts.get(kind.name, set()) | here
             else:
                 array = array.cast(kind.type)
-                if self._labels(kind.name):
-                    here = array.drop_null().unique().to_numpy(zero_copy_only=False)
-                    before = self.codes.get(kind.name, np.empty(0))
-                    self.codes[kind.name] = np.union1d(before, here.astype(np.float64))
+            if self._labels(kind.name):
+                here = _codes(array.unique()).drop_null().to_pylist()
+                self.codes.setdefault(kind.name, set()).update(here)
             arrays.append(array)
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
-    def _labels(self, name: str) -> dict[float, str]:
-        """Return the labels of a column's numbers, by number."""
+    def _labels(self, name: str) -> dict[str, str]:
+        """Return the labels of a column, by code; the code follows labels that several have."""
         found = self.meta.variable_value_labels.get(name, {})
-        # Marks of missing values, such as .a of Stata, are letters.
-        return {float(code): str(text) for code, text in found.items() if not isinstance(code, str)}
-
-    def _text_labels(self, name: str) -> dict[str, str]:
-        """Return the labels of a column's texts, which may be padded with blanks."""
-        found = self.meta.variable_value_labels.get(name, {})
-        return {code.rstrip(): str(text) for code, text in found.items() if isinstance(code, str)}
+        if not pa.types.is_string(self.schema.field(name).type):
+            # Marks of missing values, such as .a of Stata, are letters.
+            found = {float(code): one for code, one in found.items() if not isinstance(code, str)}
+        labels = [str(text) for text in found.values()]
+        twice = {text for text in labels if labels.count(text) > 1}
+        codes = _codes(pa.array([*found])).to_pylist()
+        return {
+            code: f"{text} ({code})" if text in twice else text
+            for code, text in zip(codes, labels, strict=True)
+        }
 
     def _all_labelled(self, name: str) -> bool:
         """Whether each code that occurs has a label."""
-        codes = self.codes.get(name, np.empty(0))
-        return len(codes) > 0 and set(codes.tolist()) <= self._labels(name).keys()
+        codes = self.codes.get(name, set())
+        return len(codes) > 0 and codes <= self._labels(name).keys()
 
     def columns(self) -> dict[str, Callable[[pa.Array, int], pa.Array]]:
         """Return, for each column, the function that makes values of the numbers in the copy."""
         return {name: self._values_of(name) for name in self.schema.names}
 
     def _values_of(self, name: str) -> Callable[[pa.Array, int], pa.Array]:
-        if self._all_labelled(name):
-            codes, labels = self.codes[name], self._labels(name)
-            texts = [labels[code] for code in codes.tolist()]
-            return partial(_labelled, codes, _each_once(texts, [f"{code:g}" for code in codes]))
-        if (here := self.texts.get(name)) and here <= self._text_labels(name).keys():
-            some = sorted(here)
-            texts = [self._text_labels(name)[code] for code in some]
-            return partial(_relabelled, pa.array(some), _each_once(texts, some))
+        if (labels := self._labels(name)) and (not self.asked or self._all_labelled(name)):
+            codes, texts = (pa.array([*some], pa.string()) for some in (labels, labels.values()))
+            return partial(_labelled, codes, texts)
         program = _PROGRAMS[self.function]
         form = self.meta.original_variable_types.get(name)
         kinds = zip(("date", "time", "length"), _DATES[program], strict=True)
@@ -207,23 +201,11 @@ class _Rewritten:
 
     def words(self) -> tuple[str, ...]:
         """Return messages on columns in which only some of the values have a label."""
-        some = {
-            name: {code: text for code, text in self._labels(name).items() if code in codes}
-            for name, codes in self.codes.items()
-            if not self._all_labelled(name)
-        }
-        found = [
-            f"numbers with labels in {name!r}: "
-            + ", ".join(f"{code:g} is {text!r}" for code, text in list(here.items())[:_SAID])
-            for name, here in some.items()
-            if here
-        ]
-        for name, texts in self.texts.items():
-            labels = self._text_labels(name)
-            known = sorted(texts & labels.keys())
-            if 0 < len(known) < len(texts):
-                listed = ", ".join(f"{code!r} is {labels[code]!r}" for code in known[:_SAID])
-                found.append(f"texts with labels in {name!r}: {listed}")
+        found = []
+        for name, codes in self.codes.items() if self.asked else ():
+            here = [f"{k} is {text!r}" for k, text in self._labels(name).items() if k in codes]
+            if here and not self._all_labelled(name):
+                found.append(f"codes with labels in {name!r}: {', '.join(here[:_SAID])}")
         more = (f"and in {len(found) - _SAID:,} more columns",) if len(found) > _SAID else ()
         return (*found[:_SAID], *more)
 
@@ -232,24 +214,15 @@ def _number(kind: str) -> pa.DataType:
     return pa.int64() if kind.startswith("int") else pa.float64()
 
 
-def _each_once(texts: Sequence[str], codes: Sequence[str]) -> pa.Array:
-    """Return labels, with the code after those that several codes have."""
-    twice = {text for text in texts if texts.count(text) > 1}
-    both = zip(texts, codes, strict=True)
-    named = [f"{text} ({code})" if text in twice else text for text, code in both]
-    return pa.array(named, pa.string())
+def _codes(column: pa.Array) -> pa.Array:
+    """Return codes as texts, without the blanks that pad them."""
+    return pc.utf8_rtrim_whitespace(as_texts(column, ""))
 
 
-def _relabelled(codes: pa.Array, texts: pa.Array, column: pa.Array, _: int) -> pa.Array:
-    """Return the label of each text."""
-    return texts.take(pc.index_in(pc.utf8_rtrim_whitespace(column), value_set=codes))
-
-
-def _labelled(codes: NDArray[np.float64], texts: pa.Array, column: pa.Array, _: int) -> pa.Array:
-    """Return the label of each code."""
-    numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    places = pa.array(np.searchsorted(codes, numbers), mask=np.isnan(numbers))
-    return texts.take(places)
+def _labelled(codes: pa.Array, texts: pa.Array, column: pa.Array, _: int) -> pa.Array:
+    """Return the label of each code, and the code itself if it has none."""
+    here = _codes(column)
+    return pc.coalesce(texts.take(pc.index_in(here, value_set=codes)), here)
 
 
 def _dates(
