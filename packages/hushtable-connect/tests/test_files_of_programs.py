@@ -17,6 +17,7 @@ from rdata.parser import RObjectType
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data.readers import FileLayout, as_reader
+from hushtable.data.readers.reader import Unasked
 from hushtable.errors import DataError
 from hushtable_connect.files import statistics
 
@@ -101,6 +102,18 @@ def test_a_date_that_no_calendar_has(tmp_path, seconds):
     ):
         rows_of(path)
     assert values(path, "n") == [1, 2]  # left out, it is not looked at
+
+
+def test_at_an_unattended_site_an_impossible_date_is_missing(tmp_path):
+    path = tmp_path / "a.xpt"
+    pyreadstat.write_xport(pd.DataFrame({"day": [18_263.0, 1e9]}), path,
+                           variable_format={"day": "DATE9."})  # fmt: skip
+    with pytest.raises(DataError, match="a date outside the years 1 to 9999 in row 2"):
+        values(path, "day")
+    unasked = Unasked(["day"])
+    [batch] = as_reader(path, layout=FileLayout(unasked=unasked)).read()
+    assert batch.column("day").to_pylist() == [dt.date(2010, 1, 1), None]
+    assert unasked.words[0].endswith("a date outside the years 1 to 9999: 1, the first in row 2.")
 
 
 def test_labels_of_some_codes_and_labels_that_contradict(tmp_path):

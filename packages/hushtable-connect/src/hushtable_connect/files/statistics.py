@@ -21,6 +21,7 @@ from hushtable.data.readers.reader import (
     Copy,
     FileLayout,
     Reader,
+    Unasked,
     column_names,
     unchanged,
 )
@@ -55,7 +56,7 @@ _SAID = 3
 def statistics_file(function: str, path: Path, layout: FileLayout) -> Reader:
     """Read a file with a function of pyreadstat; the file is rewritten once in Arrow's format."""
     with unchanged(path):
-        rewritten = _Rewritten(path, function, layout.encoding, layout.unasked is None)
+        rewritten = _Rewritten(path, function, layout.encoding, layout.unasked)
     rows = rewritten.copy.reader(lambda copy: feather_file(copy, FileLayout()))
     names, made = column_names(rewritten.schema), rewritten.columns()
     inner = cast(Callable[[list[str]], Callable[[], Iterator[pa.RecordBatch]]], rows.project)
@@ -88,8 +89,8 @@ class _Rewritten:
     path: Path
     function: str
     encoding: str | None
-    #: Whether a person can be asked; otherwise, no value may decide how others are read.
-    asked: bool
+    #: If no person can be asked: then no value may decide how others are read.
+    unasked: Unasked | None
     n_rows: int = 0
     #: For each column with labels, the codes that occur, as texts.
     codes: dict[str, set[str]] = field(default_factory=dict)
@@ -185,7 +186,9 @@ class _Rewritten:
         return {name: self._values_of(name) for name in self.schema.names}
 
     def _values_of(self, name: str) -> Callable[[pa.Array, int], pa.Array]:
-        if (labels := self._labels(name)) and (not self.asked or self._all_labelled(name)):
+        if (labels := self._labels(name)) and (
+            self.unasked is not None or self._all_labelled(name)
+        ):
             codes, texts = (pa.array([*some], pa.string()) for some in (labels, labels.values()))
             return partial(_labelled, codes, texts)
         program = _PROGRAMS[self.function]
@@ -197,12 +200,12 @@ class _Rewritten:
         second = 1e6 if program == "spss" or (program == "sas" and kind != "date") else 1e3
         unit = 86_400e6 if kind == "date" and program != "spss" else second
         start = 0 if kind == "length" else 1e6 * (_SPSS if program == "spss" else _SAS)
-        return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start)
+        return partial(_dates, f"{self.path}: column {name!r}", kind, unit, start, self.unasked)
 
     def words(self) -> tuple[str, ...]:
         """Return messages on columns in which only some of the values have a label."""
         found = []
-        for name, codes in self.codes.items() if self.asked else ():
+        for name, codes in self.codes.items() if self.unasked is None else ():
             here = [f"{k} is {text!r}" for k, text in self._labels(name).items() if k in codes]
             if here and not self._all_labelled(name):
                 found.append(f"codes with labels in {name!r}: {', '.join(here[:_SAID])}")
@@ -226,18 +229,29 @@ def _labelled(codes: pa.Array, texts: pa.Array, column: pa.Array, _: int) -> pa.
 
 
 def _dates(
-    what: str, kind: str, unit: float, start: float, column: pa.Array, first: int
+    what: str,
+    kind: str,
+    unit: float,
+    start: float,
+    unasked: Unasked | None,
+    column: pa.Array,
+    first: int,
 ) -> pa.Array:
     """Convert numbers of a unit to dates, points in time, or durations, in microseconds."""
     numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     missing = np.isnan(numbers)
     found = np.round(np.where(missing, start / unit, numbers) * unit) - start
-    if kind != "length" and ((found < _FIRST) | (found > _LAST)).any():
-        row = int(np.flatnonzero((found < _FIRST) | (found > _LAST))[0])
-        raise DataError(
-            f"{what} holds a date outside the years 1 to 9999 in row {first + row + 1} "
-            f"({numbers[row]:g}): correct it, or leave the column out"
-        )
+    beyond = np.flatnonzero((found < _FIRST) | (found > _LAST))
+    if len(beyond) and kind != "length":
+        row, words = int(beyond[0]), f"{what} holds a date outside the years 1 to 9999"
+        if unasked is None:
+            raise DataError(
+                f"{words} in row {first + row + 1} ({numbers[row]:g}): correct it, or leave the "
+                "column out"
+            )
+        unasked.note(words, len(beyond), f"row {first + row + 1}".__str__)
+        missing[beyond] = True
+        found[beyond] = 0.0
     whole = pa.array(found.astype(np.int64), mask=missing)
     if kind == "length":
         return whole.cast(pa.duration("us"))
