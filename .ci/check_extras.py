@@ -41,7 +41,7 @@ USES: dict[str, str] = {
     "databases": "import duckdb, adbc_driver_postgresql",
     "desk": "from hushtable_desk import Access, Desk, build_app\nbuild_app(Desk('.'), Access(1))",
     "federation": KEYS,
-    "files": "import arff, duckdb, lxml, pandas, pyreadstat, rdata, hushtable_connect.files.frames",
+    "files": "import duckdb, pyreadstat, rdata, hushtable_connect.files.frames",
     "flower": "import hushtable_federation.flower",
     "keyring": "import keyring, hushtable_federation.credentials",
     "metrics": "import prometheus_client, hushtable_federation.reports",

@@ -1,4 +1,4 @@
-"""Files of SPSS, Stata, SAS, R and Weka, web pages, and databases by the names of their files."""
+"""Files of SPSS, Stata, SAS and R, and databases by the names of their files."""
 
 import datetime as dt
 import shutil
@@ -347,94 +347,6 @@ def test_several_objects_of_r(tmp_path):
     content = path.read_bytes()
     with pytest.raises(DataError, match=r"not an R file that can be read, or damaged|unpacked"):
         as_reader(saved(path, content[: len(content) // 2]))
-
-
-# ARFF
-
-ARFF = """% a comment
-@relation 'my table'
-@attribute day date yyyy-MM-dd
-@attribute site {Alpha,'New York', "<0"}
-@attribute "an amount" numeric
-@attribute note string
-@data
-2026-05-01,Alpha,1.5,'it\\'s, so'
-?,?,?,?
-% another
-2026-05-02,'New York',2e3,short
-"2026-05-03", "<0", 3, "short"
-"""
-
-
-@pytest.mark.parametrize("name", ["a.arff", "a.txt", "a.arff.gz"])
-def test_arff(tmp_path, name):
-    assert [list(row.values()) for row in rows_of(saved(tmp_path / name, ARFF))] == [
-        ["2026-05-01", "Alpha", 1.5, "it's, so"],
-        [None, None, None, None],
-        ["2026-05-02", "New York", 2000.0, "short"],
-        ["2026-05-03", "<0", 3.0, "short"],
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "@relation x\n@attribute n numeric\n@data\nx\n",
-        "@relation x\n@attribute n {a}\n@data\nb\n",
-        "@relation x\n@attribute n numeric\n@attribute m numeric\n@data\n1\n",
-        "@relation x\n@attribute n numeric\n@attribute m numeric\n@data\n{2 1}\n",
-        "@relation x\n@attribute n relational\n@data\n1\n",
-        "@relation x\n@data\n",
-    ],
-)
-def test_arff_that_is_refused(tmp_path, text):
-    with pytest.raises(
-        DataError, match=r"not an ARFF file that can be read|has no columns"
-    ) as caught:
-        as_reader(saved(tmp_path / "a.arff", text))
-    assert str(caught.value).startswith(f"{tmp_path}/a.arff: ") or "no columns" in str(caught.value)
-
-
-# Web pages
-
-CELLS = (
-    "<tr><th>id</th><th>amount</th></tr><tr><td>007</td><td>1,234</td></tr>"
-    "<tr><td>8.0</td><td></td></tr>"
-)
-PAGE = (
-    "<!DOCTYPE html><html><body><table><tr><td>Menu</td></tr>"
-    f"<tr><td><table>{CELLS}</table></td></tr></table>"
-)
-
-
-@pytest.mark.parametrize("name", ["a.html", "a.xls", "a.csv"])
-def test_a_table_of_a_web_page_is_text(tmp_path, name):
-    path = saved(tmp_path / name, PAGE + "</body></html>")
-    assert rows_of(path) == [{"id": "007", "amount": "1,234"}, {"id": "8.0", "amount": None}]
-    assert as_reader(path).place(1) == "row 2"
-
-
-def test_several_tables_of_a_web_page(tmp_path):
-    other = "<table id='big'><caption>All</caption>" + CELLS.replace("id", "key") + "<tr><td>1<td>2"
-    path = saved(tmp_path / "a.html", f"<html><table>{CELLS}</table>{other}</table>")
-    with pytest.raises(DataError, match=r"several tables, \['1', '2'\].*\nAdd: --member 2$"):
-        as_reader(path)
-    for member, first in (("1", "id"), ("2", "key"), ("big", "key")):
-        reader = as_reader(path, layout=FileLayout(member=member))
-        assert (reader.names[0], reader.found) == (
-            first, (f"table {1 + (first == 'key')} of the page",),
-        )  # fmt: skip
-    with pytest.raises(DataError, match=r"has no table 'x': it holds \['1', '2'\]"):
-        as_reader(path, layout=FileLayout(member="x"))
-    with pytest.raises(DataError, match="holds no table with rows and columns"):
-        as_reader(saved(path, "<html><p>Nothing.</p><table></table>"))
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16"])
-def test_encodings_of_web_pages(tmp_path, encoding):
-    said = {"cp1252": "<meta charset='windows-1252'>"}.get(encoding, "")
-    text = f"<html><head>{said}</head><table>{CELLS.replace('007', 'Zürich')}</table></html>"
-    assert rows_of(saved(tmp_path / "a.html", text, encoding))[0]["id"] == "Zürich"
 
 
 # Databases

@@ -103,6 +103,12 @@ def test_formats_that_are_not_read_compressed_are_unpacked(tmp_path):
         assert (reader.source, reader.found) == (str(path), ())
 
 
+ARFF = "@relation x\n@attribute n numeric\n@data\n1\n"
+AN_ARFF = r"is an ARFF file, which is not read: save it as CSV \(in Weka: Save as, CSV\)"
+PAGE = "<!DOCTYPE html><html><table><tr><th>age</th></tr><tr><td>30</td></tr></table></html>"
+A_PAGE = "is a web page, which is not read: export its table as CSV or as a workbook where"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
@@ -126,6 +132,14 @@ def test_formats_that_are_not_read_compressed_are_unpacked(tmp_path):
             ":20:STARTUMSE\r\n:25:10020030/1234567\r\n:28C:00001/001\r\n:60F:C260101EUR1,00\r\n-",
             "is an MT940 bank statement, not a table: export the transactions as CSV",
         ),
+        ("a.arff", f"% 1\n{ARFF}", AN_ARFF),
+        ("a.txt", ARFF.upper(), AN_ARFF),
+        ("a.arff", CSV, AN_ARFF),
+        ("a.arff.gz", gzip.compress(ARFF.encode()), AN_ARFF),
+        ("a.html", PAGE, A_PAGE),
+        ("a.htm", CSV, A_PAGE),
+        ("a.xls", PAGE, A_PAGE),
+        ("a.csv", PAGE, A_PAGE),
         ("a.pkl", b"\x80\x04\x95\x0b\0\0", "is a pickle, which could run any code"),
     ],
 )
@@ -135,7 +149,7 @@ def test_files_that_are_no_table_are_refused_with_a_way(tmp_path, name, content,
     assert str(caught.value).startswith(str(tmp_path / name))
 
 
-@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.rds", "a.html", "a.db", "b.csv"])
+@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.rds", "a.db", "b.csv"])
 def test_what_another_package_reads_names_it_where_it_is_missing(tmp_path, monkeypatch, name):
     monkeypatch.setattr(registry, "_plugins_loaded", ["none"])
     core = {end: one for end, one in registry.FORMATS.items() if end not in ELSEWHERE}
@@ -203,6 +217,10 @@ def test_a_folder_is_read_by_its_tables(tmp_path):
     (tmp_path / "about.html").unlink()
     (tmp_path / "about.json").unlink()
     assert values(as_reader(tmp_path)) == ROWS  # of the archive
+    saved(tmp_path / "a.csv", CSV)
+    saved(tmp_path / "b.arff", "@relation x\n@data\n")  # rows that are not skipped silently
+    with pytest.raises(DataError, match=r"b\.arff: is an ARFF file, which is not read"):
+        as_reader(tmp_path)
 
 
 def test_a_folder_under_the_name_of_an_archive(tmp_path):

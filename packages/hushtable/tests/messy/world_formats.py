@@ -11,7 +11,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pandas as pd
-import pytest
 from world_programs import gaps, numeric
 from world_tables import (
     MAY_REFUSE,
@@ -201,30 +200,6 @@ def duckdb_file(path: Path) -> Written:
 # Pages and documents.
 
 
-@export("An intranet page: a table of navigation above the table of values", "html")
-def html_pages(path: Path) -> Written:
-    table = base(120)
-    texts = spelled(table, {"amount": "{:,.2f}".format})
-    names = "".join(f"<th>{name}</th>" for name in texts.columns)
-    rows = [
-        "".join(f"<td>{escape(cell)}</td>" for cell in row) for row in texts.to_numpy().tolist()
-    ]
-    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
-    path.write_text(
-        "<!DOCTYPE html><html><head><meta charset='utf-8'><title>Values</title></head><body>\n"
-        "<table class='menu'><tr><td><a href='/'>Home</a></td><td><a href='/out'>Log out</a></td>"
-        f"</tr></table>\n<h1>Values</h1><table><thead><tr>{names}</tr></thead>\n"
-        f"<tbody>{body}</tbody></table><p>&copy; 2026</p></body></html>\n",
-        "utf-8",
-    )
-
-    def back() -> pd.DataFrame:
-        pytest.importorskip("lxml")
-        return pd.read_html(path, thousands=",")[1]
-
-    return Written(table, back)
-
-
 @export("An enterprise bus: XML with a namespace, attributes and elements in each record", "xml")
 def xml_namespace(path: Path) -> Written:
     table = base(121)
@@ -239,9 +214,8 @@ def xml_namespace(path: Path) -> Written:
                     + "".join(rows) + "</m:rows>\n")  # fmt: skip
 
     def back() -> pd.DataFrame:
-        pytest.importorskip("lxml")
         spaces = {"m": "urn:example:measures:1"}
-        return pd.read_xml(path, xpath="//m:row", namespaces=spaces)
+        return pd.read_xml(path, xpath=".//m:row", namespaces=spaces, parser="etree")
 
     return Written(table, back)
 

@@ -1,12 +1,11 @@
 """Files of statistics programs: SPSS, Stata, SAS, R and Weka."""
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from world_programs import gaps, numeric
-from world_tables import Written, base, chance, export, spelled
+from world_tables import Written, base, chance, export
 
 
 def coded(seed: int) -> tuple[pd.DataFrame, dict]:
@@ -106,24 +105,3 @@ def r_factor(path: Path) -> Written:
     table = base(109, "Wien Graz Linz Steyr")
     rdata.write_rds(path, for_r(table).assign(site=pd.Categorical(table["site"].astype(object))))
     return Written(table, lambda: rdata.read_rds(path).reset_index(drop=True))
-
-
-@export("Weka: ARFF with quoted names and labels, comments, ? for no value", "arff")
-def arff_quotes(path: Path) -> Written:
-    table = gaps(base(110), 110, "level")
-    labels = {"Alpha": "New York", "Beta": "Rio, Brazil", "Gamma": "Bonn", "Delta": "Oslo"}
-    table["site"] = table["site"].map(labels)
-    quoted = {"site": lambda s: f"'{s}'" if " " in s else s}
-    texts = spelled(table, quoted).where(table.notna(), "?")
-    kinds = ["date yyyy-MM-dd", "{'New York', 'Rio, Brazil', Bonn, Oslo}", *["numeric"] * 4]
-    head = ["% exported by Weka", "@RELATION 'site values'", ""]
-    names = ["day", "'site name'", "amount", "count", "share", "level"]
-    head += [f"@ATTRIBUTE {name} {kind}" for name, kind in zip(names, kinds, strict=True)]
-    rows = [",".join(row) for row in texts.to_numpy().tolist()]
-    path.write_text("\n".join([*head, "", "@DATA", *rows, ""]))
-
-    def back() -> pd.DataFrame:
-        body = io.StringIO(path.read_text().partition("@DATA\n")[2])
-        return pd.read_csv(body, names=list(table.columns), quotechar="'", na_values=["?"])
-
-    return Written(numeric(table, "level"), back)

@@ -1,4 +1,4 @@
-"""Files of other programs: SPSS, Stata, SAS, R, and Weka; web pages; and files of databases."""
+"""Files of other programs: SPSS, Stata, SAS and R, and files of databases."""
 
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,6 @@ def register() -> None:
     for scheme, (name, endings) in _OF_DATABASES.items():
         built_in(name, endings, partial(_database, scheme), ("member", "query"))
     built_in("R", (".rds", ".rda", ".rdata"), _r, ("encoding", "member"))
-    built_in("ARFF", (".arff",), _arff, ("encoding",))
-    built_in("web page", (".html", ".htm"), _page, ("encoding", "header", "member", "skip_lines"))
 
 
 # Each module loads with the first file that needs it.
@@ -45,18 +43,6 @@ def _r(path: Path, layout: FileLayout) -> Reader:
     from hushtable_connect.files.frames import r_file
 
     return r_file(path, layout)
-
-
-def _arff(path: Path, layout: FileLayout) -> Reader:
-    from hushtable_connect.files.frames import arff_file
-
-    return arff_file(path, layout)
-
-
-def _page(path: Path, layout: FileLayout) -> Reader:
-    from hushtable_connect.files.frames import page
-
-    return page(path, layout)
 
 
 def _database(scheme: str, path: Path, layout: FileLayout) -> Reader:

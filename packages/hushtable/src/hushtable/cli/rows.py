@@ -180,7 +180,7 @@ _Sheet = Annotated[
 ]
 _Member = Annotated[
     str | None,
-    option("NAME", "Part of a file: a file in an archive, or a table of a database or web page."),
+    option("NAME", "Part of a file: a file in an archive, or a table of a database."),
 ]
 _Query = Annotated[
     str | None, option("SQL|FILE", "SQL query for a database, or a .sql file that holds it.")

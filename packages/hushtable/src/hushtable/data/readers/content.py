@@ -54,14 +54,19 @@ REFUSED = {
     ".npy": "a NumPy array: load it in Python (numpy.load), and give the array",
     ".mt940": "an MT940 bank statement, not a table: export the transactions as CSV",
     ".mht": "a web page saved as one file (MHTML): open it in Excel, and save it as .xlsx",
+    ".arff": "an ARFF file, which is not read: save it as CSV (in Weka: Save as, CSV)",
+    **dict.fromkeys(
+        (".html", ".htm"),
+        "a web page, which is not read: export its table as CSV or as a workbook where the page "
+        "comes from",
+    ),
     ".xml-2003": "an Excel 2003 XML spreadsheet: open it in Excel, and save it as .xlsx",
 }
 #: Formats that hushtable-connect reads, by file name ending.
 ELSEWHERE = {
     **dict.fromkeys((".sav", ".zsav", ".por"), "an SPSS file"), ".dta": "a Stata file",
-    **dict.fromkeys((".xpt", ".sas7bdat"), "a SAS file"), ".arff": "an ARFF file",
+    **dict.fromkeys((".xpt", ".sas7bdat"), "a SAS file"),
     **dict.fromkeys((".rds", ".rda", ".rdata"), "an R data file"),
-    **dict.fromkeys((".html", ".htm"), "a web page"),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
 }  # fmt: skip
 #: Endings of kinds that the first bytes identify: a file without these bytes is of no such kind.

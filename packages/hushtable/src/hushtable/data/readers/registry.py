@@ -311,7 +311,8 @@ def _rank(path: PurePath) -> int:
     ending = _suffix(path)
     if ending in _BESIDE:
         return 1
-    return 2 * (ending in FORMATS or ending in ELSEWHERE)
+    # An ARFF file holds rows: it is refused rather than skipped.
+    return 2 * (ending in FORMATS or ending in ELSEWHERE or ending == ".arff")
 
 
 def paths(pattern: str) -> list[Path]:
@@ -429,8 +430,11 @@ class _Opening:
         ending = content.ending
         if named is not None and self.layout.unasked is not None and ending not in BINARY:
             return named, ()  # by no row
-        if ending in REFUSED:
-            raise DataError(f"{path}: is {REFUSED[ending]}")
+        # A text without a sign of its own is what its name states.
+        by_name = ending in (None, ".csv") and _suffix(name) not in BINARY
+        kind = _suffix(name) if by_name else ending
+        if kind in REFUSED:
+            raise DataError(f"{path}: is {REFUSED[kind]}")
         shown = None if ending is None else _format(ending)
         elsewhere = ELSEWHERE.get(_suffix(name) if ending is None else ending)
         if shown is None and elsewhere is not None and (named is None or ending is not None):
