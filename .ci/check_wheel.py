@@ -34,7 +34,7 @@ NEEDED = {
         "static/desk.css",
         "locale/de/LC_MESSAGES/desk.mo",
     ),
-    "hushtable_federation": ("policy.toml", "site.toml", "kit/README.md", "kit/server.sh"),
+    "hushtable_federation": ("policy.toml", "site.toml"),
 }
 
 #: Most seconds of a first use with built kernels, from import to scores.

@@ -42,7 +42,6 @@ RIGHT = {
     "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
     "round verify": "round verify {round}/result.hush --round {round}/round.hush",
     "round status": "round status {round}/round.box",
-    "round kit": "round kit {out}/trial --sites a,b",
     "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
     "round compare": "round compare {round}/result.hush --book {round}/a.book",
     "round ranges": "round ranges {round}/columns.hush -o {out}/x.csv",

@@ -74,7 +74,7 @@ def test_code_and_questions_are_not_refused(words, pages, capsys, text):
         ("a.py", "x = 1  # nobody reads x\n", 1),
         ("a.py", 'y = f"nobody has {x}"\n', 1),
         ("a.html", "<p>{% trans %}Nobody waits{% endtrans %}</p>", 1),
-        ("kit/a.toml", "# Nobody reads this.\n", 1),
+        ("a.toml", "# Nobody reads this.\n", 1),
     ],
 )
 def test_sources_are_read_too(words, pages, capsys, name, text, line):

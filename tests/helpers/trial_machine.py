@@ -1,9 +1,10 @@
-"""One machine as an operator of a trial has it: accounts, sshd, and what is due each minute."""
+"""The docs' example federation on one machine: accounts, sshd, and what is due each minute."""
 
 import configparser
 import contextlib
 import os
 import pwd
+import random
 import re
 import shlex
 import shutil
@@ -15,12 +16,15 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from places import ROOT
+
+EXAMPLE, PAGE = ROOT / "docs" / "example-federation", ROOT / "docs" / "how-to" / "federation.md"
 PLACE, SERVED, UNITS = (
     Path("/var/lib/hushtable"),
     Path("/srv/hushtable"),
     Path("/etc/systemd/system"),
 )
-#: What the scripts of a kit change on a machine, beside its users.
+#: What the commands of the page change on a machine, beside its users.
 CHANGED = (
     PLACE,
     SERVED,
@@ -40,7 +44,7 @@ def why_not():
             return f"needs {tool}"
     if os.path.isdir("/run/systemd/system"):
         return "changes users and sshd: only for a container, where no systemd runs"
-    for path in (*CHANGED, PROGRAM, PID, *UNITS.glob("hushtable-round-*")):
+    for path in (*CHANGED, PROGRAM, PID, *UNITS.glob("hushtable-round@*")):
         if path.exists():
             return f"{path} is there: someone else's trial"
     known = {one.pw_name for one in pwd.getpwall()}
@@ -62,11 +66,48 @@ def _interpreter():
     return None
 
 
+#: Rows of each site that are unusual: age, pulse, potassium.
+ODD = ((71, 44, 9.8), (4, 212, 4.1), (96, 188, 1.6))
+
+
+def invented_rows(name, seed):
+    """Return a table of 1,000 made-up patients, three of them unusual."""
+    rng, rows = random.Random(seed), []
+    for _ in range(1_000 - len(ODD)):
+        age = min(max(round(rng.gauss(58, 17)), 18), 95)
+        rows.append((age, round(rng.gauss(76, 9)), round(rng.gauss(4.2, 0.4), 1)))
+    for row in ODD:
+        rows.insert(rng.randrange(len(rows)), row)
+    lines = [
+        f"{name}-{k:04},{age},{pulse},{salt:g}" for k, (age, pulse, salt) in enumerate(rows, 1)
+    ]
+    return "\n".join(["patient,age,pulse,potassium", *lines]) + "\n"
+
+
+def is_odd(line):
+    """Return whether a line of such a table is of an unusual patient."""
+    return line.endswith(tuple(f",{pulse},{salt:g}" for _, pulse, salt in ODD))
+
+
+def example_files(folder, server="files.example.org"):
+    """Write the example's files for each party into a folder of its name, and the others beside."""
+    for seed, name in enumerate(PARTIES):
+        (folder / name).mkdir(parents=True)
+        like = "lead" if name == "lead" else "north"
+        for file in EXAMPLE.glob(f"{like}*.toml"):
+            text = file.read_text().replace(like, name).replace("files.example.org", server)
+            (folder / name / file.name.replace(like, name)).write_text(text)
+        if name != "lead":
+            (folder / name / "patients.csv").write_text(invented_rows(name, seed))
+    shutil.copy(EXAMPLE / "schema.toml", folder / "lead")
+
+
 def at_home(trial, run):
-    """Make a kit's keys, have all meet, and put the rounds into a folder of this machine.
+    """Have the example's parties meet in a folder of this machine, which also holds the rounds.
 
     Returns the files of the parties, by name. ``run`` is the fixture that runs a command.
     """
+    example_files(trial)
     box, meeting = trial / "round", trial / "meeting"
     box.mkdir(mode=0o700)
     meeting.mkdir(mode=0o700)
@@ -127,8 +168,13 @@ class Machine:
         PROGRAM.write_text("\n".join(lines) + "\n")
         PROGRAM.chmod(0o755)
 
+    @property
+    def reload(self):
+        """The command that has sshd read its configuration again, without systemd."""
+        return f"kill -HUP $(cat {PID})"
+
     def start_timers(self, *parties):
-        """Run what the units of these parties say, each minute, as systemd would."""
+        """Run what the units of these parties say, each minute in place of each hour."""
         for name in parties:
             self.visits[name] = []
             thread = threading.Thread(target=self._timer, args=(name,), daemon=True)
@@ -136,10 +182,7 @@ class Machine:
             self._timers.append(thread)
 
     def _timer(self, name):
-        while not (UNITS / f"hushtable-round-{name}.timer").exists():
-            if self._over.wait(1):
-                return
-        assert "OnCalendar=minutely" in (UNITS / f"hushtable-round-{name}.timer").read_text()
+        assert "OnCalendar=hourly" in (UNITS / "hushtable-round@.timer").read_text()
         while not self._over.is_set():
             began = time.monotonic()
             self.visits[name].append(self.visit(name))
@@ -149,7 +192,8 @@ class Machine:
         """Run the visit of a party's unit; with ``kill_after``, until so many seconds are over."""
         unit = configparser.RawConfigParser(strict=False)
         unit.optionxform = str
-        unit.read(UNITS / f"hushtable-round-{name}.service")
+        text = (UNITS / "hushtable-round@.service").read_text()
+        unit.read_string(text.replace("%i", name))
         service = unit["Service"]
         user, began = pwd.getpwnam(service["User"]), time.monotonic()
         process = subprocess.Popen(
@@ -178,7 +222,7 @@ class Machine:
             thread.join()
 
     def close(self):
-        """Remove all that the kit and this class made."""
+        """Remove all that the commands and this class made."""
         self.stop_timers()
         with contextlib.suppress(FileNotFoundError):
             os.kill(int(PID.read_text()), 15)
@@ -186,7 +230,7 @@ class Machine:
         for name in set(PARTIES) & known:
             subprocess.run(["userdel", name], check=True, capture_output=True)
         subprocess.run(["groupdel", "hushtable"], check=False, capture_output=True)
-        for path in (*CHANGED, PROGRAM, PID, *UNITS.glob("hushtable-round-*")):
+        for path in (*CHANGED, PROGRAM, PID, *UNITS.glob("hushtable-round@*")):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
@@ -263,6 +307,7 @@ def run_in_terminal(command, folder):
     return Visited(process.wait(), words, time.monotonic() - began)
 
 
-def commands_of(readme):
-    """Return the blocks of commands on a kit's page, each a list of lines."""
-    return [block.splitlines() for block in re.findall(r"```sh\n(.*?)\n```", readme, re.DOTALL)]
+def commands_of(page):
+    """Return the blocks of commands on the page, each a list of lines, without those of output."""
+    found = re.findall(r"```none\n(# .*?)\n```", page.read_text(), re.DOTALL)
+    return [block.splitlines() for block in found]

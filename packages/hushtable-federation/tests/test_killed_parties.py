@@ -33,11 +33,10 @@ def visit(settings):
 
 
 class Trial:
-    """A kit in a folder of this machine, whose parties visit in processes of their own."""
+    """A federation in a folder of this machine, whose parties visit in processes of their own."""
 
     def __init__(self, folder, run):
         self.folder = folder / "trial"
-        assert run("round", "kit", self.folder, "--sites", ",".join(SITES)).code == 0
         self.settings = at_home(self.folder, run)
         self.run = run
         self.key = ("--key", self.folder / "lead" / "lead.key")

@@ -18,11 +18,12 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli.errors import INTERRUPTED, escaping, written
-from hushtable.errors import PluginError
+from hushtable.errors import PluginError, UsageError
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with the name of the
-#: group; ``-6`` lists its first six commands, and the others under "More".
+#: group; ``-6`` lists its first six commands, and the others under "More". ``!`` and what to do
+#: instead stand for a command that was removed.
 COMMANDS = """
 demo            demo               Show three hospitals that find outliers together and pool no row.
 check           check              Show how a table is read, and what you should check.
@@ -197,6 +198,8 @@ class _Group(_Params, TyperGroup):
     """
 
     complete: Callable[[], None]
+    #: What to do instead of each command that was removed.
+    removed: Mapping[str, str] = MappingProxyType({})
     #: How many commands the help lists before "More".
     first: int = sys.maxsize
 
@@ -217,6 +220,8 @@ class _Group(_Params, TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
             self.complete()
+        if cmd_name in self.removed:
+            raise UsageError(f"{ctx.command_path} {cmd_name} was removed: {self.removed[cmd_name]}")
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -259,7 +264,9 @@ def _fill(root: _Group, table: str, package: str) -> None:
         among = above.commands
         if name in among:
             raise PluginError(f"two packages have a command {' '.join([*group, name])!r}")
-        if home.startswith("-"):
+        if home == "!":
+            above.removed = {**above.removed, name: line}
+        elif home.startswith("-"):
             among[name] = made = _Group(name=name, help=line, rich_markup_mode=None)
             made.complete, made.first = root.complete, int(home[1:] or sys.maxsize)
         else:
