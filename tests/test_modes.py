@@ -2,7 +2,6 @@
 
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from hushtable import Feature, HushTable, Plan, Schema, Sketch, files, plugins
 from hushtable.cli import main
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Sealed
 from hushtable_federation.round import Round
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -61,8 +59,6 @@ def test_files_of_the_library(tmp_path, rows, public):
         "detector of a release": HushTable.from_counts(release),
         "plan with first counts": plan.second_pass(sketch),
         "plan of the data's ranges": detector.plan_,
-        "hidden plan": replace(plan, hidden=True),
-        "release of a hidden plan": replace(release, plan=replace(plan, hidden=True)),
         "keys": keys,
     }
     for name, what in (travel | stay).items():
@@ -72,8 +68,8 @@ def test_files_of_the_library(tmp_path, rows, public):
 
 #: Of each kind: whether it is meant to travel. A new kind needs a decision here.
 DECIDED = {
-    "plan": True, "release": True, "layout": True, "round": True, "submission": True,
-    "sealed": True, "secret": True, "message": True, "increment": True,
+    "plan": True, "release": True, "round": True, "submission": True, "message": True,
+    "increment": True,
     "periods": False, "sketch": False, "detector": False, "local": False, "home": False,
     "verdicts": False,
 }  # fmt: skip
@@ -87,8 +83,6 @@ def test_every_kind_of_file(tmp_path, public, kind):
         ({}, DECIDED[kind]),
         ({"plan": plan, "ledger": {}}, DECIDED[kind]),
         ({"plan": plan | {"data_dependent": True}}, False),
-        ({"plan": plan, "hidden": True}, False),
-        ({"plan": plan, "hidden": False}, DECIDED[kind]),
     ):
         files.write(tmp_path / "a.hush", kind, entries, {})
         assert mode(tmp_path / "a.hush") == (public if travels else OWNER), entries
@@ -110,9 +104,7 @@ def test_files_of_rounds(tmp_path, public):
     golden = places.GOLDEN / "protocol-1" / "rounds"
     content = (golden / "round.hush").read_bytes()
     Round.from_bytes(content, "round").save(tmp_path / "round")
-    files.read(golden / "sealed.hush").build(Sealed.from_file).save(tmp_path / "sealed")
-    for name in ("round", "sealed"):
-        assert mode(tmp_path / name) == public, name
+    assert mode(tmp_path / "round") == public
 
 
 def test_a_local_model(tmp_path, public):
@@ -174,14 +166,12 @@ def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
         ("plan draw schema.toml --tables 4 -o plan.hush",),
         ("plan marginals schema.toml -o marginals.hush",),
         ("plan ranges schema.toml --epsilon 9 --expected-rows 90000 -o ranges.hush",),
-        ("plan hide plan.hush -o layout.hush",),
         ("plan ranks m.hush -o exact.ranks.hush", "exact.ranks.hush"),
         ("sketch rows.csv --plan plan.hush -o sketch.hush", "sketch.hush"),
         ("release sketch.hush --epsilon 1 -o release.hush",),
         ("plan ranks release.hush -o ranks.hush",),
         ("merge sketch.hush -o sum.hush", "sum.hush"),
         ("merge release.hush -o all.hush",),
-        ("round secret -o sites.secret", "sites.secret"),
         (
             "round keygen a --cap 9 --persons 1 --folder .",
             "a.key",

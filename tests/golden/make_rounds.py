@@ -7,7 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 from hushtable import LocalModel, files
-from hushtable_federation.layout import Layout, Sealed
 from round_helpers import T0, Consortium
 
 folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}" / "rounds"
@@ -23,7 +22,6 @@ with tempfile.TemporaryDirectory() as scratch:
 round_.save(folder / "round.hush")
 for name, content in sent.items():
     files.write_bytes(folder / f"{name}.submission.hush", content)
-Sealed(Layout.of(those.plan), result.counts, result.ledger).save(folder / "sealed.hush")
 local.save(folder / "local.hush")
 expected = {
     "round_id": round_.round_id,

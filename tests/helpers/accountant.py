@@ -46,7 +46,7 @@ def event(round_, sites):
         round_.terms.masked,
         round_.site_scale,
         round_.terms.k_min,
-        len(round_.layout.cells),
+        round_.plan.family.n_histograms,
         round_.terms.rows_per_person,
         round_.terms.adjacency == "replace-one",
     )

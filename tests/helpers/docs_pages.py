@@ -1,6 +1,5 @@
 """Which pages are followed, with what at hand; and what on them is not run, with the reason."""
 
-import contextlib
 import io
 import os
 import shutil
@@ -192,31 +191,6 @@ def patients_come_again():
     rows = pd.concat([rows, rows.head(100), rows.head(100)], ignore_index=True)
     rows.insert(0, "patient", [f"P{i:03}" for i in (*range(400), *range(100), *range(100))])
     rows.to_csv("visits.csv", index=False)
-
-
-def keys_of_two_hospitals():
-    """Make keys in the folders of all, and put the cards where all find them."""
-    for name in ("north", "south", "lead"):
-        cap = " --cap 2 --persons 1" if name != "lead" else ""
-        with contextlib.chdir(Path("..", name)):
-            do(f"round keygen {name}{cap}")
-            shutil.copy(f"{name}.card", "../shared")
-
-
-def a_hidden_round_ends():
-    """Have all visit the round, with the sites' plan, until the result is there."""
-    round_ = Path("../shared/round")
-    round_.mkdir()
-    with contextlib.chdir("../lead"):
-        do(f"round sync {round_} --key lead.key --post ../shared/round.hush")
-    for _ in range(3):
-        for name, other in (("north", "south"), ("south", "north")):
-            with contextlib.chdir(Path("..", name)):
-                Path(f"{name}.toml").write_text(f'key = "{name}.key"\nplan = "plan.hush"\n')
-                trust = f"--trust ../shared/lead.card --trust ../shared/{other}.card"
-                do(f"round sync {round_} patients.csv --site {name}.toml {trust} --yes")
-        with contextlib.chdir("../lead"):
-            do(f"round sync {round_} --key lead.key")
 
 
 def three_months_of_patients():
@@ -414,11 +388,6 @@ PAGES = {
     "docs/install.md": Page(),
     "docs/how-to/federation.md": Page(
         needs=ROUNDS,
-        folders=("north", "south", "lead", "shared", "server"),
-        before={
-            "hushtable round secret": keys_of_two_hospitals,
-            "hushtable round model ../shared/round": a_hidden_round_ends,
-        },
     ),
     "docs/explanation/maths.md": Page(needs=("opendp",)),
     "docs/how-to/unattended.md": Page(

@@ -62,12 +62,12 @@ class Folder:
     def output(self, name):
         return self.consortium.folder / f"{name}.{self.round.round_id[:12]}.result.hush"
 
-    def site(self, name, *, rows=True, plan=None, policy=None):
+    def site(self, name, *, rows=True, policy=None):
         """Have a site visit; return its visit. Its policy allows the round, unless one is given."""
         policy = policy or replace(UNATTENDED, masks=self.round.terms.masked)
         site, posts = self.consortium.sites[name], self.posts(name)
         with Book.open(site.book.path, site.keys.card) as book:
-            online = OnlineSite(site.keys, book, site.sketch, policy=policy, plan=plan)
+            online = OnlineSite(site.keys, book, site.sketch, policy=policy)
             begin = partial(online.begin, posts.round)
             if not rows:
                 begin = None

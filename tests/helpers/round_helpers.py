@@ -242,7 +242,7 @@ def send(reply, sketch, **options):
     """Record what a checked reply sends of a sketch, as both kinds of rounds do; return it."""
     masks = None
     if reply.round.terms.masked:
-        masks = np.zeros(reply.round.layout.n_cells, np.uint64)
+        masks = np.zeros(reply.round.plan.family.n_cells, np.uint64)
     persons = PersonsSeen.of(sketch.persons)
     return reply.answer(reply.counted(sketch), masks, persons=persons, **options).content
 

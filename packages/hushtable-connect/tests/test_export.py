@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -30,13 +29,6 @@ def test_a_release_holds_no_exact_counts(run, tmp_path):
     assert result.code == 0
     assert "Keep it" not in result.out
     assert json.loads((tmp_path / "m.json").read_text())["exact_counts"] is False
-
-
-def test_hidden_hash_functions_stay_with_the_sites(run, tmp_path):
-    release = load(RELEASE)
-    replace(release, plan=replace(release.plan, hidden=True)).save(tmp_path / "hidden.hush")
-    result = run("export", tmp_path / "hidden.hush", "-o", tmp_path / "m.json")
-    assert "hidden hash functions: give it only to the sites." in result.out
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from hushtable.errors import RoundError, UsageError
 from hushtable.privacy import Horizon
 from hushtable_federation import Comparison
 from hushtable_federation.comparison import ALIKE, strange_share
-from hushtable_federation.hidden import draw_hidden
-from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.reply import Reply
 
 ROWS = 1_500
@@ -113,18 +111,6 @@ def test_a_rest_of_noise_alone_tells_nothing(those):
     for name in ("s01", "s02", "s03"):
         those.sites[name].X = those.sites[name].X[:3]
     assert seen(those, result_of(those)).fits is None
-
-
-def test_a_result_with_hidden_hash_functions_needs_no_plan(those):
-    plan = draw_hidden(bytes(32), those.plan.schema, **SIZES)
-    poison(those, 800)
-    for site in those.sites.values():
-        site.sketch = lambda plan, site=site: type(site).sketch(site, plan)
-    round_ = those.open(plan=Layout.of(plan))
-    sent = {name: site.submit(round_, plan=plan) for name, site in those.sites.items()}
-    result = those.sum(round_, sent)
-    assert isinstance(result, Sealed)
-    assert seen(those, result).fits is False
 
 
 def test_a_result_without_this_site_is_refused(those, consortium):

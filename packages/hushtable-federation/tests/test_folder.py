@@ -18,10 +18,8 @@ from hushtable_federation.folder.mailbox import Store, name_of
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import Amendment, rounds
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Layout
 from hushtable_federation.masks import seal_row
 from hushtable_federation.online.messages import Message
-from hushtable_federation.policy import Policy
 from hushtable_federation.refusals import Refusal
 from hushtable_federation.todo import todos
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
@@ -155,19 +153,6 @@ def test_no_masks(folder, clock):
     assert here.visit().state == "done"
     assert here.check().sites == ["s00", "s01"]
     assert here.site("s00").state == "done"
-
-
-def test_hidden_functions(folder, consortium, clock):
-    one = consortium(3)
-    here = Folder(one, one.open(plan=Layout.of(one.plan), least=2))
-    policy = Policy(unattended=True, persons=1, plans=(one.plan.plan_id,))
-    how = {"plan": one.plan, "policy": policy}
-    for _ in range(3):
-        for name in one.sites:
-            here.site(name, **how)
-        state = here.visit().state
-    assert state == "done"
-    assert here.check().counts.kind == "sealed"
 
 
 def test_several_rounds_share_a_folder(consortium, clock):

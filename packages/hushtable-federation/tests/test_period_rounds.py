@@ -12,7 +12,6 @@ from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files,
 from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError, UsageError
 from hushtable.privacy import Horizon
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Layout
 from hushtable_federation.refusals import Refused
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Result, with_seal
@@ -232,11 +231,9 @@ def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):
     later = those.open(at=here.at, deadline=here.at + MONTH)
     sent = those.sites["s00"].submit(later, at=here.at)  # with the stream as an earlier release
     one.save(tmp_path / "1.hush")
-    Layout.of(here.plan).save(tmp_path / "layout.hush")
     path = DOCS / "hush-manifest-1.schema.json"
     validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
-    contents = [here.round.content, sent]
-    contents += [(tmp_path / name).read_bytes() for name in ("1.hush", "layout.hush")]
+    contents = [here.round.content, sent, (tmp_path / "1.hush").read_bytes()]
     manifests = [files.unpack(content, "file").manifest for content in contents]
     for manifest in manifests:
         validator.validate(manifest)
@@ -519,8 +516,6 @@ def test_what_is_not_opened(consortium):
         those.open(plan=plan, starts=date(2027, 3, 1))
     with pytest.raises(UsageError, match="every='fortnight'"):
         those.open(plan=plan, every="fortnight")
-    with pytest.raises(UsageError, match="cannot be hidden"):
-        those.open(plan=Layout.of(plan))
     with pytest.raises(UsageError, match="has no period"):
         those.open().next(those.lead, deadline=DEADLINE, at=T0)
     first = those.open(plan=plan)
@@ -532,13 +527,6 @@ def test_what_is_not_opened(consortium):
         first.next(those.lead, deadline=DEADLINE, at=T0, again=True, joining=[those.lead.card])
     with pytest.raises(HushTableError, match="different name"):
         first.next(those.lead, deadline=DEADLINE, at=T0, joining=[those.cards[0]])
-
-
-def test_a_layout_keeps_its_horizon(consortium, tmp_path):
-    layout = Layout.of(stream_plan())
-    layout.save(tmp_path / "layout.hush")
-    assert files.read(tmp_path / "layout.hush").build(Layout.from_file) == layout
-    assert "horizon" not in Layout.of(consortium(2).plan).to_dict()
 
 
 def test_a_stream_needs_all_its_sites_in_each_sum(consortium):

@@ -2,22 +2,28 @@
 
 import gc
 import json
+import shutil
 import tracemalloc
+from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 
 from hushtable import LocalModel, Plan, files
-from hushtable.errors import RoundError
+from hushtable.errors import FileError, RoundError
+from hushtable_federation import SiteSettings, forecast
 from hushtable_federation.book.book import Book
-from hushtable_federation.hidden import seal_secret
-from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.folder.mailbox import Store, name_of
+from hushtable_federation.folder.round_folder import post_round, rounds
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.messages import Message
+from hushtable_federation.refusals import Refusal
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Submission
 from places import DOCS, GOLDEN
-from round_helpers import SCHEMA, T0, Online, Site
+from round_helpers import SCHEMA, T0, Online, Site, agent
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +40,10 @@ def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator
     result = those.sum(round_, sent)
     answer = those.sites["s00"].book.answer(round_.round_id)
     local = LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
-    layout = Layout.of(those.plan)
-    Sealed(layout, result.counts, result.ledger).save(tmp_path / "sealed.hush")
-    layout.save(tmp_path / "layout.hush")
-    those.open(plan=layout).save(tmp_path / "hidden.hush")
     local.save(tmp_path / "local.hush")
     result.save(tmp_path / "result.hush")
     contents = [file.read_bytes() for file in tmp_path.glob("*.hush")]
     contents += [round_.content, sent["s00"]]
-    contents.append(seal_secret(b"s" * 32, those.sites["s00"].keys, those.cards))
     online = Online(those, those.open(title="online"))
     online.run()
     contents += [text for _, _, *both in online.log for text in both]
@@ -54,9 +55,7 @@ def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator
         for key in set(manifest) - {"writer"}:
             broken = {k: v for k, v in manifest.items() if k != key}
             assert list(validator.iter_errors(broken)), (manifest["kind"], key)
-    assert kinds == {
-        "layout", "local", "message", "release", "round", "sealed", "secret", "submission",
-    }  # fmt: skip
+    assert kinds == {"local", "message", "release", "round", "submission"}
 
 
 @pytest.mark.parametrize("folder", sorted(GOLDEN.glob("protocol-*/rounds")), ids=str)
@@ -65,14 +64,119 @@ def test_golden_rounds_are_read(folder):
     expected = json.loads((folder / "expected.json").read_text())
     round_ = Round.from_bytes((folder / "round.hush").read_bytes(), "round.hush")
     assert round_.round_id == expected["round_id"]
-    words = np.zeros(round_.layout.n_cells, np.uint64)
+    words = np.zeros(round_.plan.family.n_cells, np.uint64)
     for file in sorted(folder.glob("*.submission.hush")):
         words += Submission.from_bytes(file.read_bytes(), file, round_, T0).words
     assert words.view(np.int64).tolist() == expected["counts"]
-    sealed = files.read(folder / "sealed.hush").build(Sealed.from_file)
-    assert sealed.open(round_.plan).counts.tolist() == expected["counts"]
     local = files.read(folder / "local.hush").build(LocalModel.from_file)
     assert local.counts.tolist() == expected["local"]
+
+
+HIDDEN = GOLDEN / "protocol-1" / "hidden"
+WAY_ON = (
+    "belongs to rounds with hidden hash functions, which this version does not support, because "
+    "noise is what protects rows: draw a plan without a secret"
+)
+
+
+def ways_to_read():
+    """Yield golden files of rounds with hidden hash functions, with commands that read them."""
+    for name in ("plan", "layout", "round", "sealed", "release", "sketch", "secret"):
+        yield name, ("inspect", HIDDEN / f"{name}.hush")
+    yield "plan", ("round", "open", HIDDEN / "plan.hush", "a.card", "--key", "a.key")
+    yield "plan", ("plan", "check", HIDDEN / "plan.hush", "rows.csv")
+    yield "layout", ("round", "open", HIDDEN / "layout.hush", "a.card", "--key", "a.key")
+    yield "round", ("round", "show", HIDDEN / "round.hush")
+    yield "sealed", ("round", "verify", HIDDEN / "sealed.hush")
+    yield "release", ("report", HIDDEN / "release.hush")
+    yield "release", ("merge", HIDDEN / "release.hush")
+    yield "sealed", ("round", "model", HIDDEN / "sealed.hush", "--book", "s00.book")
+    yield "sealed.rounds", ("inspect", GOLDEN / "protocol-1" / "rounds" / "sealed.hush")
+
+
+@pytest.mark.parametrize(("name", "line"), list(ways_to_read()))
+def test_files_of_rounds_with_hidden_hash_functions_are_refused_with_a_way_on(
+    refused, tmp_path, monkeypatch, name, line
+):
+    """Nothing reads them any more; each command says so."""
+    monkeypatch.chdir(tmp_path)
+    Keys.generate("a").save("a.key")
+    Keys.generate("a").card.save("a.card")
+    Path("rows.csv").write_text("x0,x1,x2\n1,2,3\n")
+    outputs = {"open": ("--epsilon", 1, "-o", "o.hush"), "model": ("-o", "o.hush"),
+               "report": ("-o", "o.html"), "merge": ("-o", "o.hush")}  # fmt: skip
+    more = next((outputs[word] for word in line if word in outputs), ())
+    refused(*line, *more, says=WAY_ON)
+    assert not list(tmp_path.glob("o.*"))
+
+
+def test_a_round_with_hidden_hash_functions_in_a_folder_stops_no_other(consortium, tmp_path):
+    """It is set aside like a file of another version."""
+    those = consortium(2)
+    box = tmp_path / "box"
+    box.mkdir(mode=0o700)
+    content, plain = (HIDDEN / "round.hush").read_bytes(), those.open()
+    round_id = json.loads(files.manifest_text(content, "round"))["digest"]
+    store = Store.open(box)
+    store.add(name_of(round_id, "round", "lead", content), content)
+    post_round(store, plain)
+    assert [one.round_id for one in rounds(store)] == [plain.round_id]
+
+
+def test_a_site_does_not_answer_a_request_for_hidden_hash_functions(consortium):
+    those = consortium(2)
+    site = those.sites["s00"]
+    request = files.pack("message", {}, {"round": np.frombuffer(
+        (HIDDEN / "round.hush").read_bytes(), np.uint8)}, those.lead.sign)  # fmt: skip
+    answer = Message.read(agent(site).answer(request), site.keys.card)
+    assert answer.body == {"word": Refusal.REQUEST.value}
+    assert not site.book.answers()
+
+
+def test_a_book_that_answered_rounds_with_hidden_hash_functions_keeps_its_chain(tmp_path, run):
+    """Two rounds at epsilon 1 were answered, the first of them with hidden hash functions."""
+    path = tmp_path / "s00.book"
+    shutil.copy(HIDDEN / "s00.book", path)
+    path.chmod(0o600)
+    hidden = files.manifest_text((HIDDEN / "round.hush").read_bytes(), "round")
+    with Book.open(path) as book:
+        assert book.head == "117d4cee4117e2ab7f72bf6bf68d9dfab48493adf09825c3606b0c8994ac9f86"
+        first, second = book.answers()
+        assert first.round_id == json.loads(hidden)["digest"]
+        spent = book.total("all rows")
+        assert spent == pytest.approx(1.4547, abs=1e-4)  # of both rounds
+    shown = run("round", "book", path, "--json").json
+    assert [one["round_id"] for one in shown["rounds"]] == [first.round_id, second.round_id]
+    # Further rounds add to both.
+    with Book.open(path) as book:
+        assert forecast(book)[0].epsilon > spent
+
+
+def test_the_site_s_file_names_no_shared_plan(tmp_path):
+    (tmp_path / "a.toml").write_text('key = "a.key"\nplan = "plan.hush"\n')
+    with pytest.raises(FileError, match=r"a\.toml, line 2: the entry plan .*" + WAY_ON):
+        SiteSettings.load(tmp_path / "a.toml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plan draw schema.toml --secret x -o p.hush",
+        "round next a.hush b.hush --key k --secret x -o p.hush",
+        "round next a.hush b.hush --key k --layout x -o p.hush",
+        "round next a.hush b.hush --key k --plan x -o p.hush",
+        "round show a.hush --plan x",
+        "round model a.hush --plan x -o m.hush",
+        "round ranges a.hush --plan x -o r.csv",
+    ],
+)
+def test_options_for_hidden_hash_functions_are_refused_with_a_way_on(refused, line):
+    refused(*line.split(), code=2, says=["was removed", WAY_ON])
+
+
+@pytest.mark.parametrize("line", ["plan hide p.hush -o l.hush", "round secret -o s.hush"])
+def test_commands_for_hidden_hash_functions_are_refused_with_a_way_on(refused, line):
+    refused(*line.split(), code=2, says="was removed: noise is what protects rows")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Rounds by file: exact sums, noise shares, and everything that is refused, with its reason."""
 
-import dataclasses
 import json
 from datetime import UTC, timedelta
 
@@ -17,9 +16,8 @@ from hushtable.privacy.accounting import epsilon_bound
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.hidden import generator
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.plausibility import implausible
 from hushtable_federation.reply import Reply
 from hushtable_federation.result import Collection
 from hushtable_federation.round import Round
@@ -150,29 +148,26 @@ def test_two_rounds_cost_what_the_second_says(consortium):
 
 
 @pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("hidden", [True, False])
-def test_a_second_round_costs_the_total_of_its_plan(consortium, masked, hidden):
-    """First pass, gate, second pass, each a round; of hidden plans, the lead has layouts only."""
+def test_a_second_round_costs_the_total_of_its_plan(consortium, masked):
+    """First pass, gate, second pass, each a round."""
     those = consortium(3, rows=1_000)
     terms = {"epsilon": 3.0, "expected_rows": 4_000, "passes": 2, "n_tables": 10, "n_cells": 16}
-    plan = dataclasses.replace(Plan.draw(SCHEMA, random_state=0, **terms), hidden=hidden)
+    plan = Plan.draw(SCHEMA, random_state=0, **terms)
     done = []
 
     def round_of(plan):
         asked = those.open(
-            plan=Layout.of(plan) if hidden else plan,
+            plan=plan,
             epsilon=3.0,
             masked=masked,
             previous=[one.round_id for one in done],
         )
         done.append(asked)
-        answers = submissions(those, asked, **({"plan": plan} if hidden else {}))
-        return those.sum(asked, answers).open(plan)
+        return those.result(asked)
 
     first = round_of(plan)
     gate = round_of(Plan.gate(first))
     second = first.plan.second_pass(first, gate)
-    assert second.hidden == hidden
     result = round_of(second)
     assert [spent.what for spent in result.ledger.behind_plan] == ["hushtable", "gate"]
     assert 2.99 < result.ledger.epsilon <= 3.0
@@ -228,56 +223,6 @@ def test_the_local_model_is_the_others_noised_and_ones_own_exact(consortium, mas
             leak()
     with pytest.raises(PlanError, match="no share"):
         LocalModel(local.plan, local.counts, local.ledger, "someone else's")
-
-
-# --- hidden hash functions --------------------------------------------------------------------
-
-
-def test_hidden_hash_functions(consortium, tmp_path):
-    those = consortium(3)
-    plans = [
-        Plan.draw(SCHEMA, n_tables=5, random_state=generator(b"s" * 32, SCHEMA)) for _ in range(2)
-    ]
-    assert plans[0].plan_id == plans[1].plan_id
-    other = Plan.draw(SCHEMA, n_tables=5, random_state=generator(b"t" * 32, SCHEMA))
-    assert other.plan_id != plans[0].plan_id
-    Layout.of(plans[0]).save(tmp_path / "layout.hush")
-    layout = files.read(tmp_path / "layout.hush").build(Layout.from_file)
-    round_ = those.open(plan=layout)
-    assert round_.plan is None
-    # What the coordinator sees has the sizes of the tables, and nothing of the features.
-    assert b"x1" not in round_.content
-    assert "plan" not in files.unpack(round_.content, "r").manifest
-    with pytest.raises(UsageError, match="hidden"):
-        those.sites["s00"].submit(round_)
-    with pytest.raises(PlanError, match="get the plan that all sites share"):
-        those.sites["s00"].submit(round_, plan=other)
-    result = those.result(round_, plan=plans[0])
-    assert isinstance(result, Sealed)
-    result.save(tmp_path / "sealed.hush")
-    sealed = files.read(tmp_path / "sealed.hush").build(Sealed.from_file)
-    with pytest.raises(PlanError):
-        sealed.open(other)
-    opened = sealed.open(plans[1])
-    np.testing.assert_array_equal(
-        opened.counts, sum(site.sent(round_) for site in those.sites.values())
-    )
-    with pytest.raises(FileError, match="not a plan, counts or a model: hushtable inspect"):
-        load(tmp_path / "sealed.hush")
-
-
-def test_a_secret_that_can_be_guessed():
-    with pytest.raises(UsageError, match="at least 32"):
-        generator(b"password", SCHEMA)
-
-
-def test_a_round_that_states_another_layout(consortium):
-    those = consortium(2)
-    layout = Layout.of(those.plan)
-    content = layout.to_dict() | {"cells": [2 * n for n in layout.cells]}
-    round_ = those.open(plan=Layout.from_dict(content))
-    with pytest.raises(PlanError, match="tables that differ"):
-        those.sites["s00"].submit(round_, plan=those.plan)
 
 
 # --- what a coordinator cannot open -------------------------------------------------------------
@@ -631,8 +576,8 @@ def test_too_few(consortium):
     ],
 )
 def test_where_counts_become_implausible(counts, message):
-    layout = Layout("0" * 64, "hushtable", (4, 4), (), None)
-    found = layout.implausible(np.array(counts), 1.0)
+    plan = Plan.draw(SCHEMA, random_state=0, n_tables=2, n_cells=4, min_depth=2, max_depth=2)
+    found = implausible(plan, np.array(counts), 1.0)
     assert found is None if message is None else message in found
 
 

@@ -10,11 +10,11 @@ import pytest
 
 import places
 from hushtable import Feature, HushTable, LocalModel, Plan, Release, Schema, Sketch, files
+from hushtable.counts.release import check_plan
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.gate import noised_otsu_cell
 from hushtable.privacy import Design
 from hushtable.scores import Explainer, Scorer
-from hushtable_federation.layout import Layout
 from places import DOCS
 
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "abc"])
@@ -114,8 +114,8 @@ def test_all_rounds_together_cost_the_total(private):
     shares = [spent.cost.rho / total for spent in ledger.behind_plan]
     assert shares == pytest.approx([0.1, 0.45, 0.045], rel=1e-3)
     assert not private["second"].plan.data_dependent
-    assert Layout.of(private["gate"].plan).share == pytest.approx(0.045)
-    assert Layout.of(private["second"].plan).share is None
+    assert private["gate"].plan.share_of_budget == pytest.approx(0.045)
+    assert private["second"].plan.share_of_budget is None
 
 
 @pytest.mark.parametrize("marginals", [False, True])
@@ -311,7 +311,7 @@ def test_nothing_is_released_behind_an_exact_gate(X):
         with pytest.raises(PrivacyError, match="depends on exact counts"):
             sketch.release(1.0)
         with pytest.raises(PrivacyError, match="depends on exact counts"):
-            Layout.of(sketch.plan)
+            check_plan(sketch.plan)
 
 
 def test_a_plan_cannot_deny_its_first_counts(X, private):
@@ -351,12 +351,3 @@ def test_a_local_model_of_a_second_round_scores(private, X):
     assert local.noise_sd < (sent + other).noise_sd
     assert np.isfinite(Scorer(local).score(parts[0])).all()
     assert np.isfinite(Scorer(local).auto_offset())
-
-
-def test_hidden_hash_functions_stay_hidden(X, private):
-    first = private["first"]
-    hidden = dataclasses.replace(first, plan=dataclasses.replace(first.plan, hidden=True))
-    gate_plan = Plan.gate(hidden)
-    assert gate_plan.hidden
-    gate = dataclasses.replace(private["gate"], plan=gate_plan)
-    assert hidden.plan.second_pass(hidden, gate).hidden

@@ -115,7 +115,7 @@ def test_masks_do_not_come_from_the_keys_on_the_cards(consortium, clock):
     of_round = {name: round_keys(site, here.round) for name, site in those.sites.items()}
     play(here)
     for name, site in those.sites.items():
-        words = counts_of(here, name) - stream(own_mask(here, name), here.round.layout.n_cells)
+        words = counts_of(here, name) - stream(own_mask(here, name), here.round.plan.family.n_cells)
         true = site.sent(here.round).astype(np.uint64)
         lasting = {
             other.name: agreed_key(

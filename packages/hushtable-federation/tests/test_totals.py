@@ -60,7 +60,7 @@ def check_sum(here, result):
 
 def test_what_an_officer_signs_says_that_the_number_can_be_read(tmp_path):
     here = Rehearsal(["a", "b"], tmp_path, least=2, max_rows=MOST)
-    said = " ".join(officer_words(here.round, here.round.plan))
+    said = " ".join(officer_words(here.round))
     here.close()
     assert "but its approximate number of rows becomes readable" in said
 

@@ -60,7 +60,7 @@ class Postman(threading.Thread):
 
     def answer(self, name, request):
         """Answer as a process would that begins with each request."""
-        policy = Policy(unattended=True, persons=1, plans=(self.here.round.layout.plan_id,))
+        policy = Policy(unattended=True, persons=1, plans=(self.here.round.plan.plan_id,))
         with Book.open(self.here.books[name].path) as book:
             sketch = self.here.sketches[name]
             site = OnlineSite(self.here.keys[name], book, lambda plan: sketch, policy=policy)

@@ -298,8 +298,7 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
         assert list(validator.iter_errors(mixed | {"ledger": mixed["ledger"] | odd})), odd
     assert list(validator.iter_errors(manifest | {"sampled": False}))
     assert list(validator.iter_errors(manifest | {"fresh_samples": True}))
-    validator.validate(manifest | {"hidden": True})
-    assert list(validator.iter_errors(manifest | {"hidden": 1}))
+    assert list(validator.iter_errors(manifest | {"hidden": True}))
 
 
 # --- golden files: read for ever ---------------------------------------------------------------

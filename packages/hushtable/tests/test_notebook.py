@@ -133,23 +133,12 @@ def test_pages_say_what_the_officer_signs(things):
         "Release. " + describe_ledger(ledger)[0],
         *describe_ledger(ledger)[1:],
     ]
-    said = officer_words(asked, asked.plan)
+    said = officer_words(asked)
     assert Page(asked).sentences == ["Round. " + said[0], *said[1:]]
     assert {"north", "south"} <= set(Page(asked).cells)
     assert "Only its release may leave" in Page(things["Sketch"]).sentences[1]
     assert "It cannot be released either" in Page(things["Sketch of rows"]).sentences[1]
     assert "0 to 99" in Page(things["Schema"]).cells  # public, and shown
-
-
-def test_a_hidden_plan_and_a_sealed_result_have_pages(things):
-    from dataclasses import replace
-
-    from hushtable_federation.layout import Layout, Sealed
-
-    plan, release = things["Plan"], things["Release"]
-    assert "Only the sites may know it" in Page(replace(plan, hidden=True)).sentences[1]
-    sealed = Sealed(Layout.of(plan), release.counts, release.ledger)
-    assert Page(sealed).sentences[0].startswith("Sealed result. Adding or removing")
 
 
 def test_texts_of_anybody_s_file_are_escaped_and_cut():

@@ -9,7 +9,6 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import DRAWS, detectors
-from hushtable_federation.layout import Layout
 from manifest_schema import manifest_schema
 from places import DOCS
 from strategies import plans_of_every_kind
@@ -86,7 +85,6 @@ def test_a_purpose_follows_from_the_name():
     for name, plan in plans.items():
         assert plan.purpose is DRAWS[name].purpose
         assert plan.purpose.scores_rows == (name in detectors())
-        assert Layout.of(plan).purpose is plan.purpose if not plan.data_dependent else True
     shares = {name: plan.share_of_budget for name, plan in plans.items()}
     assert {name for name, share in shares.items() if share} == {"gate", "marginals", "ranges"}
 

@@ -10,7 +10,6 @@ import pytest
 from cli_helpers import hold
 from hushtable import Feature, LSHiTables, Plan, Release, Schema, Sketch, files, load
 from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
-from hushtable_federation.layout import Layout
 from hushtable_federation.policy import Policy, write_policy
 from hushtable_federation.reply import Reply
 from hushtable_federation.round import Round
@@ -135,14 +134,11 @@ def test_a_round_refuses_such_a_delta_before_any_site_counts(those):
     """v3: the coordinator chose delta, and saw which site had more than 1/delta rows."""
     with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1e-05"):
         those.open(delta=1e-3)
-    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1e-05"):
-        those.open(plan=Layout.of(those.plan), delta=1e-3)
 
 
-@pytest.mark.parametrize("hide", [False, True])
-def test_a_round_made_by_another_tool_is_refused_on_reading(those, hide):
+def test_a_round_made_by_another_tool_is_refused_on_reading(those):
     """v3: a coordinator is not bound to sign with this library."""
-    round_ = those.open(plan=Layout.of(those.plan) if hide else those.plan)
+    round_ = those.open()
     read = files.unpack(round_.content, "round")
     apart = ("protocol", "kind", "digest", "signature", "arrays", "writer")
     entries = {key: value for key, value in read.manifest.items() if key not in apart}
@@ -151,16 +147,6 @@ def test_a_round_made_by_another_tool_is_refused_on_reading(those, hide):
     content = files.pack("round", entries, read.arrays, those.lead.sign)
     with pytest.raises(FileError, match=r"delta=0\.001 is above 1e-05"):
         Round.from_bytes(content, "round.hush")
-
-
-def test_a_site_holds_a_hidden_plan_to_the_rows_it_was_laid_out_for(those):
-    """v3: the layout does not say for how many rows; the plan that the sites share does."""
-    terms = {"n_tables": 5, "n_cells": 16, "min_depth": 2, "max_depth": 4}
-    plan = Plan.draw(SCHEMA, random_state=0, epsilon=1.0, expected_rows=1_000_000, **terms)
-    round_ = those.open(plan=Layout.of(plan), delta=5e-6)
-    site = those.sites["s00"]
-    with pytest.raises(PrivacyError, match=r"above 1/n for the 1,000,000 expected rows"):
-        Reply(round_, site.keys, site.book, plan=plan, at=T0)
 
 
 def test_a_round_answers_alike_at_a_thousand_rows_and_one_more(those, rng):

@@ -22,9 +22,7 @@ from hushtable.plans.draws import detectors
 from hushtable.privacy import mechanisms as mechanism
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import Book
-from hushtable_federation.hidden import seal_secret
 from hushtable_federation.keys import Keys, crypto
-from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.masks import Dealing
 from hushtable_federation.online.carriers import Memory
 from hushtable_federation.online.messages import STEPS, Message, ask
@@ -61,7 +59,8 @@ CSV = "age,ward,when\n30,north,2024-01-01\n,south,2024-01-02\n41.5,,\n"
 def golden(*kinds: str) -> list[bytes]:
     """Return the golden files of these kinds."""
     found = [path.read_bytes() for path in sorted(GOLDEN.rglob("*.hush"))]
-    return [content for content in found if files.unpack(content, "golden").kind in kinds]
+    named = [(content, json.loads(files.manifest_text(content, "golden"))) for content in found]
+    return [content for content, manifest in named if manifest["kind"] in kinds]
 
 
 def saved(*things: Any) -> list[bytes]:
@@ -130,20 +129,8 @@ def submission(name: str, *, masked: bool = False) -> bytes:
 
 
 def of_rounds() -> list[bytes]:
-    """Return a round, its layout, a sealed result and submissions."""
-    open_ = round_(masked=False)
-    layout = Layout.of(open_.plan)
-    parts = [Submission.from_bytes(submission(n), n, open_, NOW) for n in NAMES[:2]]
-    ledger = parts[0].ledger + parts[1].ledger
-    counts = (parts[0].words + parts[1].words).view(np.int64)
-    laid, sealed = saved(layout, Sealed(layout, counts, ledger))
-    return [round_().content, open_.content, laid, sealed, submission("north"), sealed_secret()]
-
-
-@cache
-def sealed_secret() -> bytes:
-    """Return a secret that north sealed for all sites."""
-    return seal_secret(b"s" * 32, keys("north"), [keys(name).card for name in NAMES])
+    """Return rounds with masks and without, and a submission."""
+    return [round_().content, round_(masked=False).content, submission("north")]
 
 
 def signed() -> bytes:
@@ -163,9 +150,9 @@ def detector() -> bytes:
 
 
 def private_files() -> list[bytes]:
-    """Return a file of keys, a card, an officer's approval, and a secret."""
+    """Return a file of keys, a card, and an officer's approval."""
     own = keys("north")
-    return [*saved(own, own.card, Approval.sign(round_(), own)), b"0f" * 32 + b"\n"]
+    return saved(own, own.card, Approval.sign(round_(), own))
 
 
 def policy() -> str:
@@ -178,7 +165,7 @@ def policy() -> str:
     text = text.replace("# lead", pin)
     for name in ("fingerprint", "[[feature]]", "name", "kind", "low", "high"):
         text = text.replace(f"# {name}", name)
-    plan = f'plans = ["{round_().layout.plan_id}"]'
+    plan = f'plans = ["{round_().plan.plan_id}"]'
     return text.replace("plans = []", plan)
 
 
@@ -246,7 +233,7 @@ class Rehearsal:
         scratch.chmod(0o600)
         book = Book.open(scratch, keys(name).card)
         count = lambda plan: Sketch.from_data(plan, _rows())  # noqa: E731
-        policy = Policy(unattended=True, persons=1, plans=(self.round.layout.plan_id,))
+        policy = Policy(unattended=True, persons=1, plans=(self.round.plan.plan_id,))
         return OnlineSite(keys(name), book, count, policy=policy), book
 
     def _rehearse(self, name: str, step: str, request: bytes) -> bytes | None:

@@ -49,9 +49,7 @@ from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book
-from hushtable_federation.hidden import SealedSecret, read_secret
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.online.messages import STEPS, Message
 from hushtable_federation.policy import Approval, load_policy
 from hushtable_federation.result import Collection
@@ -225,19 +223,6 @@ def _of_round(content: bytes) -> None:
     if kind == "round":
         read = Round.from_bytes(content, "a.hush")
         read.check_time(seeds.NOW, "a clock")
-    elif kind == "layout":
-        layout = files.unpack(content, "a.hush").build(Layout.from_file)
-        if layout.n_cells <= _MOST_CELLS:
-            layout.implausible(np.zeros(layout.n_cells, np.int64), 1.0)
-    elif kind == "sealed":
-        sealed = files.unpack(content, "a.hush").build(Sealed.from_file)
-        describe_ledger(sealed.ledger)
-        sealed.open(seeds.round_().plan)
-    elif kind == "secret":
-        pins = {name: seeds.keys(name).card.fingerprint for name in seeds.NAMES}
-        SealedSecret.from_bytes(content).open(
-            seeds.keys("south"), {"site": pins, "coordinator": {}}
-        )
     else:
         asked = seeds.round_(masked=False)
         Submission.from_bytes(content, "a.hush", asked, seeds.NOW)
@@ -255,10 +240,8 @@ def _round_seeds() -> list[bytes]:
 def _of_round_edited(program: bytes) -> None:
     choices = Program(program)
     seed = choices.pick(_round_seeds())
-    who = {"round": "lead", "submission": "north", "secret": "north"}.get(
-        files.unpack(seed, "seed").kind
-    )
-    _of_round(edited(seed, choices, seeds.keys(who).sign if who else None))
+    who = {"round": "lead", "submission": "north"}[files.unpack(seed, "seed").kind]
+    _of_round(edited(seed, choices, seeds.keys(who).sign))
 
 
 # --- messages of a round over Flower ------------------------------------------------------------
@@ -312,7 +295,7 @@ def _messages_edited(program: bytes) -> None:
         _answered(edited(seed, choices, seeds.keys("north").sign), step)
 
 
-# --- keys, cards, secrets, the book -------------------------------------------------------------
+# --- keys, cards, the book -------------------------------------------------------------
 
 
 def _private(content: bytes) -> None:
@@ -321,7 +304,6 @@ def _private(content: bytes) -> None:
         lambda: Keys.load(path),
         lambda: Card.load(path),
         lambda: Approval.load(path).holds,
-        lambda: read_secret(path),
     )
 
 
@@ -332,7 +314,7 @@ def _private_seeds() -> list[bytes]:
 
 def _private_edited(program: bytes) -> None:
     choices = Program(program)
-    tree = json.loads(choices.pick(_private_seeds()[:3]))
+    tree = json.loads(choices.pick(_private_seeds()))
     _private(as_json(changed(tree, choices)).encode())
 
 

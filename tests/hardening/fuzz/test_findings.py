@@ -13,12 +13,11 @@ import seeds
 from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
-from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
+from hushtable import Feature, LocalModel, Plan, Release, Schema, Sketch, files, load
 from hushtable.describe import describe_ledger
 from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.scores.files import ScoreFile
 from hushtable_federation.book.book import Book
-from hushtable_federation.layout import Layout, Sealed
 from hushtable_federation.policy import Approval
 from hushtable_federation.round import Round
 
@@ -64,13 +63,6 @@ def test_the_name_of_a_detector(tmp_path):
         load(tmp_path / "a.hush")
 
 
-@pytest.mark.parametrize("share", [[], "1", True, {}])
-def test_the_share_of_a_layout(share):
-    content = with_change(seeds.of_rounds()[2], lambda m: m["layout"].update(share=share))
-    with pytest.raises(FileError, match="a layout needs"):
-        files.unpack(content, "a.hush").build(Layout.from_file)
-
-
 @pytest.mark.parametrize("share", [False, -1, 0, 2, "1"])
 def test_the_share_of_a_round(share):
     content = with_change(seeds.of_rounds()[1], lambda m: m["round"]["terms"].update(share=share))
@@ -84,7 +76,8 @@ def test_a_delta_at_which_nothing_is_spent():
     def half(manifest):
         manifest["ledger"]["delta"] = 0.5
 
-    loaded = files.unpack(with_change(seeds.of_rounds()[3], half), "a").build(Sealed.from_file)
+    (seed, *_) = seeds.golden("release")
+    loaded = files.unpack(with_change(seed, half), "a").build(Release.from_file)
     assert loaded.ledger.epsilon == 0.0
     assert "a factor e^0.0, plus 0.5" in describe_ledger(loaded.ledger)[0]
 

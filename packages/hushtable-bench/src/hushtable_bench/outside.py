@@ -100,7 +100,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
         tables_plan(), [one.card for one in keys], lead, epsilon=epsilon, delta=DELTA,
         colluders=COLLUDERS, rows_per_person=3, deadline=now() + timedelta(days=1),
     )  # fmt: skip
-    known = np.zeros(round_.layout.n_cells, np.int64)
+    known = np.zeros(round_.plan.family.n_cells, np.int64)
     with TemporaryDirectory(dir=folder) as own, ExitStack() as books:
         sites = {}
         for i, one in enumerate(keys):

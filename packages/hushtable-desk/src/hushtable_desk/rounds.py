@@ -70,11 +70,10 @@ def one_round(request: Request) -> Response:
 
     desk = desk_of(request)
     one = find_round(desk.folder, request.path_params["key"])
-    plan = one.plan
     return desk.page(
         request, "round.html", here="rounds", one=one,
         sites=[(name, site_words(one.progress, name)) for name in one.round.names],
-        asks=officer_words(one.round, plan), columns=[] if plan is None else column_rows(plan),
+        asks=officer_words(one.round), columns=column_rows(one.round.plan),
         parties=parties(one.round), terms=round_lines(one.round), tables=desk.folder.tables,
         **_allowed(one),
     )  # fmt: skip

@@ -15,14 +15,12 @@ from pathlib import Path
 from hushtable import far, files
 from hushtable.data.options import notes
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError, explain
-from hushtable.plans.plan import Plan
 from hushtable.scores.models import open_model
 from hushtable_desk.folder import Folder, key_of
 from hushtable_federation.describe import done_words, standing, waits_words
 from hushtable_federation.folder.mailbox import Store, parsed
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.folder.round_folder import RoundFolder, rounds
-from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.shares import Statement
 from hushtable_federation.policy import Approval, check_officer
@@ -127,7 +125,7 @@ def _check_inside(folder: Folder, settings: SiteSettings) -> None:
     query = str(settings.reads.get("query", ""))
     named = {
         "key": settings.key, "book": settings.book, "policy": settings.policy,
-        "results": settings.results, "plan": settings.plan, "approvals": settings.approvals,
+        "results": settings.results, "approvals": settings.approvals,
         "rows": settings.rows, "concepts": settings.reads.get("concepts"),
         "query": query if query.endswith(".sql") else "",
     }  # fmt: skip
@@ -215,15 +213,6 @@ class AskedRound:
     def title(self) -> str:
         """Its title, or else the first digits of its id."""
         return self.round.title or self.round.round_id[:12]
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan to count under; None if it is hidden and no file with it is named."""
-        named = self.at.site.settings.plan
-        if self.round.plan is not None or named is None:
-            return self.round.plan
-        with _reading(named.name):
-            return self.round.layout.check(read_plan(named))
 
     @property
     def me(self) -> str:

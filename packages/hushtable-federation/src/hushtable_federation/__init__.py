@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from hushtable_federation.coordinator import Coordinator
     from hushtable_federation.costs import Forecast, forecast
     from hushtable_federation.keys import Card, Keys
-    from hushtable_federation.layout import Layout
     from hushtable_federation.online.secure_sum import SecureSum
     from hushtable_federation.online.site import OnlineSite
     from hushtable_federation.policy import Approval, Policy, load_policy
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Approval": "policy", "Book": "book", "Card": "keys", "Collection": "result",
     "Comparison": "comparison", "Coordinator": "coordinator", "Keys": "keys",
-    "Layout": "layout", "OnlineSite": "online.site", "Forecast": "costs", "Policy": "policy",
+    "OnlineSite": "online.site", "Forecast": "costs", "Policy": "policy",
     "Reply": "reply", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
     "Site": "site", "SiteSettings": "settings", "Submission": "submission", "Terms": "terms",
     "forecast": "costs", "load_policy": "policy",
@@ -44,7 +43,6 @@ __all__ = [
     "Coordinator",
     "Forecast",
     "Keys",
-    "Layout",
     "OnlineSite",
     "Policy",
     "Reply",

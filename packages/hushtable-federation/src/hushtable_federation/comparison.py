@@ -20,8 +20,9 @@ from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel, noise_of_others
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
+from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
-from hushtable_federation.layout import Layout, Sealed
+from hushtable_federation.plausibility import implausible
 from hushtable_federation.round import Round
 from hushtable_federation.submission import Contribution
 
@@ -97,8 +98,8 @@ class Comparison:
 
         Parameters
         ----------
-        result : Release or Sealed
-            The result of a round about a model's tables. Hidden hash functions are not needed.
+        result : Release
+            The result of a round about a model's tables.
         book : Book
             The site's book: what it counted, and what it sent.
         most_rows : int, optional
@@ -118,7 +119,7 @@ class Comparison:
         """
         if most_rows is not None:
             whole("most_rows", most_rows, 0)
-        layout = _layout(result)
+        plan = _compared_plan(result)
         parts = _parts(result, book)
         own = np.sum([part.counts for part in parts], axis=0)
         rest = result.counts - np.sum([part.sent for part in parts], axis=0)
@@ -126,9 +127,9 @@ class Comparison:
         others = len(result.ledger.shares) - len(mine)
         most_rows = _allowed(parts, others) if most_rows is None else most_rows
         noise_sd = noise_of_others(result.ledger, mine)
-        tables = len(layout.cells)
+        tables = plan.family.n_histograms
         rows = float(rest.sum()) / tables
-        rows_sd = noise_sd * math.sqrt(layout.n_cells) / tables
+        rows_sd = noise_sd * math.sqrt(plan.family.n_cells) / tables
         own_rows = round(float(own.sum()) / tables)
         tells = own_rows >= LEAST_ROWS and rows >= max(LEAST_ROWS, SURE * rows_sd)
         return cls(
@@ -140,7 +141,7 @@ class Comparison:
             strange_share(own, rest, noise_sd, tables) if tells else None,
             ALIKE if alike else LEVEL,
             most_rows,
-            layout.implausible(rest, noise_sd),
+            implausible(plan, rest, noise_sd),
         )
 
     @property
@@ -230,22 +231,17 @@ def others_in(result: Noised, book: Book, purpose: Purpose = Purpose.SCORES) -> 
     RoundError
         If the site has no part in the result, or several parts, or no one else has one.
     UsageError
-        If the result has another purpose, or hidden hash functions.
+        If the result has another purpose.
     """
-    _layout(result, purpose)
-    if result.hidden:
-        raise UsageError(
-            "the hash functions of this result are hidden: open it with the sites' plan first "
-            "(hushtable round model --plan)"
-        )
+    _compared_plan(result, purpose)
     own, *more = _parts(result, book)
     if more:
         raise RoundError(f"{book.site!r} has {1 + len(more)} parts in this result: needs one")
     return LocalModel.of(result, own.share.release, own.sent, np.zeros_like(own.sent))
 
 
-def _layout(result: Noised, purpose: Purpose = Purpose.SCORES) -> Layout:
-    """Return the layout of a result that can be compared; raise for other results."""
+def _compared_plan(result: Noised, purpose: Purpose = Purpose.SCORES) -> Plan:
+    """Return the plan of a result that can be compared; raise for other results."""
     if result.ledger is None:
         raise UsageError(
             "these are exact counts, without noise, and not the result of a round: for counts "
@@ -256,13 +252,13 @@ def _layout(result: Noised, purpose: Purpose = Purpose.SCORES) -> Layout:
             "the result belongs to a plan for several periods, and mixes their counts: compare "
             "the result of a round without periods"
         )
-    layout = result.layout if isinstance(result, Sealed) else Layout.of(result.plan)
-    if layout.purpose is not purpose:
+    plan = result.plan
+    if plan.purpose is not purpose:
         raise UsageError(
-            f"the result is from a round about {layout.purpose.value}: needs the result of the "
+            f"the result is from a round about {plan.purpose.value}: needs the result of the "
             f"round about {_ABOUT[purpose]}"
         )
-    return layout
+    return plan
 
 
 def _allowed(parts: list[Contribution], others: int) -> int | None:
@@ -287,4 +283,4 @@ def _parts(result: Noised, book: Book) -> list[Contribution]:
             f"{book.site!r} is the only site in this result, so there are no others to compare "
             "with: get the result of a round with other sites"
         )
-    return parts if result.hidden else [part.under(result.plan) for part in parts]
+    return parts

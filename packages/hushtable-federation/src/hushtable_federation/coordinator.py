@@ -24,9 +24,7 @@ from hushtable_federation.folder.round_folder import (
     post_round,
     rounds,
 )
-from hushtable_federation.hidden import draw_hidden
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Layout
 from hushtable_federation.online.carriers import Carrier, Nodes
 from hushtable_federation.online.secure_sum import SecureSum
 from hushtable_federation.online.tally import path_of, read_decided
@@ -34,28 +32,22 @@ from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.visit import Visit
 
 
-def tables_after(
-    plan: Plan, result: Noised, *, seed: int | None = None, secret: bytes | None = None
-) -> Plan:
+def tables_after(plan: Plan, result: Noised, *, seed: int | None = None) -> Plan:
     """Draw the tables that follow from the marginals of all sites.
 
     Parameters
     ----------
     plan : Plan
         The plan of the marginals.
-    result : Release or Sealed
+    result : Release
         The marginals of all sites.
     seed : int, optional
         Seed of the hash functions; by default, fresh entropy.
-    secret : bytes, optional
-        The secret that the sites share: the plan is then hidden, and all sites draw the same one,
-        bit for bit.
 
     Raises
     ------
     RoundError, PlanError, UsageError
-        If they are not marginals, belong to another plan, or were not designed for a budget; or if
-        the secret is too short.
+        If they are not marginals, belong to another plan, or were not designed for a budget.
     """
     if plan.purpose is not Purpose.MARGINALS:
         raise RoundError(f"the plan is of {plan.detector}: tables are drawn from marginals")
@@ -64,22 +56,19 @@ def tables_after(
             "the marginals' plan was not designed for a budget: open the first round with a "
             "schema and --expected-rows"
         )
-    marginals, terms = result.open(plan), plan.design.to_dict()
-    if secret is None:
-        return Plan.draw(plan.schema, marginals=marginals, random_state=seed, **terms)
-    return draw_hidden(secret, plan.schema, marginals=marginals, **terms)
+    return Plan.draw(plan.schema, marginals=result, random_state=seed, **plan.design.to_dict())
 
 
 def following(
     asked: Round, result: Noised, keys: Keys, deadline: datetime, ranks: float | None = None
 ) -> Round | None:
-    """Sign the next round of a campaign without hidden plans; None at its end.
+    """Sign the next round of a campaign; None at its end.
 
     Parameters
     ----------
     asked : Round
         A round about marginals or tables.
-    result : Release or Sealed
+    result : Release
         The result of that round.
     keys : Keys
         The coordinator's.
@@ -95,21 +84,16 @@ def following(
         If nothing can be drawn from this result, or no budget is left.
     """
     plan = asked.plan
-    if plan is None:
-        raise RoundError(
-            "the plan of this round is hidden: have a site draw the next plan (hushtable round "
-            "next ROUND RESULT --secret FILE)"
-        )
     if plan.purpose is Purpose.MARGINALS:
         return round_after(asked, tables_after(plan, result), keys, deadline)
     if ranks is None or not plan.purpose.scores_rows:
         return None
-    return round_after(asked, Plan.ranks(result.open(plan)), keys, deadline, epsilon=ranks)
+    return round_after(asked, Plan.ranks(result), keys, deadline, epsilon=ranks)
 
 
 def round_after(
     first: Round,
-    what: Plan | Layout,
+    plan: Plan,
     keys: Keys,
     deadline: datetime,
     *,
@@ -123,7 +107,7 @@ def round_after(
     check_coordinator(first, keys)
     terms = first.terms
     return Round.open(
-        what,
+        plan,
         first.sites,
         keys,
         epsilon=terms.epsilon if epsilon is None else epsilon,
@@ -138,19 +122,6 @@ def round_after(
         title=first.title,
         previous=(*first.previous, first.round_id),
     )
-
-
-def check_drawn_from(layout: Layout, result: Noised) -> Layout:
-    """Return a layout if it states that its plan was drawn from a result, at the cost of that.
-
-    Raise `RoundError` otherwise, because a round with it would ignore the earlier cost.
-    """
-    if not set(result.spent()) <= set(layout.behind):
-        raise RoundError(
-            f"the plan {layout.plan_id[:12]} was not drawn from this result: get the layout that a "
-            "site makes from it (hushtable round next ROUND RESULT --secret FILE --layout FILE)"
-        )
-    return layout
 
 
 @dataclass(frozen=True)

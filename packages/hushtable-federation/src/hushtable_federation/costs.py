@@ -103,7 +103,7 @@ def forecast(
     asked = _last(book, data_set) if asked is None else asked
     one = _cost(asked)
     plan = asked.plan if isinstance(asked, Round) else asked
-    if plan is not None and plan.horizon is not None:
+    if plan.horizon is not None:
         return _periods(book, data_set, asked, one, plan.horizon.periods)
     answered = isinstance(asked, Round) and book.answer(asked.round_id) is not None
     again = ("again", "the round again, or next month") if answered else ("round", "this round")
@@ -162,7 +162,7 @@ def _cost(asked: Round | Plan) -> Spent:
     about = "to come"
     if isinstance(asked, Round):
         ledger = asked.ledger(Share(about, asked.site_scale, ""))
-        return ledger.as_spent(asked.layout.detector, about)[-1]
+        return ledger.as_spent(asked.plan.detector, about)[-1]
     if asked.design is None:
         raise UsageError(
             "the plan was not designed for a budget: name the round that uses it, or draw it with "

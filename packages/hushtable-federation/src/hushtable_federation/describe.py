@@ -25,16 +25,11 @@ from hushtable_federation.round import Round
 from hushtable_federation.visit import Visit
 
 
-def officer_words(round_: Round, plan: Plan | None) -> list[str]:
-    """Return what a round requests from each site, in sentences that an officer signs.
-
-    The plan is None if its hash functions are hidden and not given.
-    """
-    k = len(round_.sites)
-    what = _("the columns of a plan that is hidden here")
-    if plan is not None:
-        names = plan.schema.names
-        what = ngettext("%(n)s column", "%(n)s columns", len(names)) + f" ({_first(names)})"
+def officer_words(round_: Round) -> list[str]:
+    """Return what a round requests from each site, in sentences that an officer signs."""
+    k, plan = len(round_.sites), round_.plan
+    names = plan.schema.names
+    what = ngettext("%(n)s column", "%(n)s columns", len(names)) + f" ({_first(names)})"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
     asked = {"until": shown_time(round_.deadline), "lead": round_.coordinator.name, "k": k}
     if round_.place is None:
@@ -49,13 +44,13 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
         _leaves(round_, k),
         *describe_ledger(ledger)[:2],
         *_gains(plan, k),
-        *range_words(round_, plan),
+        *range_words(round_),
     ]
 
 
 def _leaves(round_: Round, k: int) -> str:
     """Return what each site sends, and what it does not."""
-    layout, terms = round_.layout, round_.terms
+    plan, terms = round_.plan, round_.terms
     noise = _("noise of %(sd)s (standard deviation) is added to each",
               sd=numerals(f"{round_.site_scale:,.1f}"))  # fmt: skip
     if terms.masked and round_.needed == k:
@@ -72,22 +67,22 @@ def _leaves(round_: Round, k: int) -> str:
     mixed = "" if round_.place is None else _(", which mix those of its periods so far")
     leave = _(
         "Each site sends %(n)s counts, in %(tables)s (%(detector)s)%(mixed)s; %(noise)s.",
-        n=numerals(f"{layout.n_cells:,}"), tables=n_tables(len(layout.cells)),
-        detector=layout.detector, mixed=mixed, noise=noise,
+        n=numerals(f"{plan.family.n_cells:,}"), tables=n_tables(plan.family.n_histograms),
+        detector=plan.detector, mixed=mixed, noise=noise,
     )  # fmt: skip
     return f"{leave} {nothing}"
 
 
-def _gains(plan: Plan | None, sites: int) -> list[str]:
+def _gains(plan: Plan, sites: int) -> list[str]:
     """Return in sentences what a site can gain from a round about a model's tables."""
-    if plan is None or plan.design is None or not plan.purpose.scores_rows:
+    if plan.design is None or not plan.purpose.scores_rows:
         return []
     return plan.design.peer_words(sites)[1:]
 
 
 def period_words(round_: Round) -> str:
     """Return the period of a round, and the cost of all periods; empty outside a stream."""
-    place, horizon, terms = round_.place, round_.layout.horizon, round_.terms
+    place, horizon, terms = round_.place, round_.plan.horizon, round_.terms
     if place is None or horizon is None:
         return ""
     one = terms.rows_per_person == 1 and horizon.participations == 1
@@ -104,7 +99,6 @@ def period_words(round_: Round) -> str:
 def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
     """Return the terms of a round and, if known, how many sites have answered."""
     terms = round_.terms
-    hidden = _(", hash functions hidden from the coordinator") if round_.plan is None else ""
     over = _(" (over)") if now() > round_.deadline else ""
     period = period_words(round_).removeprefix(_("Period "))
     opened = _("%(first)s to %(last)s", first=shown_time(round_.opened),
@@ -128,7 +122,7 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
         **({_("Period"): period} if period else {}),
         _("Coordinator"): f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
         _("Open"): f"{opened}{over}",
-        _("Plan"): f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
+        _("Plan"): f"{round_.plan.plan_id[:12]}, {round_.plan.detector}",
         _("Cost"): cost,
         _("Noise"): f"{words}, {masks}",
         _("Needs"): needs,
@@ -138,7 +132,7 @@ def round_lines(round_: Round, n_accepted: int | None = None) -> dict[str, str]:
 def round_view(asked: Round) -> View:
     """Return the view of a round in a notebook."""
     sites = [[card.name, card.fingerprint] for card in asked.sites]
-    says, figures = officer_words(asked, asked.plan), round_lines(asked)
+    says, figures = officer_words(asked), round_lines(asked)
     return View("Round", says, figures, ("site", "fingerprint of its keys"), sites)
 
 
@@ -384,28 +378,16 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
             _("Decode it with the results of the earlier periods: the sum of all is a model."),
             f"  hushtable decode {before}{result} -o model.hush",
         ]
-    if asked.plan is None and asked.layout.purpose.refines:
-        given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
-        return [
-            _("Each site draws the plan of the next round from it, and one site sends you the "
-              "layout:"),
-            f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
-        ]  # fmt: skip
-    if asked.plan is None:
-        return [
-            _("Each site opens it with the shared plan:"),
-            f"  hushtable round model {result} --plan plan.hush -o model.hush",
-        ]
     if is_for_ranges(asked):
         return [_("To read the ranges:"), f"  hushtable round ranges {result} -o ranges.html"]
-    if asked.layout.purpose.refines:
+    if asked.plan.purpose.refines:
         return [_("Continue with: hushtable round next")]
-    if asked.layout.purpose is Purpose.GATE:
+    if asked.plan.purpose is Purpose.GATE:
         return [
             _("Continue with the merged counts of the first pass:"),
             f"  hushtable plan second FIRST --gate {result} -o second.plan.hush",
         ]
-    if not asked.layout.purpose.scores_rows:
+    if not asked.plan.purpose.scores_rows:
         return [
             _("At each site, with the model that they rank by:"),
             f"  hushtable score DATA --model MODEL --ranks {result} -o scores.parquet",

@@ -410,7 +410,7 @@ class Unmasking:
 
     def masks(self) -> NDArray[np.uint64]:
         """Return the mask of the sum, of shape (n_cells,); raise `RoundError` if it is unknown."""
-        n_cells = self.round.layout.n_cells
+        n_cells = self.round.plan.family.n_cells
         total = np.zeros(n_cells, np.uint64)
         for name in self.sites:
             total += stream(self.secret(name, name), n_cells)

@@ -28,6 +28,7 @@ from hushtable_federation.describe import (
 )
 from hushtable_federation.folder.progress import Progress
 from hushtable_federation.language import _, ngettext
+from hushtable_federation.plausibility import implausible
 from hushtable_federation.result import Collection
 from hushtable_federation.todo import todos, who_words
 
@@ -67,7 +68,7 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
         ],
         "after": next_lines(round_, RESULT) if progress.phase == "done" else [],
         "lines": lines,
-        "words": officer_words(round_, round_.plan),
+        "words": officer_words(round_),
         "aside": progress.odd,
     }
 
@@ -104,7 +105,7 @@ def _is_beside(path: Path, result: Noised) -> bool:
         content = read(path)
     except HushTableError:
         return False  # `Collection.add` states why
-    if content.kind in ("release", "sealed"):
+    if content.kind == "release":
         return np.array_equal(content.array("counts"), result.counts)
     return content.kind in ("message", "round")
 
@@ -127,8 +128,8 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     ``name`` is that of the result's file.
     """
     asked = collection.round
-    layout, pools = asked.layout, result.ledger.pools
-    if result.plan_id != layout.plan_id or any(pool != asked.pool for pool in pools):
+    pools = result.ledger.pools
+    if result.plan_id != asked.plan.plan_id or any(pool != asked.pool for pool in pools):
         raise UsageError(
             f"{name} is not the result of round {asked.round_id[:12]}: give the round that it "
             "results from"
@@ -145,9 +146,9 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     checks = [
         Check(n_in > 0, signed),
         _same_sum(collection, result, name),
-        _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
+        _plausible(implausible(asked.plan, result.counts, result.ledger.noise_sd)),
     ]
-    terms, asks = round_lines(asked, n_in), officer_words(asked, asked.plan)
+    terms, asks = round_lines(asked, n_in), officer_words(asked)
     return Sites(sites, False, checks, terms, asks, collection.refused, collection.repeated)
 
 

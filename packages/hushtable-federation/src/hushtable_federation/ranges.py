@@ -36,15 +36,16 @@ _LARGEST_TAIL = 0.25
 
 def is_for_ranges(round_: Round) -> bool:
     """Return whether a round is about histograms alone, which then get the whole budget."""
-    return round_.layout.purpose is Purpose.MARGINALS and round_.terms.share == 1.0
+    return round_.plan.purpose is Purpose.MARGINALS and round_.terms.share == 1.0
 
 
-def range_words(round_: Round, plan: Plan | None) -> list[str]:
+def range_words(round_: Round) -> list[str]:
     """Return how many values a range needs under a round's noise, from its public terms alone.
 
-    Empty for rounds that are not for ranges, or have a hidden plan.
+    Empty for rounds that are not for ranges.
     """
-    if plan is None or not is_for_ranges(round_) or not isinstance(plan.family, EquiWidth):
+    plan = round_.plan
+    if not is_for_ranges(round_) or not isinstance(plan.family, EquiWidth):
         return []
     cells, noise_sd = plan.family.bins, round_.noise_sd
     needed = values_needed(noise_sd, cells, QUANTILES[0])
@@ -71,7 +72,7 @@ def range_words(round_: Round, plan: Plan | None) -> list[str]:
 def check_expected(round_: Round) -> None:
     """Raise `PrivacyError` if the expected rows are too few for any range."""
     plan = round_.plan
-    if plan is None or plan.expected_rows is None or not is_for_ranges(round_):
+    if plan.expected_rows is None or not is_for_ranges(round_):
         return
     assert isinstance(plan.family, EquiWidth)
     if _reached(round_.noise_sd, plan.family.bins, plan.expected_rows) > _LARGEST_TAIL:

@@ -72,9 +72,7 @@ class Rehearsal:
     def site(self, name: str) -> OnlineSite:
         """Return an object that answers for a site online."""
         # Invented rows, each from a different person.
-        policy = Policy(
-            unattended=True, plans=(self.round.layout.plan_id,), persons=1, max_rows=True
-        )
+        policy = Policy(unattended=True, plans=(self.round.plan.plan_id,), persons=1, max_rows=True)
         keys, book = self.keys[name], self.books[name]
         return OnlineSite(keys, book, lambda plan: self.sketches[name], policy=policy)
 
@@ -462,4 +460,4 @@ class Play:
     @property
     def vector(self) -> int:
         """Return the bytes of a site's masked counts, the least that it can send."""
-        return 8 * self.round.layout.n_cells
+        return 8 * self.round.plan.family.n_cells

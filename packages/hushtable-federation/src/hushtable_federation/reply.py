@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from hushtable.counts.sketch import Sketch, check_counts
 from hushtable.errors import DataError, RoundError, UsageError
-from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import rounded_up
-from hushtable.privacy.budget import Spent, check_public_delta
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.book.digests import (
@@ -155,15 +154,16 @@ class StreamHistory:
                 "site's file"
             )
         noted, asked = Round.from_bytes(first.round, f"{self._book.path}: the round"), self._round
-        differing = [
-            name
-            for name in ("coordinator", "layout", "terms")
-            if getattr(noted, name) != getattr(asked, name)
-        ]
+        same = {
+            "coordinator": noted.coordinator == asked.coordinator,
+            "plan": noted.plan.plan_id == asked.plan.plan_id,
+            "terms": noted.terms == asked.terms,
+        }
+        differing = [name for name, is_same in same.items() if not is_same]
         if differing:
             raise RoundError(
                 "the round continues a stream that this site answered under another "
-                f"{' and '.join(differing).replace('layout', 'plan')}, for which the cost was "
+                f"{' and '.join(differing)}, for which the cost was "
                 "charged. Ask the coordinator for the round that follows (hushtable round next), "
                 "or for a new stream. Nothing was recorded or spent"
             )
@@ -194,7 +194,7 @@ class StreamHistory:
         ``counts``, of shape (n_cells,), are those of this period alone. Outside a stream, they are
         released as they are.
         """
-        horizon, period = self._round.layout.horizon, self._round.period
+        horizon, period = self._round.plan.horizon, self._round.period
         if horizon is None or period is None:
             return counts
         # A site has counted and sent nothing for the periods before it joined.
@@ -232,8 +232,6 @@ class Reply:
     data_set : str
         Name of the rows. Rounds about the same people's rows share one budget, so use a different
         name only for different people's rows.
-    plan : Plan, optional
-        The plan that the sites share, for rounds that hide it.
     at : datetime, optional
         The time; by default, now.
     approval : Approval, optional
@@ -276,7 +274,6 @@ class Reply:
         *,
         policy: Policy | None = None,
         data_set: str = ALL_ROWS,
-        plan: Plan | None = None,
         at: datetime | None = None,
         approval: Approval | None = None,
         attended: bool = True,
@@ -293,16 +290,7 @@ class Reply:
                 )
         with refusing(Refusal.TIME):
             round_.check_time(self.at, "this machine's clock")
-        given = plan if round_.plan is None else round_.plan
-        if given is None:
-            raise UsageError(
-                "the hash functions of this round are hidden from the coordinator: name the plan "
-                "that the sites share in the site's file (plan = ...)"
-            )
-        with refusing(Refusal.ROUND):
-            self.plan = round_.layout.check(given)
-            # With hidden hash functions, only the sites know the expected number of rows.
-            check_public_delta(round_.terms.delta, self.plan.expected_rows)
+        self.plan = round_.plan
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
@@ -401,7 +389,7 @@ class Reply:
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and self.earlier is None:
             check_attended(sketch, terms.max_rows, outside_too)
-        return self.round.layout.sent(sketch.counts, self.plan)
+        return sketch.counts
 
     def answer(
         self,

@@ -15,11 +15,11 @@ from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.display import Displayed
 from hushtable.errors import HushTableError, RoundError, UsageError
-from hushtable.privacy.ledger import Ledger, Share, check_parts
+from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.seal import Seal
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Sealed
+from hushtable_federation.plausibility import implausible
 from hushtable_federation.round import Round, check_coordinator
 from hushtable_federation.submission import Submission
 
@@ -38,7 +38,7 @@ class Result(Displayed):
     ----------
     path : str
         Path of the file, in messages.
-    counts : Release, Sealed or Increment
+    counts : Release or Increment
         The counts in it.
     seal : Seal
         Round, submissions and signature.
@@ -104,11 +104,10 @@ class Result(Displayed):
                 f"it names submissions of {self.sites}, but the round needs at least "
                 f"{round_.needed} of {round_.names}"
             )
-        same = self.counts.counted_under(round_.layout)
-        if not same or self.counts.hidden != (round_.plan is None):
+        if self.counts.plan_id != round_.plan.plan_id:
             raise self._wrong("it counts under a different plan than the round")
         self._check_ledger(round_)
-        reason = round_.layout.implausible(self.counts.counts, self.counts.ledger.noise_sd)
+        reason = implausible(round_.plan, self.counts.counts, self.counts.ledger.noise_sd)
         if reason is not None:
             raise self._wrong(f"its counts are impossible: {reason}")
 
@@ -243,7 +242,7 @@ def open_result(path: str | os.PathLike[str]) -> Noised:
 
 
 def _noised(content: files.Content) -> Noised:
-    kinds: tuple[type[Noised], ...] = (Sealed, Release, Increment)
+    kinds: tuple[type[Noised], ...] = (Release, Increment)
     made = {one.kind: one for one in kinds}
     return content.expect(*made).build(made[content.kind].from_file)
 
@@ -287,7 +286,7 @@ class Collection:
     _sum: NDArray[np.uint64] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._sum = np.zeros(self.round.layout.n_cells, np.uint64)
+        self._sum = np.zeros(self.round.plan.family.n_cells, np.uint64)
 
     @property
     def missing(self) -> list[str]:
@@ -335,12 +334,12 @@ class Collection:
             )
         rows = None
         if not self.round.terms.masked:
-            counts, layout = submission.words.view(np.int64), self.round.layout
-            reason = layout.implausible(counts, submission.ledger.noise_sd)
+            counts, plan = submission.words.view(np.int64), self.round.plan
+            reason = implausible(plan, counts, submission.ledger.noise_sd)
             if reason is not None:
                 raise RoundError(f"{site!r} sent impossible counts: {reason}")
             if self.round.period is None:  # otherwise weighted, with those of earlier periods
-                rows = round(float(counts.sum()) / len(layout.cells))
+                rows = round(float(counts.sum()) / plan.family.n_histograms)
         self.accepted[site] = submission.accepted(content, rows)
         if self._sum is not None:
             self._sum += submission.words
@@ -379,7 +378,7 @@ class Collection:
         return with_seal(self.round, result, digests, keys)
 
     def _added_again(self) -> NDArray[np.uint64]:
-        words = np.zeros(self.round.layout.n_cells, np.uint64)
+        words = np.zeros(self.round.plan.family.n_cells, np.uint64)
         for one in self.accepted.values():
             read = files.unpack(_bytes(one.content), one.name)
             if read.digest != one.digest:
@@ -398,7 +397,7 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
     first, *others = (ledgers[site] for site in sorted(ledgers))
     ledger = sum(others, start=first)
     counts = words.view(np.int64)
-    reason = round_.layout.implausible(counts, ledger.noise_sd)
+    reason = implausible(round_.plan, counts, ledger.noise_sd)
     if reason is not None:
         blame = (
             "A site masked numbers that are not its counts, or its keys differ from its card; "
@@ -407,9 +406,6 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
             else "Several sites together sent more than is possible"
         )
         raise RoundError(f"no result: the sum is impossible: {reason}. {blame}")
-    if round_.plan is None:
-        check_parts(ledger)
-        return Sealed(round_.layout, counts, ledger)
     if round_.period is not None:
         return Increment(round_.plan, counts, ledger)
     return Release(round_.plan, counts, ledger)

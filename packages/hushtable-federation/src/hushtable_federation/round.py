@@ -8,11 +8,13 @@ from functools import cached_property
 from os import PathLike
 from typing import Unpack
 
+import numpy as np
+
 from hushtable import files
 from hushtable.arguments import entries, is_text, translate_errors
-from hushtable.counts.release import check_adjacency
+from hushtable.counts.release import check_adjacency, check_plan
 from hushtable.display import Displayed
-from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
+from hushtable.errors import PlanError, RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import Horizon
@@ -21,7 +23,6 @@ from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable_federation.clock import CLOCKS, YEARS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Layout
 from hushtable_federation.terms import ENTRIES, MAX_SITES, Every, StreamPosition, TermOptions, Terms
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
@@ -52,11 +53,8 @@ class Round(Displayed):
         The roster, sorted by name.
     terms : Terms
         The terms that all parties agree on.
-    layout : Layout
-        Sizes of the tables.
-    plan : Plan or None
-        None if the hash functions are hidden from the coordinator: then only the sites have the
-        plan.
+    plan : Plan
+        The plan to count under.
     previous : tuple of str
         Ids of the rounds whose results the plan was drawn from.
     content : bytes
@@ -84,8 +82,7 @@ class Round(Displayed):
     coordinator: Card
     sites: tuple[Card, ...]
     terms: Terms
-    layout: Layout
-    plan: Plan | None
+    plan: Plan
     previous: tuple[str, ...]
     content: bytes
     place: StreamPosition | None = None
@@ -93,7 +90,7 @@ class Round(Displayed):
     @classmethod
     def open(
         cls,
-        plan: Plan | Layout,
+        plan: Plan,
         sites: Sequence[Card],
         keys: Keys,
         *,
@@ -109,8 +106,8 @@ class Round(Displayed):
 
         Parameters
         ----------
-        plan : Plan or Layout
-            The plan to count under; only its layout if the hash functions stay hidden.
+        plan : Plan
+            The plan to count under.
         sites : sequence of Card
             Cards of the sites that take part.
         keys : Keys
@@ -141,13 +138,13 @@ class Round(Displayed):
         UsageError, RoundError, PrivacyError
             If roster, deadline or terms are not valid.
         """
-        check_asked(plan, deadline, title, previous)
-        layout = plan if isinstance(plan, Layout) else Layout.of(plan)
+        check_asked(deadline, title, previous)
+        check_plan(plan)
         if terms.get("share") is None:
-            terms["share"] = layout.share
-        agreed = Terms.agreed(len(sites), cells=layout.cells, **terms)
+            terms["share"] = plan.share_of_budget
+        agreed = Terms.agreed(len(sites), cells=_cells(plan), **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
-        place = StreamPosition.first(layout.horizon, every, starts, at or now())
+        place = StreamPosition.first(plan.horizon, every, starts, at or now())
         return cls._signed(
             plan, sites, keys, agreed, place, title=title, previous=previous, at=at,
             deadline=deadline,
@@ -183,18 +180,18 @@ class Round(Displayed):
             If this round has no period, has the last one, or was opened by others.
         """
         check_coordinator(self, keys)
-        plan, title = self.plan or self.layout, self.title if title is None else title
-        check_asked(plan, deadline, title, ())
-        place = following(self.place, self.layout.horizon, self.stream, again, joining)
+        title = self.title if title is None else title
+        check_asked(deadline, title, ())
+        place = following(self.place, self.plan.horizon, self.stream, again, joining)
         return self._signed(
-            plan, (*self.sites, *joining), keys, self.terms, place, title=title,
+            self.plan, (*self.sites, *joining), keys, self.terms, place, title=title,
             previous=self.previous, at=at, deadline=deadline,
         )  # fmt: skip
 
     @classmethod
     def _signed(
         cls,
-        plan: Plan | Layout,
+        plan: Plan,
         sites: Sequence[Card],
         keys: Keys,
         terms: Terms,
@@ -215,9 +212,7 @@ class Round(Displayed):
             "previous": list(previous),
             **({} if place is None else place.to_dict()),
         }
-        mine, arrays = (
-            plan.entries() if isinstance(plan, Plan) else ({"layout": plan.to_dict()}, {})
-        )
+        mine, arrays = plan.entries()
         content = files.pack("round", {"round": record} | mine, arrays, keys.sign)
         opened = cls.from_bytes(content, "the round")
         if opened.deadline <= opened.opened:
@@ -249,22 +244,20 @@ class Round(Displayed):
     @classmethod
     def _from_file(cls, read: files.Content, content: bytes) -> "Round":
         record = entries(read.manifest.get("round"), "a round", _ENTRIES, ENTRIES)
-        terms, layout = Terms.from_dict(record["terms"]), Layout.from_file(read)
-        plan = Plan.from_file(read) if "plan" in read.manifest else None
+        terms, plan = Terms.from_dict(record["terms"]), Plan.from_file(read)
+        check_plan(plan)
         with translate_errors(PlanError):
             sites = tuple(map(Card.from_dict, record["sites"]))
             coordinator = Card.from_dict(record["coordinator"])
             check_roster(sites, coordinator)
-            check_least(terms, sites, coordinator, whole=layout.horizon is not None)
+            check_least(terms, sites, coordinator, whole=plan.horizon is not None)
             opened, deadline = parsed(record["opened"]), parsed(record["deadline"])
         with translate_errors(PlanError, "terms"):
-            check_public_delta(terms.delta, (plan or layout).expected_rows)
+            check_public_delta(terms.delta, plan.expected_rows)
         about = read.digest, record["title"], opened, deadline
-        place = StreamPosition.from_dict(record, layout.horizon)
-        if place is not None and plan is None:
-            raise PlanError(HIDDEN_PERIODS)
+        place = StreamPosition.from_dict(record, plan.horizon)
         previous = tuple(record["previous"])
-        made = cls(*about, coordinator, sites, terms, layout, plan, previous, content, place)
+        made = cls(*about, coordinator, sites, terms, plan, previous, content, place)
         made.site_scale  # noqa: B018 (this refuses a budget that is already exhausted)
         check_bound(made)
         return made
@@ -329,8 +322,8 @@ class Round(Displayed):
     @property
     def sensitivity(self) -> Sensitivity:
         """Return by how much one person changes the counts."""
-        check_adjacency(self.layout.detector, self.terms.adjacency)
-        return self.terms.sensitivity(len(self.layout.cells), horizon=self.layout.horizon)
+        check_adjacency(self.plan.detector, self.terms.adjacency)
+        return self.terms.sensitivity(self.plan.family.n_histograms, horizon=self.plan.horizon)
 
     @property
     def pool(self) -> Pool | None:
@@ -340,7 +333,7 @@ class Round(Displayed):
     @cached_property  # each share of a result is compared with it
     def site_scale(self) -> float:
         """Return the scale of the noise that each site adds, in counts."""
-        scale = self.terms.scale(self.sensitivity, Cost.total(s.cost for s in self.layout.behind))
+        scale = self.terms.scale(self.sensitivity, Cost.total(s.cost for s in self.plan.behind))
         return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
 
     @property
@@ -355,7 +348,7 @@ class Round(Displayed):
                 f"noise of scale {share.scale:g}, but the terms require {self.site_scale:g}: the "
                 "part was made for other terms"
             )
-        terms, behind = self.terms, self.layout.behind
+        terms, behind = self.terms, self.plan.behind
         return Ledger(
             terms.mechanism, self.sensitivity, terms.delta, (share,), behind, self.pool,
             terms.accounting, self.period,
@@ -397,20 +390,26 @@ def check_least(
 
 def check_bound(round_: "Round") -> None:
     """Raise `PlanError` if a bound on the rows of sites cannot be checked, or is not paid for."""
-    layout, terms = round_.layout, round_.terms
+    plan, terms = round_.plan, round_.terms
     if terms.max_rows is None:
         return
-    if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
+    if plan.horizon is not None or plan.purpose is Purpose.VERDICTS:
         raise PlanError(
             "max_rows is only for tables that count each row once, not for verdicts or periods of "
             "a stream, whose counts are mixed: leave it out"
         )
-    terms.check_opened(layout.cells)
+    terms.check_opened(_cells(plan))
     if round_.site_scale < _LEAST_SCALE:
         raise PlanError(
             f"terms: noise of {round_.site_scale:.2g} per site is too little to open totals of "
             f"tables (max_rows): needs {_LEAST_SCALE:g}"
         )
+
+
+def _cells(plan: Plan) -> list[int]:
+    """Return the number of cells of each histogram."""
+    cells: list[int] = np.diff(plan.family.offsets).tolist()
+    return cells
 
 
 def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
@@ -459,16 +458,8 @@ def check_coordinator(round_: "Round", keys: Keys) -> None:
         )
 
 
-HIDDEN_PERIODS = (
-    "a round about a period needs the plan: the hash functions of a stream cannot be hidden from "
-    "its coordinator, who decodes it"
-)
-
-
-def check_asked(
-    plan: Plan | Layout, deadline: datetime, title: str, previous: Sequence[str]
-) -> None:
-    """Raise `UsageError` or `PrivacyError` if a round cannot be opened with these arguments."""
+def check_asked(deadline: datetime, title: str, previous: Sequence[str]) -> None:
+    """Raise `UsageError` if a round cannot be opened with these arguments."""
     if deadline.tzinfo is None:
         raise UsageError("the deadline needs a time zone")
     if deadline.year not in YEARS:
@@ -480,13 +471,6 @@ def check_asked(
     several = isinstance(previous, Sequence) and not isinstance(previous, str)
     if not several or not all(map(is_text, previous)):
         raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
-    if isinstance(plan, Layout) and plan.horizon is not None:
-        raise UsageError(HIDDEN_PERIODS)
-    if isinstance(plan, Plan) and plan.hidden:
-        raise PrivacyError(
-            "the plan's hash functions are hidden from the coordinator, and a round holds its "
-            "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
-        )
 
 
 def following(

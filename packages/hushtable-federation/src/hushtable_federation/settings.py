@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from hushtable.errors import FileError
+from hushtable.errors import NO_HIDDEN, FileError
 from hushtable_federation.book.book import ALL_ROWS
 from hushtable_federation.credentials import (
     BY_DEFAULT,
@@ -21,7 +21,7 @@ from hushtable_federation.toml_file import SWITCH, TEXT, Kind, TomlFile, is_text
 
 #: Paths are relative to the file; so are rows, concepts and folder, unless they are URLs.
 _PATHS = (
-    "key", "book", "policy", "plan", "approvals", "results", "rows", "concepts", "folder",
+    "key", "book", "policy", "approvals", "results", "rows", "concepts", "folder",
     "metrics",
 )  # fmt: skip
 _SWITCHES = ("no_header", "listed_units")
@@ -79,8 +79,6 @@ class SiteSettings:
         The site's keys, its book and its policy.
     rows : str or None
         A file, folder, pattern or URL, as for DATA in commands; None if none is named.
-    plan : Path or None
-        The plan that the sites share, for rounds that hide it.
     approvals : str
         Pattern for the officer's approval files.
     results : Path
@@ -114,7 +112,6 @@ class SiteSettings:
     book: Path
     policy: Path
     rows: str | None = None
-    plan: Path | None = None
     approvals: str = ""
     results: Path = Path()
     address: FolderAddress = BY_DEFAULT
@@ -206,7 +203,10 @@ def write_settings(path: Path, name: str, *, site: bool = True) -> None:
 
 def _check(file: TomlFile, has_databases: bool) -> None:
     """Raise `FileError` unless all entries are known, have the right type, and fit together."""
-    given, error = file.check(_kinds()), file.error
+    error = file.error
+    if "plan" in file.entries:
+        raise error("plan", f"the entry plan cannot be used: {NO_HIDDEN}; then remove this entry")
+    given = file.check(_kinds())
     if "key" not in given:
         raise error("key", 'no entry key: name the keys, such as key = "north.key"')
     if "database" in given and not has_databases:

@@ -23,7 +23,6 @@ from hushtable_federation.coordinator import Coordinator, visit_rounds
 from hushtable_federation.folder.mailbox import Store
 from hushtable_federation.folder.round_folder import REFUSED, RoundFolder
 from hushtable_federation.folder.site_visit import SiteVisit
-from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.online.messages import Message
 from hushtable_federation.online.shares import Statement
@@ -334,7 +333,7 @@ class Site:
         RoundError
             If the site has no part in a result, or no one else has.
         UsageError
-            If the result is about something else, or hides its hash functions.
+            If the result is about something else.
         """
         # SciPy and scikit-learn take a second to import.
         from hushtable.detectors.home import HomeModel
@@ -390,7 +389,7 @@ class Site:
         Raises
         ------
         HushTableError, OSError
-            If keys, book, policy, plan or approvals cannot be opened, so that nothing can be
+            If keys, book, policy or approvals cannot be opened, so that nothing can be
             signed.
         """
         with self.book() as book:
@@ -409,7 +408,6 @@ class Site:
         return {
             "policy": load_policy(settings.policy),
             "data_set": settings.data_set,
-            "plan": None if settings.plan is None else read_plan(settings.plan),
             "attended": attended,
         }
 

@@ -1,10 +1,8 @@
 """How a site judges a round before it counts anything: who is known, and what is allowed."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from hushtable.errors import PlanError, PrivacyError, RoundError
-from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Card
 from hushtable_federation.policy import Policy, Role, load_policy
@@ -55,19 +53,17 @@ class Standing:
         return self.word is None
 
     @classmethod
-    def of(cls, site: Site, asked: Round, plan: Plan | None = None) -> "Standing":
-        """Review a round as a site; ``plan`` is the sites' shared plan, if the round hides it.
+    def of(cls, site: Site, asked: Round) -> "Standing":
+        """Review a round as a site.
 
         Raise `FileError` or `PrivacyError` if keys, book or policy cannot be used.
         """
         policy = load_policy(site.settings.policy)
         # The approval is checked when the site answers the round.
-        others: dict[str, Any] = {"policy": policy.without_officer()}
-        others |= {} if plan is None else {"plan": plan}
         with site.book() as book:
             found = cls(_known(asked, site.card, policy, book), officer=policy.officer)
             try:
-                reply = site.reply(asked, book, **others)
+                reply = site.reply(asked, book, policy=policy.without_officer())
                 reply.check_persons(site.settings.person is not None)
                 found.epsilon = reply.epsilon
                 found.strangers = _to_compare(policy, reply.strangers)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError, RoundError
-from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
 from hushtable.privacy.budget import Spent, split_history
 from hushtable.privacy.ledger import Ledger, Share
@@ -99,7 +98,7 @@ class Submission:
             words = words + masks
         entries = {
             "round_id": round_.round_id,
-            "plan_id": round_.layout.plan_id,
+            "plan_id": round_.plan.plan_id,
             "site": keys.card.name,
             "made": stamp(made),
             "share": share.to_dict(),
@@ -153,13 +152,13 @@ class Submission:
         if entries.get("round_id") != round_.round_id:
             other = str(entries.get("round_id"))[:12]
             plan = str(entries.get("plan_id"))
-            stale = "" if plan == round_.layout.plan_id else f", about another plan ({plan[:12]})"
+            stale = "" if plan == round_.plan.plan_id else f", about another plan ({plan[:12]})"
             raise RoundError(
                 f"{read.path}: {site!r} answers round {other}, not {round_.round_id[:12]}{stale}: "
                 "request its submission to this round"
             )
         _check_made(entries.get("made"), round_, at, f"{read.path}: {site!r}")
-        cells = (round_.layout.n_cells,)
+        cells = (round_.plan.family.n_cells,)
         if words is None or words.dtype != np.uint64 or words.shape != cells:
             raise PlanError(f"the counts of {site!r} are not uint64 {cells}, as the plan needs")
         ledger = round_.ledger(Share.from_dict(entries.get("share")))
@@ -212,7 +211,7 @@ class Contribution:
     title: str
     data_set: str
     made: datetime
-    #: Counts of shape (n_cells,), in the order sent: exact, and with the site's noise.
+    #: Counts of shape (n_cells,): exact, and with the site's noise.
     counts: NDArray[np.int64]
     sent: NDArray[np.int64]
     #: The site's line of the ledger, and the cost to a person in the rows.
@@ -238,14 +237,6 @@ class Contribution:
             return self
         content = Submission.pack(round_, keys, self.sent, self.share, self.made, masks)
         return replace(self, content=content)
-
-    def under(self, plan: Plan) -> "Contribution":
-        """Return it with counts in the order of a plan's cells, regardless of the round's order."""
-        layout = Round.from_bytes(self.round, "the book's copy").layout
-        if not layout.shuffled:
-            return self
-        counts, sent = (layout.restored(one, plan) for one in (self.counts, self.sent))
-        return replace(self, counts=counts, sent=sent)
 
     # --- in the book --------------------------------------------------------------------------
 
@@ -306,7 +297,7 @@ def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, 
     mine : sequence of Spent
         The costs of earlier rounds about these rows, from the site's book.
     """
-    earlier, apart = split_history(round_.layout.behind, mine)
+    earlier, apart = split_history(round_.plan.behind, mine)
     start = 1 if round_.period is None else round_.period
     share = Share(release, round_.site_scale, mechanisms.library(), earlier, apart, start=start)
     return share, cost(round_, release)
@@ -317,6 +308,6 @@ def cost(round_: Round, release: str) -> Spent:
     share = Share(release, round_.site_scale, "")
     terms, pool, unit = round_.terms, round_.pool, round_.sensitivity
     own = round_.ledger(share).cost_of(share)
-    about = release, round_.layout.detector, own, terms.adjacency, terms.rows_per_person
+    about = release, round_.plan.detector, own, terms.adjacency, terms.rows_per_person
     noise_of = None if pool is None else pool.round
     return Spent(*about, noise_of, (release,), unit.tables, unit.horizon)

@@ -219,7 +219,7 @@ def _campaign(client: Any, folder: Path, record: dict[str, Any]) -> dict[str, An
     asked: Round | None = first
     run: dict[str, Any] = {"done": False, "rounds": []}
     while asked is not None:
-        about = {"round_id": asked.round_id, "about": asked.layout.purpose.value}
+        about = {"round_id": asked.round_id, "about": asked.plan.purpose.value}
         run["rounds"].append(about)
         beside = path_of(key, asked)
         try:

@@ -3,7 +3,7 @@
 import pytest
 
 from cli_helpers import allow_no_masks, answer, do, hold, make_parties, post, say, trust, visit
-from hushtable import files, load
+from hushtable import load
 from hushtable_federation.book import chain
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
@@ -73,34 +73,6 @@ def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     facts = run("round", "verify", result, sent, "--book", here / "north.book", "--json").json
     assert facts["recomputed"]
     assert facts["own_answer"]
-
-
-def test_hidden_hash_functions(here, run):
-    do("round", "secret", "-o", here / "shared.secret")
-    assert (here / "shared.secret").stat().st_mode & 0o777 == 0o600
-    drawn = ("plan", "draw", here / "schema.toml", "--tables", 5, "--secret",
-             here / "shared.secret")  # fmt: skip
-    for name in ("north", "south"):
-        do(*drawn, "-o", here / f"{name}.plan.hush")
-    assert (here / "north.plan.hush").read_bytes() == (here / "south.plan.hush").read_bytes()
-    do("plan", "hide", here / "north.plan.hush", "-o", here / "layout.hush")
-    open_round(here, plan="layout.hush")
-    assert "hash functions hidden" in run("round", "show", here / "round.hush").out
-    hidden = run(*answer(here, "north"))
-    assert hidden.code == 2
-    assert "name the plan that the sites share" in hidden.err
-    plan = ("--plan", here / "north.plan.hush")
-    for name in ("north", "south"):
-        say(here, name, plan=f"{name}.plan.hush")
-    sealed = hold(here, "round.hush", "north", "south")
-    assert files.read(sealed).kind == "sealed"
-    assert run("inspect", sealed).code == 0
-    assert run("inspect", here / "layout.hush").code == 0
-    do("round", "model", sealed, *plan, "-o", here / "model.hush")
-    do("score", here / "north.csv", "--model", here / "model.hush", "-o", here / "s.csv")
-    do("round", "model", sealed, *plan, "--book", here / "north.book",
-       "-o", here / "local.hush")  # fmt: skip
-    assert load(here / "local.hush").noise_sd < load(here / "model.hush").noise_sd
 
 
 def test_few_rows_take_one_step(here, run):
@@ -237,17 +209,11 @@ def test_wrong_files_and_options(here, refused):
     refused("round", "keygen", "north", "--folder", here, code=2, says="never overwritten")
     refused("round", "keygen", "a/b", "--folder", here, says="needs 1 to 64 letters")
     refused("round", "model", opened, *out, code=2, says="is already a model to score with")
-    refused("round", "model", opened, "--plan", here / "plan.hush", *out, says="holds a round")
+    refused("round", "model", opened, "--book", here / "north.book", *out, says="holds a round")
     refused("round", "next", opened, here / "north.csv", *key, *out,
             says="round next continues marginals")  # fmt: skip
-    refused("round", "secret", "-o", here / "north.key", code=2, says="never overwritten")
     refused("round", "book", here / "north.key", says="not a book of this version")
     refused("round", "book", here / "north.book", "--delta", 1e-5, code=2, says="give --cap, too")
-    refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", *out,
-            says="this is not a secret")  # fmt: skip
-    refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", "--seed", 1, *out,
-            code=2, says="exclude each other")  # fmt: skip
-    refused("plan", "hide", opened, *out, says="holds a round")
     refused("merge", opened, here / "plan.hush", *out, says="holds a round")
     refused(
         "score",
@@ -346,8 +312,6 @@ def test_forecasts_that_are_refused(here, run, refused):
         says="designed for a budget",
     )
     refused("round", "book", book, here / "north.csv", "--forecast", says="not a .hush file")
-    do("plan", "hide", here / "plan.hush", "-o", here / "hidden.hush")
-    refused("round", "book", book, here / "hidden.hush", "--forecast", says="hidden.hush")
     for options in ((here / "plan.hush",), ("--data-set", "x"), ("--plot", here / "x.png")):
         refused("round", "book", book, *options, code=2, says="give --forecast, too")
     for name in ("x.txt", "x"):

@@ -29,7 +29,7 @@ def made(tmp_path_factory):
     do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
        here / "lead.key", "--epsilon", 1, "--least", 2, "--title", "May", "-o",
        here / "May.hush")  # fmt: skip
-    plan = Round.from_bytes((here / "May.hush").read_bytes(), "May").layout.plan_id
+    plan = Round.from_bytes((here / "May.hush").read_bytes(), "May").plan.plan_id
     (here / "box").mkdir()
     for name in ("lead", *SITES):
         entries = {"folder": "box", "log": f"{name}.visits.log", "metrics": f"{name}.prom"}

@@ -6,6 +6,13 @@ Every message states what was found, what was needed, and what to do next.
 import errno
 import os
 
+#: Why files of rounds with hidden hash functions are refused, and what to do instead.
+NO_HIDDEN = (
+    "it belongs to rounds with hidden hash functions, which this version does not support, because "
+    "noise is what protects rows: draw a plan without a secret (hushtable plan draw), and open a "
+    "new round with it (hushtable round open)"
+)
+
 
 class HushTableError(Exception):
     """Root of every error that hushtable raises on purpose.

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from hushtable import plugins
 from hushtable.arguments import Kinds, entries
-from hushtable.errors import FileError, PlanError
+from hushtable.errors import NO_HIDDEN, FileError, PlanError
 
 #: Key of the manifest in safetensors metadata.
 KEY = "hushtable"
@@ -245,6 +245,10 @@ KINDS = {
 #: JSON files that people write about themselves, and others need.
 _CARDS = frozenset({"card", "approval"})
 
+#: Kinds of files that only rounds with hidden hash functions had. The rounds had a layout, too, in
+#: place of a plan.
+_HIDDEN = frozenset({"layout", "sealed", "secret"})
+
 #: Flags to create a new file, and never open an existing one. The last exists on one system only.
 _CREATED = (
     os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -346,12 +350,11 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool =
 def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> bool:
     """Return whether a file (a kind or a card) may travel; the umask then decides who may read it.
 
-    A file with a plan that was derived from rows stays, and so does one with hash functions that
-    are hidden from the coordinator, according to the entries of its manifest.
+    A file with a plan that was derived from rows stays, according to the entries of its manifest.
     """
     of_rows = bool(entries.get("plan", {}).get("data_dependent"))
     meant = kind in _CARDS or ((known := kind_of(kind)) is not None and known.travels)
-    return meant and not of_rows and not entries.get("hidden", False)
+    return meant and not of_rows
 
 
 def pack(
@@ -548,6 +551,8 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     if not is_intact(manifest, text):
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
     kind = manifest.get("kind")
+    if kind in _HIDDEN or "layout" in manifest:
+        raise FileError(f"{path}: {NO_HIDDEN}")
     known = isinstance(kind, str) and kind_of(kind) is not None
     if not known or type(manifest.get("arrays")) is not dict:
         kinds = ", ".join(sorted({*KINDS, *plugins.points(plugins.KINDS)}))

@@ -70,7 +70,7 @@ def each(group: str) -> "Iterator[tuple[EntryPoint, Any | PluginError]]":
 def extension(name: str, what: str, package: str) -> Any:
     """Return an extension of another package of this repository.
 
-    ``name`` is one of `EXTENSIONS`: ``draw_hidden``, ``inspect_card``, ``join``, ``omop``,
+    ``name`` is one of `EXTENSIONS`: ``inspect_card``, ``join``, ``omop``,
     ``round_sites`` or ``skl2onnx``. Raises `PluginError` if the package, which messages name, is
     not installed.
     """

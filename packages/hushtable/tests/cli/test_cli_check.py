@@ -2,7 +2,10 @@
 
 import pytest
 
-from cli_helpers import contents, do, write_rows
+from cli_helpers import contents, write_rows
+from places import GOLDEN
+
+SUBMISSION = GOLDEN / "protocol-1" / "rounds" / "s00.submission.hush"
 
 HOSPITAL = """\
 id,age,sex,HeartRate,temp,glucose,ward,admitted
@@ -124,11 +127,7 @@ def test_check_takes_whatever_holds_a_plan(run, refused, site, tmp_path):
     facts = run("plan", "check", site / "model.hush", rows, "--json").json
     assert not any(one["below"] or one["above"] or one["unseen"] for one in facts["features"])
 
-    do("plan", "draw", site / "schema.toml", "--epsilon", 1, "--expected-rows", 400,
-       "-o", tmp_path / "p.hush")  # fmt: skip
-    do("plan", "hide", tmp_path / "p.hush", "-o", tmp_path / "layout.hush")
-    says = ["layout.hush holds a layout without a plan", "give the schema"]
-    refused("plan", "check", tmp_path / "layout.hush", rows, says=says)
+    refused("plan", "check", SUBMISSION, rows, says="holds a submission without a plan: give the")
     (tmp_path / "plan.bin").write_bytes((site / "plan.hush").read_bytes())
     refused("plan", "check", tmp_path / "plan.bin", rows, says="plan.bin: not a TOML file")
 

@@ -15,12 +15,10 @@ from hushtable.scores.scorer import Scorer
 
 @pytest.fixture(scope="module")
 def consortium(tmp_path_factory, site):
-    """Folder with three sites' releases and rounds, with masks, without, and hidden."""
+    """Folder with three sites' releases and rounds, with masks and without."""
     here = tmp_path_factory.mktemp("consortium")
     plan = here / "plan.hush"
     do("plan", "draw", site / "schema.toml", "--tables", 5, "--seed", 1, "-o", plan)
-    do("plan", "hide", plan, "-o", here / "layout.hush")
-    plan.chmod(0o600)
     names, parts = ("east", "north", "south"), here / "parts"
     parts.mkdir()
     for seed, name in enumerate(names):
@@ -32,17 +30,13 @@ def consortium(tmp_path_factory, site):
     do("round", "keygen", "lead", "--folder", here)
     allow_no_masks(here, *names)
     cards = [here / f"{name}.card" for name in names]
-    for kind, counted, options in (
-        ("masked", plan, []),
-        ("open", plan, ["--no-masks"]),
-        ("hidden", here / "layout.hush", []),
-    ):
+    for kind, options in (("masked", []), ("open", ["--no-masks"])):
         asked = here / f"{kind}.round.hush"
-        do("round", "open", counted, *cards, "--key", here / "lead.key", "--epsilon", 1,
+        do("round", "open", plan, *cards, "--key", here / "lead.key", "--epsilon", 1,
            *options, "--title", "<b>spring</b>", "-o", asked)  # fmt: skip
         (here / kind).mkdir()
         for name in names:
-            say(here, name, **({"plan": str(plan)} if kind == "hidden" else {}))
+            say(here, name)
         hold(here, asked.name, *names).rename(here / f"{kind}.result.hush")
         step = "submission" if kind == "open" else "masked"
         for name in names:
@@ -178,7 +172,7 @@ def test_a_merged_release_and_its_parts(report, consortium, tmp_path):
         assert f'<td class="number">{load(parts / f"{name}.hush").n_rows:,}</td>' in html
 
 
-@pytest.mark.parametrize("kind", ["masked", "open", "hidden"])
+@pytest.mark.parametrize("kind", ["masked", "open"])
 def test_a_round(report, consortium, tmp_path, kind):
     result, asked = consortium / f"{kind}.result.hush", consortium / f"{kind}.round.hush"
     # A folder also holds the round, and the result, neither of which is refused.
@@ -186,15 +180,13 @@ def test_a_round(report, consortium, tmp_path, kind):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     facts, html = report(result, "--round", asked, "--parts", tmp_path)
     assert "Refused" not in html
-    privacy = ["privacy", "sites"]
-    assert facts["sections"] == (privacy if kind == "hidden" else ["features", *privacy])
+    assert facts["sections"] == ["features", "privacy", "sites"]
     assert facts["reasons_to_stay"] == []
     assert html.count("✓ passed:") == 3
     assert "exactly" in html
     assert ("rows, estimated" in html) == (kind == "open")
     assert "&lt;b&gt;spring&lt;/b&gt;" in html
     assert "<b>" not in html
-    assert ("No hash function" in html) == (kind == "hidden")
 
 
 def test_a_round_with_a_late_site_and_a_broken_file(report, consortium, tmp_path):
@@ -251,10 +243,8 @@ def test_refused(refused, site, consortium, tmp_path, old):
     refused("report", marginals, rows, "-o", page, code=2, says="cannot score rows")
     result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
     sent = consortium / "masked"
-    hidden = consortium / "hidden.result.hush"
-    refused("report", hidden, "-o", page, "--parts", sent, code=2, says="give --round")
-    refused("report", hidden, "-o", page, "--parts", sent, "--round", masked, code=2,
-            says="not the result of round")  # fmt: skip
+    refused("report", consortium / "merged.hush", "-o", page, "--parts", sent, "--round", masked,
+            code=2, says="not the result of round")  # fmt: skip
     refused("report", consortium / "local.hush", "-o", page, "--parts", sent, code=2,
             says="is a local model")  # fmt: skip
     refused("report", model, "-o", page, "--parts", sent, "--round", masked, code=2,

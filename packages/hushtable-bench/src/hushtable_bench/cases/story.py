@@ -101,7 +101,7 @@ class Hospitals:
             count = partial(Sketch.from_data, X=rows)
             sites[site] = OnlineSite(self.keys[site], self.books[site], count, attended=True).answer
         result = SecureSum(asked, self.lead, Memory(sites)).run()
-        assert isinstance(result, Release)  # of no hidden plan
+        assert isinstance(result, Release)
         return result
 
     def model(self, patients: pd.DataFrame, epsilon: float, seed: int) -> HushTable:

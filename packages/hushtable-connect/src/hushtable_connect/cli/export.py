@@ -60,7 +60,6 @@ def _facts(model: Model, kind: Format) -> dict[str, Any]:
         "format": kind.words,
         "detector": plan.detector,
         "plan_id": plan.plan_id,
-        "hidden": plan.hidden,
         "features": len(plan.schema),
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
@@ -83,6 +82,4 @@ def _blocks(model: Model, kind: Format, target: Target) -> Iterator[Block]:
             shown(f"It holds {of_rows}scores of cells, which reveal exact counts."),
             "Keep it where the rows are.",
         ]
-    elif model.plan.hidden:
-        sentences.append("It holds the hidden hash functions: give it only to the sites.")
     yield Paragraph(sentences)

@@ -110,7 +110,7 @@ def counts_of(model: Any) -> Counts:
     """Return the counts that a model scores by; raise `UsageError` if it is not a model."""
     # From a fitted detector, take its counts and what it has learned.
     counts = model._scorer.sketch if hasattr(model, "sketch_") else model
-    if not isinstance(counts, Counts) or counts.hidden:
+    if not isinstance(counts, Counts):
         raise UsageError(
             f"{type(model).__name__} is not a model: needs a fitted detector, sketch or release"
         )

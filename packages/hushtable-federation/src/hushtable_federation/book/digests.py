@@ -317,9 +317,9 @@ class Period(NamedTuple):
     @classmethod
     def of(cls, asked: Round) -> "Period | None":
         """Return the period of a round; None if its plan has no horizon."""
-        if asked.layout.horizon is None or asked.period is None:
+        if asked.plan.horizon is None or asked.period is None:
             return None
-        return cls(asked.stream, asked.period, asked.layout.horizon)
+        return cls(asked.stream, asked.period, asked.plan.horizon)
 
 
 class PersonsSeen(NamedTuple):

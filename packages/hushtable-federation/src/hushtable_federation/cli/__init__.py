@@ -1,7 +1,7 @@
 """List the commands that this package adds: several organisations, files only, no server."""
 
 COMMANDS = """
-plan hide       secret:hide             Remove the hash functions from a plan, for the coordinator.
+plan hide       !            noise is what protects rows; open the round with the plan itself
 round           -6                 Count with others: each sends files, only the sum is readable.
 round keygen    keygen       Make the keys of a site (with --cap) or of a coordinator.
 round meet      meet         Compare all cards in one call, by a code that everyone reads aloud.
@@ -21,5 +21,5 @@ round next      next_:next_  Open the round for the next period, or the one afte
 round compare   model:compare    Compare a site's rows with the other sites' counts in a result.
 round ranges    ranges:ranges    Read plausible ranges from a result, with their uncertainty.
 round model     model:model      Make the model that a site scores with from a result.
-round secret    secret:secret     Make a secret from which the sites draw hidden hash functions.
+round secret    !            noise is what protects rows; draw the plan without a secret
 """

@@ -6,9 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from hushtable.cli.options import argument, option
 from hushtable.errors import FileError, UsageError
-from hushtable.plans.plan import Plan
 from hushtable_federation.clock import now
-from hushtable_federation.hidden import read_plan
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.meeting import read_verified
 from hushtable_federation.policy import Persons
@@ -43,9 +41,6 @@ PersonsOption: TypeAlias = Annotated[
         "no one has more than N rows.",
         "--persons",
     ),
-]
-HiddenPlan: TypeAlias = Annotated[
-    Path | None, option("FILE", "The sites' plan, if the round hides it.")
 ]
 Days: TypeAlias = Annotated[
     float, option("N", "Number of days until the deadline.", min=0.001, max=3650)
@@ -87,11 +82,6 @@ def book_beside(key: Path, book: Path | None) -> Path:
     return key.with_suffix(".book") if book is None else book
 
 
-def hidden_plan(path: Path | None) -> Plan | None:
-    """Read the plan that the sites of a round share, if the command names one."""
-    return None if path is None else read_plan(path)
-
-
 def coordinators_keys(path: Path, round_: Round) -> Keys:
     """Read keys, and check that they are those of the round's coordinator."""
     keys = Keys.load(path)
@@ -114,7 +104,7 @@ def present(paths: list[Path] | None) -> list[Path]:
 
 def period_facts(round_: Round) -> dict[str, Any]:
     """Return which period a round is about, for machines; empty for a round without periods."""
-    horizon, place = round_.layout.horizon, round_.place
+    horizon, place = round_.plan.horizon, round_.place
     if horizon is None or place is None:
         return {}
     called = None if place.every is None else place.called(place.period)

@@ -12,14 +12,13 @@ from hushtable.cli.drift import ABOVE
 from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown
 from hushtable.cli.result import Block, CommandResult, Paragraph, TextTable
-from hushtable.counts.base import Counts, Noised
+from hushtable.counts.base import Noised
 from hushtable.counts.release import LocalModel
 from hushtable.describe.content import signed_by
 from hushtable.errors import RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import shown_time
 from hushtable_federation.comparison import Comparison
-from hushtable_federation.hidden import read_plan
 from hushtable_federation.result import open_result
 from hushtable_federation.site import Site
 from hushtable_federation.trial import WAYS, PlantedTrial
@@ -49,42 +48,38 @@ _Marginals = Annotated[
         ),
     ),
 ]
-SharedPlan = Annotated[Path | None, option("FILE", "The sites' plan, if the round hid it.")]
 
 
 def model(
     result: ResultFile,
     output: Output,
     book: _Book = None,
-    plan: SharedPlan = None,
     site: _Site = None,
     marginals: _Marginals = None,
 ) -> CommandResult:
     """Make the model that a site scores with from a result.
 
-    With --plan, the command opens a result with hidden hash functions. With --book, the site's
-    exact counts replace its noised ones (the paper's Algorithm 2). This reduces the noise, but such
-    a model holds the site's rows as exact counts, and must never leave it. With --site, the output
-    is a home model: the site's own rows next to the counts of all others. hushtable score then
-    reports for each row whether it is rare here, and whether it is rare elsewhere; with
-    --marginals, also whether a column differs from elsewhere, for example because of a faulty
-    device.
+    With --book, the site's exact counts replace its noised ones (the paper's Algorithm 2). This
+    reduces the noise, but such a model holds the site's rows as exact counts, and must never leave
+    it. With --site, the output is a home model: the site's own rows next to the counts of all
+    others. hushtable score then reports for each row whether it is rare here, and whether it is
+    rare elsewhere; with --marginals, also whether a column differs from elsewhere, for example
+    because of a faulty device.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
       hushtable round model result.hush --site north.toml -o north.home.hush
     """
-    target = Target(output, [result, book, plan, site, marginals])
-    _check_options(result, book, plan, site, marginals)
-    read = open_result(result)
+    target = Target(output, [result, book, site, marginals])
+    _check_options(result, book, site, marginals)
+    read = check_one_period(result, open_result(result))
     if site is not None:
-        return _home(target, Site.open(site), unhidden(result, read, plan), marginals)
-    opened = unhidden(result, read, plan)
-    made: Counts = opened if book is None else _local(opened, book)
-    verified = None if book is None else _verified(read, book)
+        return _home(target, Site.open(site), read, marginals)
+    assert book is not None
+    made, verified = _local(read, book), _verified(read, book)
     target.save(made)
     facts: dict[str, Any] = {
-        "command": "round model", "model": str(output), "local": book is not None,
+        "command": "round model", "model": str(output), "local": True,
         "rows": made.n_rows, "noise_sd": made.noise_sd, "signed_by": signed_by(read),
         "verified": verified,
     }  # fmt: skip
@@ -95,28 +90,25 @@ def model(
             status = f"{status.partition(':')[0]}: verified on {verified}."
         yield Paragraph([status])
         yield f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count."
-        if book is None:
-            yield f"Wrote {target}: for the sites, not for the coordinator."
-        else:
-            yield f"(In the result, the noise is {opened.noise_sd:,.1f}.)"
-            yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
+        yield f"(In the result, the noise is {read.noise_sd:,.1f}.)"
+        yield f"Wrote {target}. It holds this site's exact counts: it must never leave."
         yield f"  hushtable score DATA --model {output} -o scores.parquet"
 
     return CommandResult(facts, blocks())
 
 
 def _check_options(
-    result: Path, book: Path | None, plan: Path | None, site: Path | None, marginals: Path | None
+    result: Path, book: Path | None, site: Path | None, marginals: Path | None
 ) -> None:
     """Refuse combinations of options that make no model."""
     if site is not None and book is not None:
         raise UsageError("--site and --book exclude each other: the site's file names its book")
     if site is None and marginals is not None:
         raise UsageError("--marginals is for a home model: give --site, too")
-    if site is None and book is None and plan is None:
+    if site is None and book is None:
         raise UsageError(
-            f"{result} is already a model to score with: give --site for a home model, --book for "
-            "a local one, or --plan to open a result with hidden hash functions"
+            f"{result} is already a model to score with: give --site for a home model, or --book "
+            "for a local one"
         )
 
 
@@ -161,21 +153,14 @@ def _home(target: Target, site: Site, opened: Noised, marginals: Path | None) ->
     return CommandResult(facts, blocks())
 
 
-def unhidden(path: Path, read: Noised, plan: Path | None) -> Noised:
-    """Return a result with readable counts; if the plan is hidden, open it with the sites' plan."""
+def check_one_period(path: Path, read: Noised) -> Noised:
+    """Return a result; raise `UsageError` if it belongs to one of several periods."""
     if read.ledger.sensitivity.horizon is not None:
         raise UsageError(
             f"{path} belongs to a plan for several periods, which has no local models: decode the "
             "results of all periods so far (hushtable decode), and score with the sum"
         )
-    if not read.hidden:
-        return read
-    if plan is None:
-        raise UsageError(
-            f"{path}: the hash functions were hidden from the coordinator: give the plan that the "
-            "sites share (--plan)"
-        )
-    return read.open(read_plan(plan))
+    return read
 
 
 def _verified(result: Noised, book: Path) -> str | None:
@@ -192,8 +177,7 @@ def _local(result: Noised, book: Path) -> LocalModel:
     with Book.open(book) as notes:
         for answer in notes.answers():
             if answer.share.release in shares:
-                mine = answer.under(result.plan)
-                return LocalModel.of(result, mine.share.release, mine.sent, mine.counts)
+                return LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
         raise RoundError(
             f"{notes.site!r} has no part in this result: its book holds no answer to that round"
         )

@@ -28,14 +28,13 @@ from hushtable_federation.cli._common import (
 from hushtable_federation.clock import shown_time, stamp
 from hushtable_federation.describe import period_words
 from hushtable_federation.keys import Keys
-from hushtable_federation.layout import Layout
 from hushtable_federation.ranges import check_expected, range_words
 from hushtable_federation.round import Round
 from hushtable_federation.terms import Every, TermOptions
 
 _Plan = Annotated[
     Path,
-    argument("PLAN", "Plan, or the layout of a hidden plan; or a schema, with --expected-rows."),
+    argument("PLAN", "Plan; or a schema, with --expected-rows."),
 ]
 _Roster = Annotated[list[Path], argument("CARD...", "Cards of the sites that take part.")]
 _Total = Annotated[
@@ -162,17 +161,14 @@ def _what(
     releases: int,
     times: int | None,
     ranges: bool,
-) -> Plan | Layout:
-    """Return the plan or layout to count under: that of the file, or one that suits the schema."""
+) -> Plan:
+    """Return the plan to count under: that of the file, or one that suits the schema."""
     if ranges and (path.suffix != ".toml" or times is not None):
         raise UsageError("--ranges goes with a schema (.toml) and --expected-rows, without --times")
     if path.suffix != ".toml":
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
-        content = files.read(path)
-        layout = content.kind == "layout"
-        what = content.build(Layout.from_file) if layout else content.build(Plan.from_file)
-        return _of_times(what, path, times)
+        return _of_times(files.read(path).build(Plan.from_file), path, times)
     if expected_rows is None:
         raise UsageError(
             f"{path} is a schema: give --expected-rows, a public estimate of the rows of all sites"
@@ -190,7 +186,7 @@ def _what(
     return kind(schema, **design.to_dict())
 
 
-def _of_times(plan: Plan | Layout, path: Path, times: int | None) -> Plan | Layout:
+def _of_times(plan: Plan, path: Path, times: int | None) -> Plan:
     """Return the plan if it has that many periods; raise `UsageError` otherwise."""
     periods = None if plan.horizon is None else plan.horizon.periods
     if times not in (None, periods):
@@ -211,8 +207,8 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         "command": command,
         "round": str(target.path),
         "round_id": round_.round_id,
-        "plan_id": round_.layout.plan_id,
-        "detector": round_.layout.detector,
+        "plan_id": round_.plan.plan_id,
+        "detector": round_.plan.detector,
         "sites": round_.names,
         "terms": terms.to_dict(),
         "site_scale": round_.site_scale,
@@ -235,8 +231,7 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
         yield f"\nWrote {target}. To put it into the shared folder of the round:"
         yield f"  hushtable round sync FOLDER --key KEY --post {target.path}"
         yield "At each site:"
-        line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
-        yield f"  hushtable round show {line} --key SITE.key"
+        yield f"  hushtable round show {target.path} --key SITE.key"
         yield "  hushtable round sync FOLDER DATA --key SITE.key"
 
     return CommandResult(facts, blocks())
@@ -245,9 +240,9 @@ def report(round_: Round, target: Target, command: str) -> CommandResult:
 def _expected(round_: Round) -> Iterator[Block]:
     """Describe the accuracy to expect despite the noise, from the plan's public numbers."""
     plan = round_.plan
-    if plan is None or plan.design is None:
+    if plan.design is None:
         return
-    said = [plan.design.words()] if plan.purpose.scores_rows else range_words(round_, plan)
+    said = [plan.design.words()] if plan.purpose.scores_rows else range_words(round_)
     if said:
         yield ""
         yield Paragraph(said)

@@ -29,7 +29,7 @@ from hushtable.scores.plausible import (
     check_quantiles,
     histograms,
 )
-from hushtable_federation.cli.model import ResultFile, SharedPlan, unhidden
+from hushtable_federation.cli.model import ResultFile, check_one_period
 from hushtable_federation.language import _
 from hushtable_federation.ranges import TOLERATED, OwnValues, own_values, schema_text
 from hushtable_federation.result import open_result
@@ -155,7 +155,6 @@ def ranges(
     data: _Data = None,
     site: _Site = None,
     tolerated: _Tolerated = TOLERATED,
-    plan: SharedPlan = None,
     language: Language = ENGLISH,
     reads: Reads = READS,
 ) -> CommandResult:
@@ -171,13 +170,13 @@ def ranges(
       hushtable round ranges result.hush --omop person -o thresholds.csv
       hushtable round ranges result.hush --site north.toml -o ranges.html
     """
-    target = Target(output, [result, data, site, plan])
+    target = Target(output, [result, data, site])
     if target.path.suffix not in (".csv", ".toml", ".html"):
         raise UsageError(f"{output}: ranges go to .csv, .toml or .html")
     if target.path.suffix == ".html":
         check_report_extra()
     place = None if site is None else Site.open(site)
-    read = unhidden(result, open_result(result), plan)
+    read = check_one_period(result, open_result(result))
     found = _RangesRead(read, _quantiles(quantiles), tolerated, *_rows(place, data, reads), place)
     with speaking(language if target.path.suffix == ".html" else ENGLISH):
         text = found.text(target.path.suffix)

@@ -9,17 +9,13 @@ import typer
 from hushtable.cli.options import Output, argument, option
 from hushtable.cli.output import Target, shown, size
 from hushtable.cli.result import Block, CommandResult, LabelledValues, Paragraph, TextTable
-from hushtable.describe.content import signed_by, signed_lines
 from hushtable.describe.plan import column_rows, values
 from hushtable.errors import UsageError
 from hushtable.files import Content
-from hushtable.plans.plan import Plan
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._common import PersonsOption, RoundFile, read_round, stated_persons
 from hushtable_federation.describe import officer_words, round_lines
-from hushtable_federation.hidden import SealedSecret
 from hushtable_federation.keys import Card, Keys
-from hushtable_federation.layout import Sealed
 from hushtable_federation.policy import Approval, Policy, load_policy, write_policy
 from hushtable_federation.round import Round
 from hushtable_federation.site import Site
@@ -40,7 +36,6 @@ def show(
     key: _Key = None,
     book: common.BookFile = None,
     policy: common.PolicyFile = None,
-    plan: common.HiddenPlan = None,
 ) -> CommandResult:
     """Show what a round counts, who takes part, and what it costs.
 
@@ -51,13 +46,9 @@ def show(
       hushtable round show round.hush --key north.key
     """
     asked = common.read_round(round_)
-    shared = common.hidden_plan(plan)
-    if shared is None and key is not None and asked.plan is None:
-        shared = common.hidden_plan(Site.open(key).settings.plan)
-    drawn = asked.plan if shared is None else asked.layout.check(shared)
     standing: dict[str, Any] = {"known": {}, "policy": None}
     if key is not None:
-        found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked, shared)
+        found = Standing.of(Site.open(key, **common.given(book=book, policy=policy)), asked)
         if found.officer:
             found.words.append(f"The officer {found.officer} has to sign it (round approve).")
         standing = {"known": found.known, "policy": {"allows": found.allows, "words": found.words}}
@@ -66,8 +57,8 @@ def show(
         "round_id": asked.round_id,
         "title": asked.title,
         **common.period_facts(asked),
-        "words": officer_words(asked, drawn),
-        "features": None if drawn is None else [f.to_dict() for f in drawn.schema.features],
+        "words": officer_words(asked),
+        "features": [f.to_dict() for f in asked.plan.schema.features],
         "terms": asked.terms.to_dict(),
         "site_scale": asked.site_scale,
         "coordinator": asked.coordinator.to_dict(),
@@ -76,7 +67,7 @@ def show(
     }
 
     def blocks() -> Iterator[Block]:
-        yield from round_blocks(asked, drawn, standing["known"])
+        yield from round_blocks(asked, standing["known"])
         if standing["policy"] is not None:
             yield "\nThis site\n"
             yield Paragraph(standing["policy"]["words"], indent="  ")
@@ -84,16 +75,15 @@ def show(
     return CommandResult(facts, blocks())
 
 
-def round_blocks(asked: Round, drawn: Plan | None, known: dict[str, str]) -> Iterator[Block]:
+def round_blocks(asked: Round, known: dict[str, str]) -> Iterator[Block]:
     """Print what a round counts, and who takes part."""
-    yield Paragraph(officer_words(asked, drawn))
+    yield Paragraph(officer_words(asked))
     yield ""
     for label, value in round_lines(asked).items():
         yield f"{label:<13}{shown(value)}"
-    if drawn is not None:
-        yield ""
-        rows = [[shown(cell) for cell in row] for row in column_rows(drawn)]
-        yield TextTable(["column", "kind", "range or categories"], rows, left=3)
+    yield ""
+    rows = [[shown(cell) for cell in row] for row in column_rows(asked.plan)]
+    yield TextTable(["column", "kind", "range or categories"], rows, left=3)
     yield ""
     headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
     rows = [[role, card.name, card.fingerprint] for role, card in parties(asked)]
@@ -227,9 +217,6 @@ def _blocks(file: Path, read: Policy) -> Iterator[Block]:
 _NEXT = {
     "round": "hushtable round status {file}",
     "submission": "hushtable round status ROUND {file}",
-    "sealed": "hushtable round model {file} --plan PLAN -o FILE",
-    "secret": "hushtable plan draw SCHEMA --secret {file} --key KEY -o FILE",
-    "layout": "hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
 }
 
 
@@ -246,12 +233,6 @@ def inspect_round(file: Path, content: Content) -> CommandResult:
     """Show a file of a round as it is written; nothing in it is secret."""
     entries = content.manifest
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
-    sealed = content.build(Sealed.from_file) if content.kind == Sealed.kind else None
-    secret = None
-    if content.kind == "secret":
-        secret = SealedSecret.from_bytes(file.read_bytes(), str(file))
-    if sealed is not None:
-        facts["signed_by"] = signed_by(sealed)
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
 
     def blocks() -> Iterator[Block]:
@@ -263,8 +244,6 @@ def inspect_round(file: Path, content: Content) -> CommandResult:
             "Of site": entries.get("site"),
             "Plan": entries.get("plan_id"),
         }
-        lines |= {} if secret is None else _readers(secret)
-        lines |= {} if sealed is None else signed_lines(sealed)
         for label, value in lines.items():
             if value is not None:
                 yield f"{label:<17}{shown(str(value))}"
@@ -272,9 +251,3 @@ def inspect_round(file: Path, content: Content) -> CommandResult:
             yield f"\nMore: {_NEXT[content.kind].format(file=file)}"
 
     return CommandResult(facts, blocks())
-
-
-def _readers(secret: SealedSecret) -> dict[str, str]:
-    """Return lines for a list of facts: who sealed a secret, and who can read it."""
-    names = ", ".join(f"{shown(card.name)} ({card.fingerprint})" for card in secret.readers)
-    return {"Sealed by": shown(secret.sender.name), "Can be read by": names}

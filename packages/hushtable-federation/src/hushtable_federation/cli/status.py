@@ -181,8 +181,7 @@ def _round_facts(asked: Round) -> dict[str, Any]:
         "over": now() > asked.deadline,
         "coordinator": asked.coordinator.to_dict(),
         "sites": asked.names,
-        "plan_id": asked.layout.plan_id,
-        "hidden": asked.plan is None,
+        "plan_id": asked.plan.plan_id,
         "terms": asked.terms.to_dict(),
         "site_scale": asked.site_scale,
     }

@@ -80,7 +80,7 @@ class SecureSum:
 
         Returns
         -------
-        Release or Sealed
+        Release or Increment
             The signed sum over the sites that stayed until the step ``"masked"``.
 
         Raises

@@ -68,7 +68,7 @@ class OnlineSite:
         The officer's approvals, by round id.
     log : SiteLog, optional
         The log of refusals; by default, a file beside the book.
-    data_set, plan, attended
+    data_set, attended
         As in `Reply`.
     statement : Statement, optional
         A statement of a person at the site about the rows.
@@ -92,16 +92,13 @@ class OnlineSite:
         approvals: Mapping[str, Approval] | None = None,
         log: SiteLog | None = None,
         data_set: str = ALL_ROWS,
-        plan: Plan | None = None,
         attended: bool = False,
         statement: Statement | None = None,
     ) -> None:
         self._keys, self._book, self._count = keys, book, count
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
-        self._reply = partial(
-            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan
-        )
+        self._reply = partial(Reply, keys=keys, book=book, policy=policy, data_set=data_set)
         self._attended = attended
         self._statement = statement or Statement()
         self._last: Round | None = None

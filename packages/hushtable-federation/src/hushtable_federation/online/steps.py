@@ -68,7 +68,7 @@ def answer_masked(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     """
     own_mask, rows = bytes.fromhex(site.kept("shares")["own_mask"]), site.rows()
     reply = site.reply(rows.attended)  # a person reviewed the round before, if at all
-    n_cells = site.round.layout.n_cells
+    n_cells = site.round.plan.family.n_cells
     masks = pairwise_mask(site.me, site.round_keys().pairs(), n_cells)
     masks += stream(own_mask, n_cells)
     new = rows.new_people

@@ -333,7 +333,7 @@ class Tally:
         step: Step = "without" if self.without else "unmask"
         self.check_enough(len(self.staying), step)
         self.check_enough(len(self.answers[step]), step)
-        words = np.zeros(self.round.layout.n_cells, np.uint64)
+        words = np.zeros(self.round.plan.family.n_cells, np.uint64)
         for name in self.staying:
             words += self.submitted[name].words
         dealings = {name: one.dealing for name, one in self.dealt.items()}

@@ -31,8 +31,7 @@ _WRONG = "stated wrong totals of its masks"
 
 def of_tables(round_: Round, words: Words) -> Words:
     """Return the total of each table, modulo 2^64: of shape (n_tables,)."""
-    starts = np.cumsum([0, *round_.layout.cells[:-1]])
-    return np.add.reduceat(words, starts)
+    return np.add.reduceat(words, round_.plan.family.offsets[:-1])
 
 
 def of_masks(keys: RoundKeys, names: list[str]) -> Words:
@@ -41,17 +40,17 @@ def of_masks(keys: RoundKeys, names: list[str]) -> Words:
     The entries for the site itself are zero.
     """
     round_, pairs = keys.round, keys.pairs()
-    found = np.zeros((len(names), len(round_.layout.cells)), np.uint64)
+    found = np.zeros((len(names), round_.plan.family.n_histograms), np.uint64)
     for i, name in enumerate(names):
         if name in pairs:
-            found[i] = of_tables(round_, stream(pairs[name], round_.layout.n_cells))
+            found[i] = of_tables(round_, stream(pairs[name], round_.plan.family.n_cells))
     return found
 
 
 def given(message: Message, round_: Round, n_names: int) -> Words:
     """Return the totals that a site states; raise `RoundError` if they have the wrong form."""
     found = message.arrays.get(NAME)
-    shape = n_names, len(round_.layout.cells)
+    shape = n_names, round_.plan.family.n_histograms
     if found is None or found.dtype != np.uint64 or found.shape != shape:
         raise RoundError(f"{message.sender!r} stated no totals of its masks")
     return found
@@ -239,7 +238,7 @@ class Pairs:
 
 def _odd(round_: Round, n_sites: int, totals: Words) -> str:
     """Return why the joint totals of that many sites are impossible; empty if they are possible."""
-    cells = np.array(round_.layout.cells, float)
+    cells = np.diff(round_.plan.family.offsets)
     spread = round_.site_scale * np.sqrt(cells * n_sites)
     weights = 1.0 / spread**2
     signed = totals.view(np.int64).astype(float)

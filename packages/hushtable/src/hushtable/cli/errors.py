@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, TextIO
 from unicodedata import category
 
-from hushtable.errors import HushTableError, UsageError, explain
+from hushtable.errors import NO_HIDDEN, HushTableError, UsageError, explain
 
 
 def escaped(text: str, kept: str = "\n\t") -> str:
@@ -91,6 +91,15 @@ REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 #: Exit code of a command that did all it could; a person has to do the rest.
 NEEDS_PERSON = 3
 
+#: By command, options that were removed, and why.
+_REMOVED = dict.fromkeys(
+    (
+        *("plan draw --secret", "round next --secret", "round next --layout"),
+        *(f"round {name} --plan" for name in ("next", "show", "model", "ranges")),
+    ),
+    NO_HIDDEN,
+)
+
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []
 
@@ -111,6 +120,10 @@ def _failure(error: BaseException) -> tuple[str, str, int]:
         return "out of memory: use a machine with more memory, or fewer --threads", kind, REFUSED
     if hasattr(error, "format_message"):  # raised by the command-line parser
         context = getattr(error, "ctx", None)
+        called = "" if context is None else context.command_path.partition(" ")[2]
+        option = f"{called} {getattr(error, 'option_name', '')}"
+        if option in _REMOVED:
+            return f"hushtable {option} was removed: {_REMOVED[option]}", "UsageError", WRONG_USAGE
         hint = f"\nTry: {context.command_path} --help" if context is not None else ""
         return error.format_message() + hint, "UsageError", WRONG_USAGE
     message = (

@@ -1,14 +1,13 @@
 """``hushtable plan``: make the plan that several sites share from a schema with public ranges."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
-from hushtable import files, plugins
+from hushtable import files
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector, read_counts, read_release
 from hushtable.cli.options import argument, flag, option
@@ -52,9 +51,8 @@ def save_plan(
     target: Target,
     command: str,
     notes: Sequence[str] = (),
-    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> CommandResult:
-    """Write a plan, and describe it, with further notes, or ``more`` for machines."""
+    """Write a plan, and describe it, with further notes."""
     # Before it is written, because this reports whether anything can be released under it.
     about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
@@ -65,7 +63,6 @@ def save_plan(
         "plan_id": plan.plan_id,
         "detector": plan.detector,
         "data_dependent": plan.data_dependent,
-        "hidden": plan.hidden,
         "features": len(plan.schema),
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
@@ -75,7 +72,6 @@ def save_plan(
         "expectation": None if design is None else _expectation(design),
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
-        **more,
     }
     return CommandResult(facts, _blocks(plan, target, notes, about_periods))
 
@@ -111,9 +107,6 @@ def _blocks(
     if said := _second_round(plan):
         yield Paragraph(said)
     yield from notes
-    if plan.hidden:
-        yield "Its hash functions are hidden: it is for the sites only. What the coordinator"
-        yield "gets is made from it by hushtable plan hide."
     yield f"Wrote {target}. At each site:"
     yield f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush"
     if design is not None:
@@ -204,22 +197,6 @@ _Participations = Annotated[
 _Apart = Annotated[
     int, option("A", "Smallest number of periods from one of these to the next.", min=1)
 ]
-_Secret = Annotated[
-    Path | None,
-    option(
-        "FILE",
-        "Draw from a secret that the sites share (hushtable round secret): the coordinator then "
-        "cannot know the hash functions.",
-    ),
-]
-_Key = Annotated[Path | None, option("FILE", "This site's keys, for a sealed secret.", "--key")]
-_Trust = Annotated[
-    list[Path] | None,
-    option(
-        "CARD",
-        "Card that you received from its owner, the site that sealed the secret. May be repeated.",
-    ),
-]
 _Total = Annotated[float, option("E", "Total budget of all rounds together.")]
 _Rows = Annotated[int, option("N", "Public estimate of the number of rows of all sites together.")]
 _Model = Annotated[
@@ -256,9 +233,6 @@ def draw(
     apart: _Apart = 1,
     novelty: _Novelty = False,
     context: options.Context = None,
-    secret: _Secret = None,
-    key: _Key = None,
-    trust: _Trust = None,
 ) -> CommandResult:
     """Draw the hash functions that all sites share.
 
@@ -268,8 +242,7 @@ def draw(
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """
-    target = Target(output, [schema, marginals, ranges, relations, secret])
-    _check_secret(secret, seed, key, trust)
+    target = Target(output, [schema, marginals, ranges, relations])
     features, counts = _schema(schema, ranges), read_counts(marginals) if marginals else None
     if relations is not None:
         features, counts = _related(features, relations, marginals), None
@@ -283,34 +256,8 @@ def draw(
     terms |= {} if context is None else {"context": names_in(context)}
     if tables is not None or epsilon is None:
         terms["n_tables"] = 100 if tables is None else tables
-    plan, lines, more = _drawn(features, terms, seed, secret, key, trust)
-    return save_plan(plan, target, "plan draw", [*_notes(plan, counts), *lines], more)
-
-
-def _drawn(
-    schema: Schema,
-    terms: dict[str, Any],
-    seed: int | None,
-    secret: Path | None,
-    key: Path | None,
-    trust: list[Path] | None,
-) -> tuple[Plan, Sequence[str], dict[str, Any]]:
-    """Draw a plan; also return notes on the secret it was drawn from, for people and machines."""
-    if secret is None:
-        return Plan.draw(schema, random_state=seed, **terms), (), {}
-    draw_hidden = plugins.extension("draw_hidden", "--secret", "federation")
-    plan, lines, more = draw_hidden(secret, key, trust, schema, terms)
-    return plan, lines, more
-
-
-def _check_secret(
-    secret: Path | None, seed: int | None, key: Path | None, trust: list[Path] | None
-) -> None:
-    """Refuse options that do not go together."""
-    if secret is None and (key is not None or trust):
-        raise UsageError("--key and --trust open --secret: give it, too")
-    if secret is not None and seed is not None:
-        raise UsageError("--seed and --secret exclude each other: give one of them")
+    plan = Plan.draw(features, random_state=seed, **terms)
+    return save_plan(plan, target, "plan draw", _notes(plan, counts))
 
 
 def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | None:

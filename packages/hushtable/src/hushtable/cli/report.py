@@ -200,10 +200,10 @@ def write_page(made: Report, output: Path) -> Target:
 
 def _open(path: Path, has_rows: bool) -> tuple[Subject, OpenedModel | None]:
     """Read a file of counts; also return how it scores, as it has to if there are rows."""
-    content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
+    content = files.read(path).expect("detector", "sketch", "release", "local")
     counts: Counts = content.build(counts_from_file)
     subject = Subject(path.name, content.kind, counts, size(path))
-    if counts.hidden or not counts.plan.purpose.scores_rows:
+    if not counts.plan.purpose.scores_rows:
         if has_rows:
             raise UsageError(f"{path} cannot score rows: leave DATA out")
         return subject, None
@@ -230,8 +230,6 @@ def _sites(subject: Subject, parts: list[Path], round_: Path | None) -> Sites:
     if not counts.adds and not counts.may_leave:
         raise UsageError(f"{subject.name} is {counts.noun}, not a sum: give the round's result")
     if round_ is None:
-        if counts.hidden:
-            raise UsageError(f"{subject.name} is the result of a round: give --round")
         sent = {path.name: read_counts(path) for path in parts}
         return sites_of_parts(sent, counts, subject.name)
     of_files = plugins.extension("round_sites", "--round", "federation")

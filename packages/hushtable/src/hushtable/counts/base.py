@@ -1,4 +1,4 @@
-"""Counts of any kind under a plan: the base of sketch, release, local model and sealed sum."""
+"""Counts of any kind under a plan: the base of sketch, release and local model."""
 
 from abc import ABC, abstractmethod
 from os import PathLike
@@ -29,7 +29,6 @@ class Counts(Displayed, ABC):
     noun: ClassVar[str]  # their kind in words
     adds: ClassVar[bool] = False  # whether counts of other rows can be added
     may_leave: ClassVar[bool] = False  # whether they contain no exact counts
-    hidden: ClassVar[bool] = False  # whether the hash functions are unknown: they cannot score
     mixed: ClassVar[bool] = False  # whether they count rows only after they are decoded
 
     plan: Plan
@@ -99,10 +98,6 @@ class Counts(Displayed, ABC):
     def __add__(self, other: Any) -> Any:
         raise PrivacyError(f"{self.noun} cannot be added to other counts")
 
-    def counted_under(self, layout: Any) -> bool:
-        """Return whether these counts are under the plan to which a layout belongs."""
-        return bool(self.plan_id == layout.plan_id)
-
     def _addable(self, other: Any, verb: str = "add") -> bool:
         """Return whether the other object holds counts of the same kind under the same plan.
 
@@ -148,15 +143,11 @@ class Counts(Displayed, ABC):
 
 
 class Noised(Counts):
-    """Counts with the noise that their ledger states: of one or several sites, sealed or not."""
+    """Counts with the noise that their ledger states: of one or several sites."""
 
     may_leave: ClassVar[bool] = True
 
     ledger: Ledger
-
-    def open(self, plan: Plan) -> "Noised":
-        """Return the release; only a sealed result needs the plan."""
-        return self
 
 
 def mergeable(given: object) -> Counts | None:

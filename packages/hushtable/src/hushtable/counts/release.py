@@ -97,8 +97,7 @@ class Release(Noised):
     def __add__(self, other: "Release") -> "Release":
         if not self._addable(other):
             return NotImplemented
-        plan = other.plan if other.plan.hidden else self.plan
-        return Release(plan, self.counts + other.counts, self.ledger + other.ledger)
+        return Release(self.plan, self.counts + other.counts, self.ledger + other.ledger)
 
     def release(self, *_: Any, **__: Any) -> "Release":
         """Refuse, because it is a release already."""

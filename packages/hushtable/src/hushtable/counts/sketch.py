@@ -459,7 +459,7 @@ class Sketch(Counts):
         if not self._addable(other):
             return NotImplemented
         return Sketch(
-            other.plan if other.plan.hidden else self.plan,
+            self.plan,
             self.counts + other.counts,
             self.tally + other.tally,
             self.sampled or other.sampled,

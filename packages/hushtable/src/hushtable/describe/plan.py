@@ -89,7 +89,7 @@ def learned(counts: Counts) -> dict[str, int]:
     if isinstance(given, Verdicts):
         found = {"outliers": given.n_outliers, "fine": given.n_fine}
         return found | {"contradictory": given.n_contradictory}
-    if given.hidden or given.plan.purpose is not Purpose.VERDICTS:
+    if given.plan.purpose is not Purpose.VERDICTS:
         return {}
     fine, outliers = given.counts[:TOTALS].tolist()
     return {"outliers": outliers, "fine": fine}

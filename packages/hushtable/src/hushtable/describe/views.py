@@ -68,8 +68,6 @@ def _plan(plan: Plan) -> View:
         says = ["This plan discloses nothing about a row that was not released before."]
         if not plan.behind:
             says = ["This plan discloses nothing about any row."]
-    if plan.hidden:
-        says.append("Only the sites may know it: its hash functions are hidden.")
     figures = {
         "Plan": plan.plan_id[:12],
         "Detector": plan.detector + words.kind_of_plan(plan),

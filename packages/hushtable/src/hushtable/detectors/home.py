@@ -286,13 +286,8 @@ class HomeModel(Displayed):
         PlanError
             If the marginals belong to other columns, or the plan counts a second pass.
         UsageError
-            If the counts contain no rows, or their hash functions are hidden.
+            If the counts contain no rows.
         """
-        if elsewhere.hidden:
-            raise UsageError(
-                "the hash functions of these counts are hidden: open the result with the sites' "
-                "plan first (hushtable round model --plan)"
-            )
         plan = elsewhere.plan
         _check_marginals(plan, marginals)
         reader = open_rows(X, plan.schema).repeatable()

@@ -186,7 +186,7 @@ def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
     """Return the purpose of plans with a name.
 
     Budgets, and the use of the counts, depend on the name: `PlanError` is raised if the name is
-    unknown or the tables do not belong to its family. Of hidden tables, only the name is known.
+    unknown or the tables do not belong to its family.
     """
     draw = DRAWS.get(detector) if isinstance(detector, str) else None
     if draw is None:

@@ -14,7 +14,7 @@ from hushtable import files
 from hushtable.arguments import entries, generator, whole
 from hushtable.data.schema import Schema
 from hushtable.display import Displayed
-from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.errors import NO_HIDDEN, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Purpose, draw_of, purpose_of
 from hushtable.plans.families import (
     Contextual,
@@ -111,9 +111,6 @@ class Plan(Displayed):
         the plan.
     design : Design or None
         The public numbers for which a private plan was laid out; it states the expected accuracy.
-    hidden : bool
-        Whether only the sites may know the hash functions: only the owner of a file may read it
-        if it contains them. This is not part of the plan's id.
 
     Examples
     --------
@@ -135,7 +132,6 @@ class Plan(Displayed):
     gate_cell: int | None = None
     behind: tuple[Spent, ...] = ()
     design: Design | None = None
-    hidden: bool = False
     first_noise_sd: float | None = None
 
     def __post_init__(self) -> None:
@@ -496,7 +492,6 @@ class Plan(Displayed):
             name,
             data_dependent=plan.data_dependent or exact,
             behind=model.spent(),
-            hidden=plan.hidden,
         )
 
     @classmethod
@@ -707,20 +702,18 @@ class Plan(Displayed):
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return the plan's part of a file of any kind: manifest entries and arrays."""
         arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
-        hidden = {"hidden": True} if self.hidden else {}
-        return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
+        return {"plan_id": self.plan_id, "plan": self.to_dict()}, arrays
 
     @classmethod
     def from_file(cls, file: files.Content) -> Self:
         """Build the plan of a file of any kind; raise `PlanError` if its parts do not fit."""
+        if file.manifest.get("hidden", False):
+            raise PlanError(NO_HIDDEN)
         arrays = {name[5:]: a for name, a in file.arrays.items() if name.startswith("plan.")}
         plan = cls.from_content(file.manifest.get("plan"), arrays)
         if plan.plan_id != file.manifest.get("plan_id"):
             raise PlanError("the plan's content does not have the plan id that the file states")
-        hidden = file.manifest.get("hidden", False)
-        if not isinstance(hidden, bool):
-            raise PlanError(f"hidden={hidden!r}: needs true or false")
-        return replace(plan, hidden=True) if hidden else plan
+        return plan
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the plan to a .hush file, atomically: the whole file or nothing."""

@@ -102,7 +102,7 @@ class Sites:
 
 
 #: Kinds of files that a report is about.
-KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector"), N_("sealed")
+KINDS = N_("sketch"), N_("release"), N_("local"), N_("detector")
 #: Where what a site sent is.
 STANDINGS = N_("in"), N_("missing"), N_("two different submissions")
 
@@ -145,14 +145,14 @@ class Subject:
     """A file that a report is about, or counts by themselves."""
 
     name: str
-    kind: str  # sketch, release, local, detector or sealed
+    kind: str  # sketch, release, local or detector
     counts: Counts
     size: str = ""  # of the file, for people; empty if there is none
 
     @property
-    def plan(self) -> Plan | None:
-        """The plan that was counted under; None where the hash functions are hidden."""
-        return None if self.counts.hidden else self.counts.plan
+    def plan(self) -> Plan:
+        """The plan that was counted under."""
+        return self.counts.plan
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Report:
     about: dict[str, str]  # what the file holds
     reasons_to_stay: list[str]  # why the report must not leave the site; empty if it may
     scores: Scores | None
-    features: Features | None
+    features: Features
     histograms: list[Histogram]  # of the first features, from marginals
     shown: bool  # whether it shows ranges and categories
     privacy: Privacy | None
@@ -227,7 +227,7 @@ class Report:
         ledger, scores, sites = self.model.counts.ledger, self.scores, self.sites
         counted = _("rows counted") if ledger is None else _("rows counted, estimated")
         # A second pass leaves out rows that lie apart: the first counted all.
-        first = 0 if self.model.plan is None else self.model.plan.first_rows
+        first = self.model.plan.first_rows
         glance = {counted: _counted(first or self.model.counts.n_rows)}
         if scores is not None:
             glance[_("rows scored")] = _counted(scores.n_rows)
@@ -264,9 +264,9 @@ def gather(
     shows public ones.
     """
     plan, counts = model.plan, model.counts
-    of_rows = "" if plan is None else values_of_rows(plan.schema)
+    of_rows = values_of_rows(plan.schema)
     shown = values or not of_rows
-    marginals = counts.adds and counts.plan.purpose is Purpose.MARGINALS
+    marginals = counts.adds and plan.purpose is Purpose.MARGINALS
     return Report(
         model=model,
         title=model.name if title is None else title,
@@ -275,7 +275,7 @@ def gather(
         about=_about(model, threshold),
         reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if shown else ""),
         scores=scores,
-        features=None if plan is None else features_of(counts, scores, shown),
+        features=features_of(counts, scores, shown),
         histograms=histograms(counts, shown) if marginals else [],
         shown=shown,
         privacy=_privacy(model),
@@ -321,11 +321,10 @@ def _about(model: Subject, threshold: float | None) -> dict[str, str]:
     }
     if found := verdicts(counts):
         lines[_("Verdicts")] = found
-    if plan is not None:
-        lines[_("Depends on data")] = dependence(plan)
+    lines[_("Depends on data")] = dependence(plan)
     cells, tables = _counted(len(counts.counts)), n_tables(counts.n_tables)
     lines[_("Counts")] = _("%(cells)s cells in %(tables)s", cells=cells, tables=tables)
-    if threshold is not None and plan is not None:
+    if threshold is not None:
         lines[_("Threshold")] = threshold_words(threshold, plan.score.unit)
     return lines
 
@@ -334,7 +333,7 @@ def _rows_counted(model: Subject) -> str:
     """Return how many rows were counted, and how."""
     counts, plan = model.counts, model.plan
     words = _counted(counts.n_rows)
-    if plan and plan.first_rows:
+    if plan.first_rows:
         first = _counted(plan.first_rows)
         words = _("%(n)s in the second pass, %(first)s in the first", n=words, first=first)
     if counts.ledger is not None:
@@ -440,15 +439,12 @@ def _left(model: Subject) -> list[str]:
             _("From each of %(k)s sites: %(cells)s, each with its own noise.", k=own, cells=cells)
         )
     left.append(_("The contents of the ledger below, with random ids of the releases."))
-    if counts.hidden:
-        left.append(_("No hash function: anyone who adds up sees only the sizes of the tables."))
-    else:
-        left.append(
-            _(
-                "The plan: names of the features, their public ranges and categories, and hash "
-                "functions."
-            )
+    left.append(
+        _(
+            "The plan: names of the features, their public ranges and categories, and hash "
+            "functions."
         )
+    )
     return left
 
 
@@ -474,8 +470,6 @@ def _left_masked(ledger: Ledger, cells: str, own: int) -> list[str]:
 
 
 def _why_no_scores(model: Subject, threshold: float | None) -> str:
-    if model.counts.hidden:
-        return _("the hash functions are hidden from those who added up the counts")
     if threshold is None:
         return _(
             "a %(detector)s plan counts each feature separately and scores no row",
@@ -491,8 +485,6 @@ def _left_out(
     if scores is None:
         why = _why_no_scores(model, threshold)
         left_out.append(_("Scores, outliers and drift: %(why)s.", why=why))
-    if model.plan is None:
-        left_out.append(_("Features: the plan is hidden from those who added up the counts."))
     if model.counts.ledger is None:
         left_out.append(
             _(
