@@ -427,8 +427,13 @@ class _Opening:
     ) -> tuple[FileFormat, tuple[str, ...]]:
         """Return the format of a file, and words on it if its name does not show it."""
         ending = content.ending
-        if named is not None and self.layout.unasked is not None and ending not in BINARY:
-            return named, ()  # by no row
+        if self.layout.unasked is not None and ending not in BINARY:  # by no row
+            if named is None:
+                raise DataError(
+                    f"{path}: its name does not state its format, and rows must not decide it when "
+                    f"no person can be asked: rename it to end in {', '.join(FORMATS)}"
+                )
+            return named, ()
         if ending in REFUSED:
             raise DataError(f"{path}: is {REFUSED[ending]}")
         shown = None if ending is None else _format(ending)
